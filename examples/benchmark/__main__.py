@@ -1,0 +1,15 @@
+"""`python examples/benchmark NAME [options]`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import polytope
+import throughput
+
+BENCHMARKS = {"throughput": throughput.main, "polytope": polytope.main}
+
+if len(sys.argv) < 2 or sys.argv[1] not in BENCHMARKS:
+    sys.exit(f"usage: python examples/benchmark {{{','.join(BENCHMARKS)}}} [options]")
+BENCHMARKS[sys.argv[1]](sys.argv[2:])

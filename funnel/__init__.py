@@ -1,0 +1,56 @@
+"""funnel publishes tables about people while a named secret stays within a proven bound.
+
+The names here are the whole Python interface; the command line is thin over the same functions.
+"""
+
+from funnel.errors import (
+    AuditFailure,
+    DrawError,
+    FunnelError,
+    InternalError,
+    LedgerError,
+    PlanError,
+    PolicyError,
+    ReleaseError,
+    SolverError,
+    SourceError,
+)
+from funnel.version import __version__
+
+_API = (
+    "audit_release",
+    "check",
+    "load",
+    "new_key",
+    "plan",
+    "rebuild_report",
+    "run",
+    "schema",
+    "starter_policy",
+    "write_key",
+)
+
+
+def __getattr__(name: str) -> object:
+    """Import the interface on first use, so that `import funnel` costs nothing."""
+    if name in _API:
+        from funnel import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'funnel' has no attribute {name!r}")
+
+
+__all__ = [
+    "AuditFailure",
+    "DrawError",
+    "FunnelError",
+    "InternalError",
+    "LedgerError",
+    "PlanError",
+    "PolicyError",
+    "ReleaseError",
+    "SolverError",
+    "SourceError",
+    "__version__",
+    *_API,
+]

@@ -1,0 +1,5 @@
+"""`python -m funnel`."""
+
+from funnel.cli import main
+
+main()

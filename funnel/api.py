@@ -1,0 +1,157 @@
+"""The Python interface: what the command line does, as functions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from funnel.audit import AuditReport
+from funnel.audit import audit_release as _audit
+from funnel.engines.duckdb import DuckDB
+from funnel.engines.source import find
+from funnel.errors import FunnelError, ReleaseError, SourceError
+from funnel.execute import Limits, Report, execute, silent
+from funnel.planner import Plan, compile_plan
+from funnel.planner.explain import Sizes, explain, sizes
+from funnel.policy import Policy
+from funnel.policy import load as _load
+from funnel.policy.schema import json_schema
+from funnel.release import keys
+from funnel.starter import starter
+from funnel.summary import Summary
+from funnel.writing import rebuild
+
+
+def load(policy: Path | str) -> Policy:
+    """Read a policy file. Raises PolicyError with every problem found."""
+    return _load(Path(policy))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The outcome of checking one policy file; `error` is None when it is fine."""
+
+    path: Path
+    error: FunnelError | None
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the policy can be run."""
+        return self.error is None
+
+    def text(self) -> str:
+        """A line, or a line per problem."""
+        return f"{self.path}: ok{self.note}" if self.error is None else self.error.text()
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        error = None if self.error is None else self.error.as_dict()
+        return {"policy": str(self.path), "ok": self.ok, "error": error}
+
+
+def check(policy: Path | str) -> Checked:
+    """Validate a policy, and its fit to the source's columns where the source is at hand. Raises nothing."""
+    path = Path(policy)
+    try:
+        loaded = load(path)
+        source = find(loaded.path(loaded.source.table))
+        with DuckDB(source) as engine:
+            compile_plan(loaded, engine.schema(), source.reader)
+    except SourceError as error:
+        # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
+        if error.code == "source-missing":
+            return Checked(path, None, "; the source is not here, so its columns were not checked")
+        return Checked(path, error)
+    except FunnelError as error:
+        return Checked(path, error)
+    return Checked(path, None)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A plan with the sizes that were found for it."""
+
+    plan: Plan
+    sizes: Sizes
+
+    def text(self) -> str:
+        """The steps for a person."""
+        return explain(self.plan, self.sizes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return self.plan.as_dict() | {"plan_sha256": self.plan.sha256, "sizes": self.sizes.as_dict()}
+
+
+def plan(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
+    """Compile a policy and count its cardinalities, nothing more. Raises FunnelError."""
+    loaded = load(policy)
+    source = find(loaded.path(loaded.source.table))
+    with DuckDB(source, memory=memory, threads=threads) as engine:
+        compiled = compile_plan(loaded, engine.schema(), source.reader)
+        return Explained(compiled, sizes(loaded, compiled, engine))
+
+
+def run(
+    policy: Path | str,
+    *,
+    memory: str = "2GB",
+    threads: int | None = None,
+    dry_run: bool = False,
+    progress: Report = silent,
+) -> Summary:
+    """Make one audited release. Raises FunnelError, and then nothing is published."""
+    return execute(load(policy), limits=Limits(memory, threads), dry_run=dry_run, progress=progress)
+
+
+def audit_release(release: Path | str, private: Path | str | None = None) -> AuditReport:
+    """Re-check every claim of a release from its files. Raises ReleaseError when there is no release to read."""
+    return _audit(Path(release), None if private is None else Path(private))
+
+
+def rebuild_report(
+    release: Path | str, private: Path | str | None = None, to: Path | str | None = None
+) -> list[Path]:
+    """Write report.html and report.json again and return their paths. Raises ReleaseError."""
+    return rebuild(
+        Path(release), None if private is None else Path(private), None if to is None else Path(to)
+    )
+
+
+def new_key() -> str:
+    """A fresh key as one line of text, from the operating system's randomness."""
+    return keys.new_key()
+
+
+def write_key(path: Path | str) -> str:
+    """Write a fresh key to a new file that only its owner can read; returns its fingerprint. Raises DrawError."""
+    return keys.write_key(Path(path)).fingerprint
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the policy language."""
+    return json_schema()
+
+
+def starter_policy(table: Path | str, folder: Path | str = ".") -> str:
+    """A commented policy for a table, with paths relative to `folder`. Raises SourceError."""
+    return starter(Path(table), Path(folder))
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that must not exist yet. Raises ReleaseError."""
+    try:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w", encoding="utf-8"
+        ) as handle:
+            handle.write(text)
+    except OSError as error:
+        raise ReleaseError(
+            "release-write",
+            f"the file cannot be written: {error.strerror}",
+            where=str(path),
+            advice="Choose another name, or remove the file first.",
+        ) from None

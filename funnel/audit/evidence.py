@@ -1,0 +1,225 @@
+"""evidence.json: the counts, the draws and the exact leakage that the writer kept, read strictly."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from funnel.audit.fields import Field, IntArray, Label, parse
+from funnel.audit.files import MAX_EVIDENCE, content
+from funnel.audit.findings import broken
+from funnel.audit.manifest import Manifest
+from funnel.audit.protocols import Blocks
+
+FORMAT = "funnel-evidence/1"
+_SHA = r"[0-9a-f]{64}"
+_RATIO = r"[1-9][0-9]{0,3999}/[1-9][0-9]{0,3999}"
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Columns and the distinct values they take together; a value's index is its code."""
+
+    columns: tuple[str, ...]
+    values: tuple[Label, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Counts N[s, x_1, …, x_k]: `cells` (m, 1+k), `counts` (m,); draws by block: (input, output, count)."""
+
+    manifest_sha256: str
+    policy_sha256: str
+    plan_sha256: str
+    secret: Alphabet
+    blocks: tuple[Alphabet, ...]
+    cells: IntArray
+    counts: IntArray
+    draws: tuple[IntArray, ...]
+    lip: Fraction | None
+    ldp: Fraction | None
+
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return sum(self.counts.tolist())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(c, a_1, …, a_k)."""
+        return (len(self.secret.values), *(len(block.values) for block in self.blocks))
+
+    def dense(self) -> IntArray:
+        """N as an array (c, a_1, …, a_k); the caller bounds its size."""
+        table = np.zeros(self.shape, np.int64)
+        table[tuple(self.cells.T)] = self.counts
+        return table
+
+
+def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
+    """The evidence for one manifest. Raises AuditFailure where it is ill-formed or of another release."""
+    root = parse("evidence.json", content(folder / "evidence.json", MAX_EVIDENCE))
+    root["format"].among(FORMAT)
+    root.keys(
+        "format", "release", "manifest_sha256", "policy_sha256", "plan_sha256", "joint", "draws", "leakage"
+    )
+    if root["release"].text() != manifest.release:
+        raise broken(
+            "evidence.json",
+            "this is the evidence of another release",
+            expected=manifest.release,
+            found=root["release"].value,
+        )
+    joint, leakage = root["joint"], root["leakage"]
+    joint.keys("secret", "blocks", "cells")
+    leakage.keys("lip", "ldp")
+    blocks = tuple(_alphabet(block) for block in joint["blocks"].items())
+    cells = _distinct(joint["cells"], joint["cells"].whole_grid(-1, 2 + len(blocks)))
+    evidence = Evidence(
+        manifest_sha256=root["manifest_sha256"].text(_SHA),
+        policy_sha256=root["policy_sha256"].text(_SHA),
+        plan_sha256=root["plan_sha256"].text(_SHA),
+        secret=_alphabet(joint["secret"]),
+        blocks=blocks,
+        cells=cells[:, :-1],
+        counts=cells[:, -1],
+        draws=tuple(_distinct(draws, draws.whole_grid(-1, 3)) for draws in root["draws"].items()),
+        lip=_ratio(leakage["lip"]),
+        ldp=_ratio(leakage["ldp"]),
+    )
+    return evidence, f"{len(evidence.counts)} cells of counts, {sum(map(len, evidence.draws))} of draws"
+
+
+def _alphabet(field: Field) -> Alphabet:
+    field.keys("columns", "values")
+    columns = field["columns"].names()
+    return Alphabet(columns, field["values"].labels(len(columns)))
+
+
+def _distinct(field: Field, grid: IntArray) -> IntArray:
+    """Sparse counts, cell by cell: each cell once, with a positive count."""
+    if not len(grid) or grid[:, -1].min() < 1:
+        raise broken(
+            field.file, f"{field.path} lists a cell without a count", expected="positive counts", found=0
+        )
+    if len(np.unique(grid[:, :-1], axis=0)) != len(grid):
+        raise broken(
+            field.file, f"{field.path} lists a cell twice", expected="distinct cells", found="a repetition"
+        )
+    return grid
+
+
+def _ratio(field: Field) -> Fraction | None:
+    """`num/den`, or `inf`."""
+    text = field.text(f"inf|{_RATIO}")
+    return None if text == "inf" else Fraction(text)
+
+
+def same_manifest(evidence: Evidence, manifest: Manifest) -> str:
+    """The evidence was written for exactly these bytes. Raises AuditFailure."""
+    if evidence.manifest_sha256 != manifest.sha256:
+        raise broken(
+            "release.json",
+            "the manifest is not the one that the evidence was written for",
+            expected=evidence.manifest_sha256,
+            found=manifest.sha256,
+        )
+    return f"SHA-256 {manifest.sha256[:16]}…"
+
+
+def same_policy(folder: Path, evidence: Evidence, manifest: Manifest) -> str:
+    """policy.yaml has the hash that manifest and evidence name. Raises AuditFailure."""
+    return _same_file(folder / "policy.yaml", manifest.policy_sha256, evidence.policy_sha256)
+
+
+def same_plan(folder: Path, evidence: Evidence, manifest: Manifest) -> str:
+    """plan.json has the hash that manifest and evidence name. Raises AuditFailure."""
+    return _same_file(folder / "plan.json", manifest.plan_sha256, evidence.plan_sha256)
+
+
+def _same_file(path: Path, claimed: str, kept: str) -> str:
+    found = hashlib.sha256(content(path)).hexdigest()
+    if not found == claimed == kept:
+        raise broken(
+            path.name,
+            "the file, the manifest and the evidence do not name the same SHA-256",
+            expected=f"manifest {claimed}, evidence {kept}",
+            found=found,
+        )
+    return f"SHA-256 {found[:16]}…"
+
+
+def counts_whole(evidence: Evidence, manifest: Manifest) -> tuple[Evidence, str]:
+    """The evidence, once its codes lie within their alphabets and its counts add up. Raises AuditFailure."""
+    if len(evidence.draws) != len(evidence.blocks):
+        raise broken(
+            "evidence.json",
+            "the draws do not cover the blocks",
+            expected=len(evidence.blocks),
+            found=len(evidence.draws),
+        )
+    for axis, size in enumerate(evidence.shape):
+        if (top := int(evidence.cells[:, axis].max())) >= size:
+            raise broken(
+                "evidence.json",
+                f"axis {axis} of the counts has a code beyond its alphabet",
+                expected=f"below {size}",
+                found=top,
+            )
+    if evidence.rows != manifest.rows:
+        raise broken(
+            "evidence.json",
+            "the counts are of another number of records than were released",
+            expected=manifest.rows,
+            found=evidence.rows,
+        )
+    return evidence, f"{evidence.rows} records over {' x '.join(map(str, evidence.shape))} values"
+
+
+def same_alphabets(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> tuple[Evidence, str]:
+    """The evidence, once the protocol's inputs and secret are those of the counts. Raises AuditFailure."""
+    secret = evidence.secret
+    for what, expected, found in (
+        ("secret columns", manifest.sensitive, secret.columns),
+        ("number of secret values", manifest.sizes[0], len(secret.values)),
+        ("columns", [block.columns for block in evidence.blocks], [block.columns for block in blocks]),
+        ("inputs", [block.values for block in evidence.blocks], [block.inputs for block in blocks]),
+    ):
+        if expected != found:
+            raise broken(
+                "evidence.json",
+                f"the {what} differ between counts and release",
+                expected=expected,
+                found=found,
+            )
+    for block in blocks:
+        if block.secret and (block.secret_columns, block.secret) != (secret.columns, secret.values):
+            raise broken(
+                "protocol.json",
+                "the secret that a block reads is not that of the counts",
+                expected=secret.values,
+                found=block.secret,
+            )
+    sizes = " x ".join(str(len(block.inputs)) for block in blocks)
+    return evidence, f"{len(secret.values)} secret values; {sizes} inputs"
+
+
+def enough_records(evidence: Evidence, manifest: Manifest) -> str:
+    """Every value of every block has the promised number of records. Raises AuditFailure."""
+    fewest = manifest.rows
+    for axis, block in enumerate(evidence.blocks, start=1):
+        records = np.zeros(len(block.values), np.int64)
+        np.add.at(records, evidence.cells[:, axis], evidence.counts)
+        fewest = min(fewest, int(records.min()))
+        if fewest < manifest.minimum:
+            raise broken(
+                "evidence.json",
+                f"a value of {', '.join(block.columns)} has too few records",
+                expected=f"at least {manifest.minimum}",
+                found=f"{fewest} for {block.values[records.argmin()]}",
+            )
+    return f"at least {fewest} records each, {manifest.minimum} promised"

@@ -1,0 +1,200 @@
+"""release.json: what a release claims, read strictly."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from funnel.audit.fields import Field, parse
+from funnel.audit.files import content
+from funnel.audit.findings import broken, shown
+
+FORMAT = "funnel-release/1"
+NOTIONS = ("lip", "ldp", "perfect")
+_ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_SHA = r"[0-9a-f]{64}"
+_KEYS = (
+    *("format", "release", "name", "description", "created", "sensitive", "public", "notion", "epsilon"),
+    *("mechanism", "split", "draws", "estimate", "rows", "format_of_data", "leakage", "utility", "alphabet"),
+    *("policy_sha256", "plan_sha256", "versions", "files"),
+)
+MOST_ROWS = 10**10
+STEP = Fraction(1, 10_000)
+"""Published figures are rounded to this many nats."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Figures of the manifest, in nats (the last two as shares of H(X)); None: infinite, or not claimed."""
+
+    lip: Fraction | None
+    ldp: Fraction | None
+    secret_information: Fraction
+    public_information: Fraction
+    entropy: Fraction
+    normalised: Fraction
+    upper_bound: Fraction | None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The claims of one release; `sizes` are c, the a_j and the b_j, `sha256` is of the manifest's bytes."""
+
+    sha256: str
+    release: str
+    name: str
+    sensitive: tuple[str, ...]
+    public: tuple[tuple[str, ...], ...]
+    notion: str
+    epsilon: Fraction
+    mechanism: str
+    draws: str
+    fingerprint: str | None
+    minimum: int
+    rows: int
+    data: str
+    stated: Stated
+    sizes: tuple[int, tuple[int, ...], tuple[int, ...]]
+    policy_sha256: str
+    plan_sha256: str
+    files: dict[str, tuple[str, int]]
+
+    @property
+    def columns(self) -> list[str]:
+        """The released columns, in order."""
+        return [name for block in self.public for name in block]
+
+
+def read_manifest(folder: Path) -> tuple[Manifest, str]:
+    """The manifest and what it is about, in words. Raises AuditFailure where it is not of its format."""
+    raw = content(folder / "release.json")
+    root = parse("release.json", raw)
+    root["format"].among(FORMAT)
+    root.keys(*_KEYS)
+    _read_only_for_form(root)
+    draws, fingerprint = _draws(root["draws"])
+    notion = root["notion"].among(*NOTIONS)
+    epsilon = _epsilon(root["epsilon"], notion)
+    manifest = Manifest(
+        sha256=hashlib.sha256(raw).hexdigest(),
+        release=root["release"].text(_ID),
+        name=root["name"].text(),
+        sensitive=root["sensitive"].names(),
+        public=_public(root["public"]),
+        notion=notion,
+        epsilon=epsilon,
+        mechanism=root["mechanism"].text(),
+        draws=draws,
+        fingerprint=fingerprint,
+        minimum=_minimum(root["estimate"]),
+        rows=root["rows"].whole(1, MOST_ROWS),
+        data=f"data.{root['format_of_data'].among('parquet', 'csv')}",
+        stated=_stated(root["leakage"], root["utility"], epsilon),
+        sizes=_sizes(root["alphabet"], len(root["public"].value)),
+        policy_sha256=root["policy_sha256"].text(_SHA),
+        plan_sha256=root["plan_sha256"].text(_SHA),
+        files=_files(root["files"], root["format_of_data"].value),
+    )
+    return manifest, f"{manifest.release}, {manifest.rows} rows, {shown(', '.join(manifest.columns))}"
+
+
+def _read_only_for_form(root: Field) -> None:
+    """Fields that carry no claim of their own but must be what the format says."""
+    root["description"].text()
+    root["created"].text(_TIME)
+    for _, version in root["versions"].members():
+        version.text()
+    shares = root["split"].items()
+    for share in shares:
+        share.number()
+    if len(shares) != len(root["public"].items()):
+        raise root["split"].wrong("one share per public block")
+
+
+def _public(field: Field) -> tuple[tuple[str, ...], ...]:
+    blocks = tuple(block.names() for block in field.items())
+    columns = [name for block in blocks for name in block]
+    if not columns or len(set(columns)) != len(columns):
+        raise field.wrong("blocks of distinct columns")
+    return blocks
+
+
+def _epsilon(field: Field, notion: str) -> Fraction:
+    """The bound in nats; perfect privacy has none, or zero."""
+    if notion == "perfect":
+        if field.value is not None and field.number() != 0:
+            raise field.wrong("0 or null")
+        return Fraction(0)
+    epsilon = field.number(high=1e308)
+    if epsilon == 0:
+        raise field.wrong("a positive number")
+    return epsilon
+
+
+def _draws(field: Field) -> tuple[str, str | None]:
+    field.keys("kind", "key_fingerprint")
+    kind = field["kind"].among("permanent", "fresh")
+    print_ = field["key_fingerprint"]
+    if print_.value is None and kind == "fresh":
+        return kind, None
+    return kind, print_.text(r"[0-9a-f]{16}")
+
+
+def _minimum(field: Field) -> int:
+    field.keys("minimum", "kind")
+    field["kind"].among("counts", "private")
+    return field["minimum"].whole()
+
+
+def _stated(leakage: Field, utility: Field, epsilon: Fraction) -> Stated:
+    leakage.keys("lip", "ldp", "mutual_information")
+    utility.keys("mutual_information", "entropy", "normalised", "upper_bound")
+    bound = utility["upper_bound"]
+    return Stated(
+        lip=_worst(leakage["lip"], epsilon),
+        ldp=_worst(leakage["ldp"], epsilon),
+        secret_information=leakage["mutual_information"].rounded(),
+        public_information=utility["mutual_information"].rounded(),
+        entropy=utility["entropy"].rounded(),
+        normalised=utility["normalised"].rounded(1),
+        upper_bound=None if bound.value is None else bound.rounded(2),
+    )
+
+
+def _worst(field: Field, epsilon: Fraction) -> Fraction | None:
+    """A leakage in nats: four decimals, or epsilon itself where rounding up would pass it."""
+    if field.value is None:
+        return None
+    return epsilon if field.number() == epsilon else field.rounded()
+
+
+def _sizes(field: Field, blocks: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    field.keys("sensitive", "public", "released")
+    public, released = (tuple(size.whole(1) for size in field[key].items()) for key in ("public", "released"))
+    if not len(public) == len(released) == blocks:
+        raise field.wrong("one size per public block")
+    return field["sensitive"].whole(1), public, released
+
+
+def _files(field: Field, data: str) -> dict[str, tuple[str, int]]:
+    field.keys(f"data.{data}", "protocol.json", "report.html", "report.json")
+    for _, entry in field.members():
+        entry.keys("sha256", "bytes")
+    return {name: (entry["sha256"].text(_SHA), entry["bytes"].whole()) for name, entry in field.members()}
+
+
+def bound_kept(manifest: Manifest) -> str:
+    """The stated leakage, an upper bound itself, is at most the promised one. Raises AuditFailure."""
+    name = "ldp" if manifest.notion == "ldp" else "lip"
+    stated, epsilon = getattr(manifest.stated, name), manifest.epsilon
+    if stated is None or stated > epsilon:
+        raise broken(
+            "release.json",
+            f"the stated {name} leakage is above the bound of {manifest.notion}",
+            expected=f"at most {float(epsilon)} nats",
+            found="infinite" if stated is None else float(stated),
+        )
+    return f"{name} {float(stated)} <= {float(epsilon)} nats"

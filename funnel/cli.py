@@ -1,0 +1,198 @@
+"""The command line: thin over the Python API. Exit codes: 0 done, 1 at fault, 2 wrong usage, 3 our bug."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import funnel
+from funnel import api
+from funnel.console import complain, console, emit, progress, say
+from funnel.errors import FunnelError, InternalError
+
+app = typer.Typer(
+    name="funnel",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Publish tables about people while a named secret stays within a proven bound.",
+    epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
+)
+keys = typer.Typer(no_args_is_help=True, help="Keys for permanent draws.")
+app.add_typer(keys, name="key")
+
+PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
+Memory = Annotated[str, typer.Option(help="Memory that the engine may use before it spills to disk.")]
+Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)]
+Private = Annotated[
+    Path | None, typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False)
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="With any command: show where in the code an error arose.")
+    ] = False,
+) -> None:
+    if version:
+        say(f"funnel {funnel.__version__}")
+        raise typer.Exit
+
+
+@app.command(epilog="Example: funnel init census.parquet --to census.yaml")
+def init(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file, or a glob.", show_default=False)],
+    to: Annotated[
+        Path | None, typer.Option(help="Where to write the policy; - prints it. Default: NAME.yaml here.")
+    ] = None,
+) -> None:
+    """Look at a table and write a commented starter policy."""
+    target = to or Path(table.name.split(".")[0] + ".yaml")
+    text = api.starter_policy(table, target.parent if str(target) != "-" else Path())
+    if str(target) == "-":
+        print(text, end="")
+        return
+    api.write_new(target, text)
+    say(f"wrote {target}: review it, then run `funnel check {target}`")
+
+
+@app.command(epilog="Example: funnel check policies/*.yaml")
+def check(
+    policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Validate policies: every error at once, with file, line, column and what to do."""
+    results = [api.check(path) for path in policies]
+    if json:
+        emit(
+            {"ok": all(result.ok for result in results), "policies": [result.as_dict() for result in results]}
+        )
+    else:
+        for result in results:
+            if result.ok:
+                say(result.text(), "green")
+            else:
+                complain(result.text())
+    if not all(result.ok for result in results):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: funnel plan policies/marital-status.yaml")
+def plan(policy: PolicyFile, json: Json = False, memory: Memory = "2GB", threads: Threads = None) -> None:
+    """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve."""
+    explained = api.plan(policy, memory=memory, threads=threads)
+    if json:
+        emit(explained.as_dict())
+    else:
+        say(explained.text())
+
+
+@app.command(epilog="Example: funnel run policies/marital-status.yaml")
+def run(
+    policy: PolicyFile,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Stop before anything is drawn or written.")
+    ] = False,
+) -> None:
+    """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
+    with progress() as report:
+        summary = api.run(policy, memory=memory, threads=threads, dry_run=dry_run, progress=report)
+    if json:
+        emit(summary.as_dict())
+    else:
+        say(summary.text())
+
+
+@app.command(epilog="Example: funnel audit releases/census/latest --private private/census")
+def audit(
+    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    private: Private = None,
+    json: Json = False,
+) -> None:
+    """Re-check every claim of a release from its files, in exact arithmetic."""
+    found = api.audit_release(release, private)
+    if json:
+        emit(found.as_dict())
+    else:
+        for line in found.text().splitlines():
+            say(line, _shade(line))
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: funnel report releases/census/latest --private private/census --to full-report")
+def report(
+    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    private: Private = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Folder for report.html and report.json; default: the release itself.")
+    ] = None,
+) -> None:
+    """Rebuild the HTML and JSON report. With --private, the full report with unrounded figures."""
+    for path in api.rebuild_report(release, private, to):
+        say(f"wrote {path}")
+
+
+@keys.command("new", epilog="Example: export FUNNEL_KEY=$(funnel key new)")
+def key_new(
+    to: Annotated[
+        Path | None, typer.Option(help="Write the key to a new file that only you can read.")
+    ] = None,
+) -> None:
+    """Make a fresh key for permanent draws."""
+    if to is None:
+        print(api.new_key())
+    else:
+        say(f"wrote {to}, key fingerprint {api.write_key(to)}")
+
+
+@app.command(epilog="Example: funnel schema > funnel.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of the policy language, for editors."""
+    emit(api.schema())
+
+
+def _shade(line: str) -> str | None:
+    """Colour of an audit line on a terminal."""
+    if "FAIL" in line:
+        return "bold red"
+    return "yellow" if "not checked" in line else None
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code; errors are one paragraph, never a traceback unless asked."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        # --traceback may stand anywhere: it is asked for after something went wrong, at the end of the line.
+        app([word for word in given if word != "--traceback"], standalone_mode=True)
+    except FunnelError as error:
+        _fail(error, given)
+    except KeyboardInterrupt:
+        complain("interrupted; nothing was published [interrupted]")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
+        _fail(InternalError(f"{type(error).__name__}: {error}"), given)
+
+
+def _fail(error: FunnelError, given: list[str]) -> None:
+    """Print an error as text, or as JSON where that was asked for, and exit with its code."""
+    if "--traceback" in given:
+        console(error=True).print_exception()
+    if "--json" in given:
+        emit({"error": error.as_dict()})
+    complain(error.text())
+    sys.exit(error.exit_code)

@@ -1,0 +1,45 @@
+"""What an engine does: count, map a protocol over batches, write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from funnel.model import Alphabet
+from funnel.model.joint import IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Engine(Protocol):
+    """The engine of one run. Statements come from the plan; an engine adds no meaning to them."""
+
+    def prepare(self, statements: tuple[str, ...]) -> None:
+        """Run statements that name or build temporary tables. Raises SourceError."""
+
+    def row(self, statement: str) -> tuple[object, ...]:
+        """The single row of a query. Raises SourceError."""
+
+    def provide(self, name: str, alphabet: Alphabet) -> None:
+        """Offer an alphabet as a table of columns v0, v1, … and code."""
+
+    def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+
+    def write(self, select: str, released: Released, target: Path, form: str) -> None:
+        """Write released rows in order. Raises ReleaseError."""
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The released table in its most compact form: each distinct tuple of outputs once, sorted, with its count.
+
+    `outputs` is one alphabet per block, `codes` (m, k) output codes, `counts` (m,) rows.
+    """
+
+    outputs: tuple[Alphabet, ...]
+    codes: IntArray
+    counts: IntArray

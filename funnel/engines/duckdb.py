@@ -1,0 +1,167 @@
+"""DuckDB as the engine: bounded memory, streaming batches, and no reach beyond the folders of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import numpy as np
+
+from funnel.engines.base import Released
+from funnel.engines.source import Source, describe, unreadable
+from funnel.engines.sql import literal
+from funnel.errors import ReleaseError
+from funnel.model import Alphabet
+from funnel.model.joint import IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WRITE_BATCH = 1 << 17
+
+
+class DuckDB:
+    """One connection for one run; a context manager.
+
+    `memory` is DuckDB's limit (text such as 2GB); beyond it, data spills into `scratch`, or fails without one.
+    Files outside the source's folder and `folders` cannot be read or written, and settings are locked.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        memory: str = "2GB",
+        threads: int | None = None,
+        scratch: Path | None = None,
+        folders: Sequence[Path] = (),
+    ) -> None:
+        self.source = source
+        config: dict[str, Any] = {
+            "memory_limit": memory,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        if scratch is not None:
+            config["temp_directory"] = str(scratch)
+        try:
+            self.connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error as error:
+            raise unreadable(source, error) from None
+        reachable = [source.folder, *folders, *([scratch] if scratch else [])]
+        listed = ", ".join(literal(str(folder)) for folder in reachable)
+        self.connection.execute(f"SET allowed_directories = [{listed}]")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.connection.close()
+
+    def schema(self) -> dict[str, str]:
+        """Column names and types of the source. Raises SourceError."""
+        return describe(self.connection, self.source)
+
+    def prepare(self, statements: tuple[str, ...]) -> None:
+        """Run statements that name or build temporary tables. Raises SourceError."""
+        for statement in statements:
+            self.rows(statement)
+
+    def row(self, statement: str) -> tuple[Any, ...]:
+        """The single row of a query. Raises SourceError."""
+        return self.rows(statement)[0]
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a small result. Raises SourceError."""
+        try:
+            return self.connection.execute(statement, list(parameters)).fetchall()
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            raise unreadable(self.source, error) from None
+
+    def variables(self, **values: int) -> None:
+        """Set variables that statements read with getvariable."""
+        for name, value in values.items():
+            self.rows(f"SET VARIABLE {name} = CAST({int(value)} AS BIGINT)")
+
+    def provide(self, name: str, alphabet: Alphabet) -> None:
+        """Offer an alphabet as a table of text columns v0, v1, … and an integer code."""
+        import pyarrow as pa
+
+        columns = {
+            f"v{i}": pa.array([value[i] for value in alphabet.values], pa.string())
+            for i in range(len(alphabet.columns))
+        }
+        codes = pa.array(np.arange(len(alphabet), dtype=np.int32))
+        self.connection.register(name, pa.table(columns | {"code": codes}))
+
+    def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+        try:
+            yield from self.connection.sql(statement).to_arrow_reader(rows)
+        except (duckdb.Error, OSError) as error:
+            raise unreadable(self.source, error) from None
+
+    def write(self, select: str, released: Released, target: Path, form: str) -> None:
+        """Write released rows in order as parquet or csv. Raises ReleaseError."""
+        import pyarrow as pa
+
+        schema = pa.schema(
+            [(f"v{i}", pa.dictionary(pa.int32(), pa.string())) for i in range(_width(released))]
+        )
+        self.connection.register(
+            "released", pa.RecordBatchReader.from_batches(schema, _batches(released, schema))
+        )
+        options = "FORMAT parquet, COMPRESSION zstd" if form == "parquet" else "FORMAT csv, HEADER true"
+        try:
+            self.connection.execute(f"COPY ({select}) TO {literal(str(target))} ({options})")
+        except duckdb.Error as error:
+            raise ReleaseError(
+                "release-write",
+                f"the data could not be written: {str(error).splitlines()[0]}",
+                where=str(target),
+                advice="Free disk space or choose another folder, then run again.",
+            ) from None
+        finally:
+            self.connection.unregister("released")
+
+
+def _width(released: Released) -> int:
+    """Number of released columns."""
+    return sum(len(alphabet.columns) for alphabet in released.outputs)
+
+
+def _batches(released: Released, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Each tuple of outputs, repeated as often as it was drawn, as batches of constant dictionary columns."""
+    import pyarrow as pa
+
+    dictionaries = [
+        (block, pa.array([value[i] for value in alphabet.values], pa.string()))
+        for block, alphabet in enumerate(released.outputs)
+        for i in range(len(alphabet.columns))
+    ]
+    ends = np.cumsum(released.counts)
+    for start in range(0, int(ends[-1]), WRITE_BATCH):
+        index = _window(ends, start, min(start + WRITE_BATCH, int(ends[-1])))
+        yield pa.record_batch(
+            [
+                pa.DictionaryArray.from_arrays(released.codes[index, block].astype(np.int32), dictionary)
+                for block, dictionary in dictionaries
+            ],
+            schema=schema,
+        )
+
+
+def _window(ends: IntArray, start: int, stop: int) -> IntArray:
+    """Which tuple stands in each of the rows start … stop-1, where tuple i ends before row ends[i]."""
+    first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+    inside = np.clip(ends[first : last + 1], start, stop)
+    return np.repeat(np.arange(first, last + 1), np.diff(inside, prepend=start))

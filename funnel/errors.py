@@ -1,0 +1,187 @@
+"""Every error funnel can raise: one tree, one catalogue of codes.
+
+    FunnelError                 exit 1
+    ├── PolicyError             the policy is at fault; holds every problem found, with line and column
+    ├── SourceError             the table is missing, unreadable, changed, or not what the policy says
+    ├── PlanError               policy and table do not fit together
+    ├── SolverError             no protocol could be computed (carries the solver's status)
+    ├── DrawError               the key or the draws are at fault
+    ├── ReleaseError            the release could not be written
+    ├── LedgerError             the ledger is damaged or refuses the release
+    ├── AuditFailure            a claim does not hold (carries bound and achieved)
+    └── InternalError           our bug; exit 3
+
+An error is data: a stable code from `CATALOGUE`, what is wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+CATALOGUE: dict[str, str] = {
+    # policy
+    "policy-unreadable": "the policy file cannot be read",
+    "policy-syntax": "the policy is not valid YAML",
+    "policy-too-large": "the policy is larger or deeper than any policy needs to be",
+    "policy-alias": "the policy uses a YAML feature that policies do not need",
+    "duplicate-key": "a key appears twice",
+    "unknown-key": "a key is not part of the policy language",
+    "missing-key": "a required key is absent",
+    "wrong-type": "a value has the wrong type",
+    "wrong-value": "a value is outside what is allowed",
+    "unsupported": "this version of funnel does not offer the feature",
+    "epsilon": "epsilon must be a positive, finite number",
+    "split": "the split of epsilon over the blocks does not add up",
+    "bins": "the edges of the bins are not increasing numbers",
+    "duplicate-column": "a column is named twice",
+    "sensitive-public": "a sensitive column is also public",
+    "unknown-column": "a column is not in the source table",
+    "filter": "the filter is not one plain expression over source columns",
+    "entity": "the entity column cannot identify a person",
+    "column-type": "a column has a type that the policy's use of it does not allow",
+    "release-path": "the release folders are not usable as named",
+    # source
+    "source-missing": "the source table does not exist",
+    "source-unreadable": "the source table cannot be read",
+    "source-empty": "the source table has no rows to release",
+    "source-nulls": "a used column has missing values",
+    "source-all-null": "a used column holds nothing but missing values",
+    "source-header": "the source table's header is not usable",
+    "source-changed": "the source table changed while it was being read",
+    "entity-repeated": "a person has more than one row",
+    "entity-null": "a row has no entity",
+    "below-minimum": "a public value has too few records",
+    "below-bins": "a value lies below the first bin",
+    "alphabet-too-large": "a domain has more values than a protocol can hold",
+    "one-secret": "the sensitive columns take a single value",
+    # solver and mechanism
+    "solver-time": "the solver did not finish in its time limit",
+    "solver-size": "the problem is too large for the available solver",
+    "solver-failed": "the solver failed",
+    "nothing-to-release": "no informative release satisfies the notion",
+    "precision": "the bound needs finer weights than the sampler has",
+    # draws and release
+    "key-missing": "the key is not where the policy says",
+    "key-unreadable": "the key cannot be read or is not a key",
+    "key-permissions": "the key file can be read by others",
+    "key-write": "the key file could not be written",
+    "draw-distribution": "the drawn values do not follow the protocol",
+    "release-write": "the release could not be written",
+    "release-busy": "another run is writing to the same folder",
+    "release-unreadable": "the release cannot be read",
+    "ledger": "the ledger is damaged",
+    "audit-failed": "a claim of the release does not hold",
+    "internal": "funnel has a bug",
+    "interrupted": "the run was interrupted",
+}
+
+
+class FunnelError(Exception):
+    """Base of all errors: `code` (a key of CATALOGUE), `message`, `where`, `advice`; `exit_code` for the CLI."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self, code: str, message: str, *, where: str | None = None, advice: str | None = None
+    ) -> None:
+        if code not in CATALOGUE:
+            raise KeyError(f"error code {code!r} is not in the catalogue")
+        self.code, self.message, self.where, self.advice = code, message, where, advice
+        super().__init__(self.text())
+
+    def text(self) -> str:
+        """One paragraph for a person: where, what, the code, and what to do next."""
+        place = f"{self.where}: " if self.where else ""
+        hint = f"\n  {self.advice}" if self.advice else ""
+        return f"{place}{self.message} [{self.code}]{hint}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for a program."""
+        return {"code": self.code, "message": self.message, "where": self.where, "advice": self.advice}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a policy; line and column count from 1 (0: the file as a whole)."""
+
+    code: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    suggestion: str | None = None
+
+    def text(self) -> str:
+        """`file:line:column: message [code]`, as editors and compilers print it."""
+        hint = f"\n  {self.suggestion}" if self.suggestion else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.message} [{self.code}]{hint}"
+
+
+class PolicyError(FunnelError):
+    """A policy is at fault. `problems` holds all of them, in file order."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda p: (p.file, p.line, p.column))
+        first = self.problems[0]
+        super().__init__(
+            first.code,
+            first.message,
+            where=f"{first.file}:{first.line}:{first.column}",
+            advice=first.suggestion,
+        )
+
+    def text(self) -> str:
+        """Every problem on its own line."""
+        return "\n".join(problem.text() for problem in self.problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The first problem's code and message, and the list of all."""
+        return super().as_dict() | {"problems": [asdict(problem) for problem in self.problems]}
+
+
+class SourceError(FunnelError):
+    """The source table is missing, unreadable, changed, or does not hold what the policy needs."""
+
+
+class PlanError(FunnelError):
+    """The policy and the table do not fit together."""
+
+
+class SolverError(FunnelError):
+    """No protocol was computed; `status` is one of time, size, failed, empty, precision."""
+
+    def __init__(self, code: str, message: str, *, status: str, advice: str | None = None) -> None:
+        self.status = status
+        super().__init__(code, message, advice=advice)
+
+
+class DrawError(FunnelError):
+    """The key cannot be used, or what was drawn does not follow the protocol."""
+
+
+class ReleaseError(FunnelError):
+    """The release could not be written or read."""
+
+
+class LedgerError(FunnelError):
+    """The ledger is damaged."""
+
+
+class AuditFailure(FunnelError):
+    """A claim does not hold; `bound` and `achieved` are what was promised and what was measured."""
+
+    def __init__(self, message: str, *, bound: str, achieved: str, where: str | None = None) -> None:
+        self.bound, self.achieved = bound, achieved
+        super().__init__(
+            "audit-failed", message, where=where, advice="Do not use this release; run funnel again."
+        )
+
+
+class InternalError(FunnelError):
+    """Something that cannot happen did: our bug."""
+
+    exit_code = 3
+
+    def __init__(self, message: str) -> None:
+        super().__init__("internal", message, advice="Please report this with the output of --traceback.")

@@ -1,0 +1,221 @@
+"""Carry out a plan: count, solve, draw, write, audit, publish. All of it, or nothing that anyone can see."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from funnel.audit import audit_release
+from funnel.engines import checks, counting
+from funnel.engines.base import Released
+from funnel.engines.duckdb import DuckDB
+from funnel.engines.source import Source, changed, find
+from funnel.errors import AuditFailure, InternalError
+from funnel.mechanisms.product import Protection, protect
+from funnel.model import Joint
+from funnel.planner import Plan, compile_plan
+from funnel.planner import plan as steps
+from funnel.policy import Policy
+from funnel.release.check import check_draws
+from funnel.release.draw import Drawer
+from funnel.release.keys import Key, load_key, one_time_key
+from funnel.release.publish import Publisher, new_release_id
+from funnel.release.tally import Tally
+from funnel.summary import Measured, Summary, measure
+from funnel.writing import Facts, write_release
+
+BATCH = 1 << 18
+"""Rows per batch of the drawing kernel: large enough for NumPy, small enough for the cache."""
+
+
+class Report(Protocol):
+    """Told how far a step has come: `done` of `total` (rows, or unknown)."""
+
+    def __call__(self, stage: str, done: int = 0, total: int | None = None) -> None: ...
+
+
+def silent(stage: str, done: int = 0, total: int | None = None) -> None:
+    """Report to nobody."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the engine may use: memory as DuckDB writes it, threads (None: all cores)."""
+
+    memory: str = "2GB"
+    threads: int | None = None
+
+
+def execute(
+    policy: Policy, *, limits: Limits = Limits(), dry_run: bool = False, progress: Report = silent
+) -> Summary:
+    """Make one audited release of a policy; with `dry_run`, stop before anything is drawn or written.
+
+    Raises FunnelError; whatever is raised, nothing becomes visible in the published folder.
+    """
+    source = find(policy.path(policy.source.table))
+    with DuckDB(source, memory=limits.memory, threads=limits.threads) as engine:
+        plan = compile_plan(policy, engine.schema(), source.reader)
+    key = _key(policy)
+    with ExitStack() as stack:
+        publisher = None if dry_run else stack.enter_context(_publisher(policy))
+        folders = [] if publisher is None else [publisher.public]
+        scratch = None if publisher is None else publisher.scratch
+        engine = stack.enter_context(
+            DuckDB(source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders)
+        )
+        work = _Work(policy, plan, source, engine, key, publisher, progress)
+        for step in plan.steps:
+            if dry_run and isinstance(step, steps.Draw):
+                break
+            work.carry_out(step)
+        return work.summary()
+
+
+def _key(policy: Policy) -> Key:
+    """The policy's key for permanent draws, or one that is never used again."""
+    if policy.draws.kind == "fresh" or policy.draws.key is None:
+        return one_time_key()
+    return load_key(policy.draws.key, policy.directory)
+
+
+def _publisher(policy: Policy) -> Publisher:
+    return Publisher(
+        policy.path(policy.release.to), policy.path(policy.release.private), new_release_id(datetime.now(UTC))
+    )
+
+
+class _Work:
+    """The state of one run: what each step leaves for the next."""
+
+    rows: int
+    joint: Joint
+    protection: Protection
+    measured: Measured
+    tally: Tally
+    data: Path
+
+    def __init__(
+        self,
+        policy: Policy,
+        plan: Plan,
+        source: Source,
+        engine: DuckDB,
+        key: Key,
+        publisher: Publisher | None,
+        progress: Report,
+    ) -> None:
+        self.policy, self.plan, self.source, self.engine = policy, plan, source, engine
+        self.key, self._publisher, self.progress = key, publisher, progress
+
+    @property
+    def publisher(self) -> Publisher:
+        """The publisher of a run that is not dry."""
+        if self._publisher is None:
+            raise InternalError("a dry run reached a step that writes")
+        return self._publisher
+
+    def carry_out(self, step: steps.Step) -> None:
+        """One step of the plan."""
+        self.progress(step.title)
+        match step:
+            case steps.Scan():
+                self.engine.prepare(step.statements)
+            case steps.Inspect():
+                counts = self.engine.row(step.statement)
+                self.rows = checks.check_present(
+                    counts, step.columns, self.policy.source.missing, self.policy.source.entity
+                )
+            case steps.Identify():
+                checks.check_entities(
+                    self.engine,
+                    step.column,
+                    integer=step.integer,
+                    spread=step.spread,
+                    dense=step.dense,
+                    general=step.general,
+                )
+            case steps.Count():
+                self._count(step)
+            case steps.Solve():
+                self._solve(step)
+            case steps.Draw():
+                self._draw(step)
+            case steps.Write():
+                self._write(step)
+            case steps.Audit():
+                self._audit()
+            case steps.Publish():
+                self.publisher.publish()
+
+    def _count(self, step: steps.Count) -> None:
+        self.engine.prepare(step.statements)
+        self.joint = counting.joint_distribution(self.engine, step.cells, step.secret, step.blocks)
+        counting.check_bins(self.joint)
+        counting.check_minimum(self.joint, step.minimum)
+
+    def _solve(self, step: steps.Solve) -> None:
+        self.protection = protect(
+            self.joint,
+            self.policy.privacy,
+            self.policy.mechanism,
+            step.shares,
+            lambda what: self.progress(f"{step.title}: {what}"),
+        )
+        self.measured = measure(self.joint, self.protection)
+
+    def _draw(self, step: steps.Draw) -> None:
+        """Map the protocol over the source's second reading, and check what came out."""
+        protocols = self.protection.protocols
+        for index, block in enumerate(self.joint.blocks):
+            self.engine.provide(f"alphabet_x{index}", block)
+        self.engine.provide("alphabet_s", self.joint.secret)
+        self.engine.prepare(step.codes)
+        drawer = Drawer(protocols, self.key, permanent=step.kind == "permanent")
+        self.tally = Tally(protocols)
+        done = 0
+        for batch in self.engine.stream(step.statement, BATCH):
+            self.tally.add(batch, drawer.draw(batch))
+            done += batch.num_rows
+            self.progress(step.title, done, self.joint.rows)
+        if done != self.joint.rows:
+            raise changed(self.source.pattern)
+        check_draws(self.tally, protocols, self.joint)
+        self.source.check_unchanged()
+
+    def _write(self, step: steps.Write) -> None:
+        codes, counts = self.tally.released
+        released = Released(tuple(p.outputs for p in self.protection.protocols), codes, counts)
+        data = self.publisher.public / f"data.{step.format}"
+        self.engine.write(step.statement, released, data, step.format)
+        self.publisher.entry = write_release(
+            Facts(
+                self.publisher.release_id,
+                self.policy,
+                self.plan,
+                self.joint,
+                self.protection,
+                self.measured,
+                self.tally,
+                self.key,
+            ),
+            self.publisher.public,
+            self.publisher.private,
+        )
+
+    def _audit(self) -> None:
+        """The auditor's own word on the staged files, before anyone can see them."""
+        found = audit_release(self.publisher.public, self.publisher.private, staged=True)
+        failed = [finding for finding in found.findings if finding.status == "failed"]
+        if failed:
+            raise AuditFailure(
+                failed[0].detail, bound=failed[0].title, achieved="see the audit", where=failed[0].claim
+            )
+
+    def summary(self) -> Summary:
+        """What `run --json` prints."""
+        release = None if self._publisher is None else str(self.publisher.target.resolve())
+        return Summary(self.policy, self.joint, self.protection, self.measured, release)

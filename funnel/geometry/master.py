@@ -1,0 +1,101 @@
+"""The linear program over extreme rays, and a bound on its optimum that needs no trust in the solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.geometry.utility import Utility, information
+from funnel.model.joint import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+    from scipy.sparse import csr_array
+
+_SIMPLEX = 20_000
+"""Up to this many rays the dual simplex is the faster method; above, interior points with crossover."""
+_TOLERANCE = 1e-10
+"""Feasibility asked of the solver, the finest it offers."""
+_UNUSED = 1e-11
+"""Multipliers below this are rounding errors of the solver."""
+_STATUS: dict[int, Literal["time", "empty", "failed"]] = {1: "time", 2: "empty", 3: "failed", 4: "failed"}
+"""scipy.optimize.linprog's status to ours: limit reached, infeasible, unbounded, numerical trouble."""
+
+
+@dataclass(frozen=True, eq=False)
+class Master:
+    """Multipliers θ (k,) of the rays, the utility they reach and a bound no protocol can exceed (nats)."""
+
+    theta: FloatArray
+    value: float
+    bound: float
+
+
+def master(
+    rays: csr_array, prior: FloatArray, *, time_limit: float, utility: Utility = information
+) -> Master:
+    """max Σ θ_r u(r) subject to Σ θ_r r = 1, θ >= 0, over rays (k, a) with prior·r = 1.
+
+    At most a multipliers are positive. The bound holds for every cone whose extreme rays are all given:
+    Σ θ_r = 1, so by duality no feasible θ exceeds Σ_x λ_x + max_r (u(r) - λ·r), whatever λ is.
+    SolverError with status time, empty (no θ is feasible) or failed.
+    """
+    worth = utility(rays, prior)
+    theta, duals = _solve(rays, worth, time_limit)
+    theta = _polish(rays, theta)
+    value = float(worth @ theta)
+    bound = float(duals.sum() + (worth - rays @ duals).max())
+    return Master(theta, value, max(bound, value))
+
+
+def _solve(rays: csr_array, worth: FloatArray, seconds: float) -> tuple[FloatArray, FloatArray]:
+    """Run the solver: multipliers (k,) of a vertex, so as few rays as there are values, and duals λ (a,)."""
+    if seconds <= 0:
+        raise _failure("time", "no time is left for it")
+    result = _linprog(rays, worth, "highs-ds" if rays.shape[0] <= _SIMPLEX else "highs-ipm", seconds)
+    if result.status != 0:
+        raise _failure(_STATUS.get(result.status, "failed"), str(result.message))
+    return np.maximum(result.x, 0.0), -np.asarray(result.eqlin.marginals)
+
+
+def _linprog(rays: csr_array, worth: FloatArray, method: str, seconds: float) -> OptimizeResult:
+    """minimise -Σ θ_r u(r) subject to Σ θ_r r = 1, θ >= 0."""
+    from scipy import optimize
+
+    linprog: Any = optimize.linprog  # its stubs know neither sparse matrices nor a method in a variable
+    options = {
+        "time_limit": seconds,
+        "primal_feasibility_tolerance": _TOLERANCE,
+        "dual_feasibility_tolerance": _TOLERANCE,
+    }
+    result: OptimizeResult = linprog(
+        -worth, A_eq=rays.T.tocsc(), b_eq=np.ones(rays.shape[1]), method=method, options=options
+    )
+    return result
+
+
+def _polish(rays: csr_array, theta: FloatArray) -> FloatArray:
+    """Solve the equations on the support once more, in full precision, where that brings them closer."""
+    used = np.flatnonzero(theta > _UNUSED)
+    basis = rays[used].toarray().T
+    better, *_ = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)
+    if better.min() < 0 or _residual(basis, better) > _residual(basis, theta[used]):
+        better = theta[used]
+    polished = np.zeros_like(theta)
+    polished[used] = better
+    return polished
+
+
+def _residual(basis: FloatArray, theta: FloatArray) -> float:
+    """Largest departure of a column sum from one."""
+    return float(np.abs(basis @ theta - 1).max())
+
+
+def _failure(status: Literal["time", "empty", "failed"], reason: str) -> SolverError:
+    """The solver's own words under our code."""
+    code = "solver-time" if status == "time" else "solver-failed"
+    advice = "Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `top`."
+    return SolverError(code, f"the linear program over extreme rays: {reason}", status=status, advice=advice)

@@ -1,0 +1,152 @@
+"""Integer rows inside a cone of inequalities, near a real protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.geometry.utility import information_slope
+from funnel.model.joint import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
+
+_MOST_CHOICES = 5_000
+"""Entries up to which the integer program is tried."""
+_RANGE = 2**20
+"""How many units an entry may move; one unit on a rare value can be worth many on a frequent one."""
+_REACH = 64
+"""Inequalities further away than this many units enter the integer program only when violated."""
+_NODES = 20
+"""Nodes the integer program may branch on: a limit on work, so that results do not depend on the machine."""
+_ROUNDS = 8
+"""Times that inequalities are added to the integer program, or mass to the rows that need it."""
+_RELATIVE = 1e-14
+"""Error of a floating-point product of weights and an inequality, as a share of the weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """What to be near to: a protocol (b, a), the prior (a,), and the cone's normalised inequalities (r, a)."""
+
+    protocol: FloatArray
+    prior: FloatArray
+    inequalities: FloatArray
+
+
+def round_by_choice(near: Near, bits: int, *, margin: float, loss: float) -> IntArray | None:
+    """Integer weights (b, a) with the protocol's zeros, chosen by an integer program, or None.
+
+    Columns sum to 2^bits, rows stay `margin` units inside, and slope·w keeps the share 1 - loss of the
+    utility, which by convexity the utility itself can only exceed.
+    """
+    if np.count_nonzero(near.protocol) > _MOST_CHOICES:
+        return None
+    program = _IntegerProgram(near, bits, margin, loss)
+    for _ in range(_ROUNDS):
+        weights = program.solve()
+        if weights is None or not program.add_violated(weights):
+            return weights
+    return None
+
+
+class _IntegerProgram:
+    """Integer steps from the rounded-down protocol; inequalities enter when a solution violates them."""
+
+    def __init__(self, near: Near, bits: int, margin: float, loss: float) -> None:
+        scaled = near.protocol * 2.0**bits
+        self.inequalities = near.inequalities
+        self.margin = max(margin, 2.0**bits * _RELATIVE)
+        self.base = np.floor(scaled).astype(np.int64)
+        self.entries = np.nonzero(near.protocol)
+        self.active = scaled @ near.inequalities.T > -_REACH * np.abs(near.inequalities).max(axis=1)
+        self.fixed = [self._sums(bits), self._utility(near, (1 - loss) * 2.0**bits)]
+
+    def solve(self) -> IntArray | None:
+        """Any integer point, as weights; None when there is none, or none was found in the nodes allowed."""
+        from scipy.optimize import Bounds, milp
+
+        start = self.base[self.entries]
+        bounds = Bounds(np.maximum(-start, -_RANGE), np.full(len(start), _RANGE))
+        result = milp(
+            np.zeros(len(start)),
+            integrality=np.ones(len(start), int),
+            bounds=bounds,
+            constraints=[*self.fixed, *self._inside()],
+            options={"node_limit": _NODES},
+        )
+        if result.x is None:
+            return None
+        weights = self.base.copy()
+        weights[self.entries] += np.round(result.x).astype(np.int64)
+        return weights
+
+    def add_violated(self, weights: IntArray) -> bool:
+        """Let inequalities that these weights violate take part from now on; whether there are any."""
+        violated = weights @ self.inequalities.T > -self.margin / 2
+        self.active |= violated
+        return bool(violated.any())
+
+    def _sums(self, bits: int) -> LinearConstraint:
+        """Columns sum to 2^bits."""
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import csr_array
+
+        columns = self.entries[1]
+        sums = csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))))
+        missing = ((1 << bits) - self.base.sum(axis=0)).astype(float)
+        return LinearConstraint(sums, missing, missing)
+
+    def _utility(self, near: Near, share: float) -> LinearConstraint:
+        """The linear lower bound of the utility keeps a share of it."""
+        from scipy.optimize import LinearConstraint
+
+        slope = information_slope(near.protocol, near.prior)
+        needed = share * (slope * near.protocol).sum() - (slope * self.base).sum()
+        return LinearConstraint(slope[self.entries][None, :], needed, np.inf)
+
+    def _inside(self) -> list[LinearConstraint]:
+        """Active inequalities, on the steps."""
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import csr_array
+
+        row, inequality = np.nonzero(self.active)
+        if not len(row):
+            return []
+        which, entry = np.nonzero(row[:, None] == self.entries[0])
+        weight = self.inequalities[inequality[which], self.entries[1][entry]]
+        matrix = csr_array((weight, (which, entry)), shape=(len(row), len(self.entries[0])))
+        room = -self.margin - (self.base[row] * self.inequalities[inequality]).sum(axis=1)
+        return [LinearConstraint(matrix, np.full(len(row), -np.inf), room)]
+
+
+def round_by_mixing(near: Near, bits: int, *, margin: float) -> IntArray | None:
+    """Integer weights (b, a) by largest remainders, with uninformative mass for rows outside, or None.
+
+    Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.
+    """
+    total = 2.0**bits
+    margin = max(margin, total * _RELATIVE)
+    mass = np.zeros(len(near.protocol))
+    for _ in range(_ROUNDS):
+        if mass.sum() >= total:
+            break
+        weights = _largest_remainders((total - mass.sum()) * near.protocol + mass[:, None], bits)
+        need = (weights @ near.inequalities.T + margin).max(axis=1, initial=-1.0)
+        if (need <= 0).all():
+            return weights
+        mass += np.maximum(need, 0.0)
+    return None
+
+
+def _largest_remainders(scaled: FloatArray, bits: int) -> IntArray:
+    """Round each column to integers that sum to 2^bits exactly: down, then up where most was cut off."""
+    weights = np.floor(scaled).astype(np.int64)
+    missing = (1 << bits) - weights.sum(axis=0)
+    order = np.argsort(np.argsort(weights - scaled, axis=0, kind="stable"), axis=0)
+    weights += order < missing
+    rest = (1 << bits) - weights.sum(axis=0)
+    weights[scaled.argmax(axis=0), np.arange(scaled.shape[1])] += rest
+    return weights

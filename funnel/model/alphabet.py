@@ -1,0 +1,63 @@
+"""The values that one or several columns take together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Label = tuple[str | None, ...]
+"""One value: a text per column, None where the column is missing."""
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Column names and the distinct values they take, in a fixed order; a value's index is its code."""
+
+    columns: tuple[str, ...]
+    values: tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError(f"alphabet of {self.columns} names a value twice")
+        if any(len(value) != len(self.columns) for value in self.values):
+            raise ValueError(f"alphabet of {self.columns} has a value of another length")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def names(self) -> list[str]:
+        """Each value as one readable text."""
+        return [readable(value) for value in self.values]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form: columns, and values as lists of text or null."""
+        return {"columns": list(self.columns), "values": [list(value) for value in self.values]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Alphabet:
+        """Inverse of `as_dict`."""
+        return cls(tuple(data["columns"]), tuple(tuple(value) for value in data["values"]))
+
+    @classmethod
+    def of(cls, columns: Sequence[str], values: Sequence[Label]) -> Alphabet:
+        """The distinct values in natural order: numbers and bins by size, then text, missing last."""
+        ordered = sorted(set(values), key=lambda value: [_natural(part) for part in value])
+        return cls(tuple(columns), tuple(ordered))
+
+
+_LEADING_NUMBER = re.compile(r"\[?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+
+
+def _natural(part: str | None) -> tuple[int, float, str]:
+    """Sort key of one part; a text that begins with a number goes by that number."""
+    if part is None:
+        return 2, 0.0, ""
+    number = _LEADING_NUMBER.match(part)
+    return (0, float(number[1]), part) if number else (1, 0.0, part)
+
+
+def readable(value: Label) -> str:
+    """One text for a value: its parts joined by a comma, a missing part in words."""
+    return ", ".join("(missing)" if part is None else part for part in value)

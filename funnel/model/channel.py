@@ -1,0 +1,60 @@
+"""The channel that is really released: the blocks' protocols side by side, seen from the secret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import PlanError
+from funnel.model.joint import IntArray, Joint
+from funnel.model.protocol import Protocol
+
+MAX_CELLS = 2_000_000
+"""Largest product alphabet (cells of S x Y) that is measured; beyond it nothing could be claimed."""
+
+ExactArray = npt.NDArray[np.int64] | npt.NDArray[np.object_]
+
+
+def released_table(joint: Joint, protocols: Sequence[Protocol]) -> ExactArray:
+    """T[s, y_1, …, y_k] = Σ_x N[s, x] Π_j W_j[y_j, s, x_j]: the joint of S and Y in exact integers.
+
+    Shape (c, b_1, …, b_k), total n·2^(Σ bits). int64 where that is certain not to overflow, else Python
+    integers. Raises PlanError when the product of the blocks is too large to measure.
+    """
+    check_size(joint, [len(protocol.outputs) for protocol in protocols])
+    wide = joint.rows.bit_length() + sum(protocol.bits for protocol in protocols) > 62
+    table: Any = joint.dense().astype(object if wide else np.int64)
+    for axis, protocol in enumerate(protocols, start=1):
+        table = _through(table, axis, protocol.weights)
+    exact: ExactArray = table
+    return exact
+
+
+def check_size(joint: Joint, released: Sequence[int]) -> None:
+    """Refuse a product alphabet whose leakage could not be measured; `released` are the b_j."""
+    largest = max(math.prod(joint.shape), len(joint.secret) * math.prod(released))
+    for done in range(1, len(released)):
+        mixed = (*released[:done], *joint.shape[1 + done :])
+        largest = max(largest, len(joint.secret) * math.prod(mixed))
+    if largest > MAX_CELLS:
+        raise PlanError(
+            "alphabet-too-large",
+            f"the public blocks together take {largest:,} combinations with the secret; "
+            f"leakage is measured on the whole product, up to {MAX_CELLS:,}",
+            advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
+        )
+
+
+def _through(table: Any, axis: int, weights: IntArray) -> Any:
+    """Replace axis x_j by y_j: for each s, multiply by W_j[:, s, :]."""
+    moved = np.moveaxis(table, axis, -1)
+    exact = weights.astype(table.dtype)
+    if exact.shape[1] == 1:
+        sent = moved @ exact[:, 0, :].T
+    else:
+        sent = np.stack([moved[s] @ exact[:, s, :].T for s in range(len(moved))])
+    return np.moveaxis(sent, -1, axis)

@@ -1,0 +1,37 @@
+"""Exact numbers: ε as a rational, bounds of e^ε, logarithms that name the side they round to."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+_DIGITS = 60
+
+
+def rational(number: float) -> Fraction:
+    """The decimal that was written, as a rational: 0.1 is one tenth, not the double next to it."""
+    return Fraction(repr(float(number)))
+
+
+def exp_below(exponent: Fraction) -> Fraction:
+    """A rational at or just under e^exponent (exponent >= 0), within a factor 1 - 10^-50.
+
+    Comparing a measured ratio with this instead of e^ε errs on the side of privacy.
+    """
+    if exponent == 0:
+        return Fraction(1)
+    context = Context(prec=_DIGITS)
+    value = context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
+    return Fraction(value) * (1 - Fraction(1, 10**50))
+
+
+def log_above(ratio: Fraction | None) -> float:
+    """ln(ratio) in nats, rounded up at the 12th decimal; None stands for an infinite ratio."""
+    if ratio is None:
+        return math.inf
+    if ratio == 1:
+        return 0.0
+    context = Context(prec=_DIGITS)
+    value = context.ln(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    return float(value.quantize(Decimal("1e-12"), rounding=ROUND_CEILING))

@@ -1,0 +1,64 @@
+"""What every privacy notion offers: its cone of allowed rows, its measure of leakage, its bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from funnel.geometry.cone import Cone
+from funnel.model.channel import ExactArray
+from funnel.model.exact import exp_below, rational
+from funnel.model.joint import FloatArray, Joint
+from funnel.model.leakage import Leakage
+
+Epsilon = Annotated[
+    float,
+    Field(gt=0, allow_inf_nan=False, description="Bound of the notion, in nats; smaller is more private"),
+]
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Split = Literal["equal", "optimal"] | dict[str, Share]
+
+
+class Notion(BaseModel, ABC):
+    """A privacy notion with its parameters; validated straight from the policy's `privacy` section."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    exact_zero: ClassVar[bool] = False
+    """Whether the notion asks for equality, so that no rounding is small enough to be ignored."""
+
+    notion: str
+    epsilon: float
+    split: Split = Field("equal", description="How epsilon is shared over the public blocks")
+
+    @abstractmethod
+    def cone(self, joint: Joint) -> Cone:
+        """The rows Q[y, ·] (a,) that the notion allows for a joint of one block."""
+
+    @abstractmethod
+    def leakage(self, table: ExactArray) -> Leakage:
+        """The exact leakage of a released table T[s, y…] in this notion's own measure."""
+
+    def holds(self, table: ExactArray) -> bool:
+        """Whether a released table T[s, y…] keeps the bound, in exact arithmetic."""
+        ratio = self.leakage(table).ratio
+        return ratio is not None and ratio <= self.bound
+
+    @property
+    def bound(self) -> Fraction:
+        """The largest ratio allowed: e^ε, from below."""
+        return exp_below(rational(self.epsilon))
+
+    def scaled(self, factor: float) -> Self:
+        """The same notion with epsilon times `factor`."""
+        return self.model_copy(update={"epsilon": self.epsilon * factor})
+
+
+def conditionals(joint: Joint) -> tuple[FloatArray, FloatArray]:
+    """p_{x|s} (c, a) and p_x (a,) of a joint of one block."""
+    counts = joint.table().astype(float)
+    return counts / counts.sum(axis=1, keepdims=True), np.asarray(counts.sum(axis=0) / counts.sum())

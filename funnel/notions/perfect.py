@@ -1,0 +1,36 @@
+"""Perfect privacy: the released value is independent of the secret."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from funnel.geometry.cone import Cone
+from funnel.model import leakage
+from funnel.model.channel import ExactArray
+from funnel.model.joint import Joint
+from funnel.notions.base import Notion
+
+
+class Perfect(Notion):
+    """ε-LIP with ε = 0: P(s|y) = P(s) for all s, y, exactly."""
+
+    exact_zero: ClassVar[bool] = True
+
+    notion: Literal["perfect"]
+    epsilon: float = Field(0.0, ge=0, le=0, description="Zero, or absent")
+
+    def cone(self, joint: Joint) -> Cone:
+        """c equalities in integers: Σ_x v_x (n N[s,x] - N_s N_x) = 0."""
+        counts = joint.table()
+        expected = np.outer(counts.sum(axis=1).astype(object), counts.sum(axis=0).astype(object))
+        excess = counts.astype(object) * joint.rows - expected
+        return Cone(
+            np.zeros((0, counts.shape[1])), tuple(tuple(int(value) for value in row) for row in excess)
+        )
+
+    def leakage(self, table: ExactArray) -> leakage.Leakage:
+        """max |ln P(y|s)/P(y)|, which must be zero."""
+        return leakage.lip(table)

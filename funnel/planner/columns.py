@@ -1,0 +1,71 @@
+"""How a public attribute reads its source column: the raw key that rows are grouped by, and its label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from funnel.engines.counting import BELOW
+from funnel.engines.sql import identifier, literal
+from funnel.policy.columns import Attribute
+
+OTHER = "other"
+_FLOATS = {"FLOAT", "DOUBLE", "REAL"}
+
+
+@dataclass(frozen=True)
+class Key:
+    """`raw` computes a row's key from the source; `label` is the released text of `name`, the key's own column."""
+
+    name: str
+    raw: str
+    label: str
+    released_type: str
+
+
+def secret_key(index: int, column: str, kind: str) -> Key:
+    """The key of a sensitive column: its value."""
+    return _plain(f"s{index}", column, kind)
+
+
+def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
+    """The key of a public attribute: its value, its bin, or its value among the most frequent."""
+    name = f"x{block}_{index}"
+    if attribute.bins is not None:
+        return Key(name, _bins(present(attribute.name, kind), attribute.bins), identifier(name), "VARCHAR")
+    key = _plain(name, attribute.name, kind)
+    if attribute.top is None:
+        return key
+    kept = f"SELECT value FROM {identifier('top_' + name)}"
+    stays = f"{key.label} IN ({kept}) OR {identifier(name)} IS NULL"
+    label = f"CASE WHEN {stays} THEN {key.label} ELSE {literal(OTHER)} END"
+    return Key(name, key.raw, label, "VARCHAR")
+
+
+def present(column: str, kind: str) -> str:
+    """The column, with a floating-point NaN read as missing."""
+    quoted = identifier(column)
+    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in _FLOATS else quoted
+
+
+def bin_labels(edges: tuple[float, ...]) -> list[str]:
+    """`[low, high)` per bin; the last one is open."""
+    texts = [format(edge, ".15g") for edge in edges]
+    ends = [*texts[1:], "∞"]
+    return [f"[{low}, {high})" for low, high in zip(texts, ends, strict=True)]
+
+
+def _plain(name: str, column: str, kind: str) -> Key:
+    return Key(name, present(column, kind), f"CAST({identifier(name)} AS VARCHAR)", kind)
+
+
+def _bins(value: str, edges: tuple[float, ...]) -> str:
+    """A CASE over half-open intervals; a value below the first edge gets a label that the count refuses."""
+    texts = [format(edge, ".15g") for edge in edges]
+    uppers = [*texts, None]
+    labels = [BELOW, *bin_labels(edges)]
+    arms = [
+        f"WHEN {value} < {upper} THEN {literal(label)}"
+        for upper, label in zip(uppers, labels, strict=True)
+        if upper
+    ]
+    return f"CASE WHEN {value} IS NULL THEN NULL {' '.join(arms)} ELSE {literal(labels[-1])} END"

@@ -1,0 +1,96 @@
+"""A plan for people: the steps in order, their SQL, and the sizes that decide which solver serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from funnel.engines.counting import cardinalities
+from funnel.engines.duckdb import DuckDB
+from funnel.planner import plan as steps
+from funnel.planner.plan import Plan
+from funnel.policy import Policy
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Cardinalities: c values of the secret, a_j values of each block, and the solver expected for each."""
+
+    secret: int
+    blocks: tuple[int, ...]
+    solvers: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"sensitive": self.secret, "public": list(self.blocks), "solver": list(self.solvers)}
+
+
+def sizes(policy: Policy, plan: Plan, engine: DuckDB) -> Sizes:
+    """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
+    scan = next(step for step in plan.steps if isinstance(step, steps.Scan))
+    count = next(step for step in plan.steps if isinstance(step, steps.Count))
+    engine.prepare(scan.statements + count.statements)
+    secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
+    solvers = tuple(policy.mechanism.forecast(policy.privacy, secret, size) for size in blocks)
+    return Sizes(secret, tuple(blocks), solvers)
+
+
+def explain(plan: Plan, found: Sizes | None = None) -> str:
+    """The plan as text; `found` adds sizes."""
+    lines = [f"plan {plan.sha256[:12]} for {plan.name}"]
+    for number, step in enumerate(plan.steps, start=1):
+        lines += ["", f"{number}. {step.title}: {_summary(step)}"]
+        lines += [f"   {note}" for note in _notes(step, found)]
+        lines += [f"     {statement}" for statement in _statements(step)]
+    return "\n".join(lines)
+
+
+def _summary(step: steps.Step) -> str:
+    """What a step does, in one line."""
+    match step:
+        case steps.Solve():
+            return f"{step.mechanism} protocol under {step.notion}, epsilon {step.epsilon:g} nats"
+        case steps.Count():
+            blocks = ", ".join("+".join(block) for block in step.blocks)
+            return f"N[{', '.join(step.secret)}; {blocks}], at least {step.minimum} records per public value"
+        case steps.Draw():
+            return f"{step.kind} draws, one per record and block"
+        case steps.Write():
+            return f"{', '.join(step.columns)} as {step.format}, sorted by released value"
+        case steps.Publish():
+            return f"to {step.to} (evidence in {step.private})"
+        case _:
+            return (type(step).__doc__ or "").split(".")[0]
+
+
+def _notes(step: steps.Step, found: Sizes | None) -> Iterator[str]:
+    """Sizes, where they are known and matter."""
+    if found is None:
+        return
+    if isinstance(step, steps.Count):
+        yield f"secret: {found.secret:,} values"
+        for block, size in zip(step.blocks, found.blocks, strict=True):
+            yield f"{'+'.join(block)}: {size:,} values"
+    if isinstance(step, steps.Solve):
+        for share, solver in zip(step.shares, found.solvers, strict=True):
+            yield f"share {share:g}: {solver}"
+
+
+def _statements(step: steps.Step) -> Sequence[str]:
+    """The SQL of a step, in the order of execution."""
+    match step:
+        case steps.Scan():
+            return step.statements
+        case steps.Inspect():
+            return [step.statement]
+        case steps.Identify():
+            return [step.spread, step.dense if step.integer else step.general]
+        case steps.Count():
+            return [*step.statements, step.cells]
+        case steps.Draw():
+            return [*step.codes, step.statement]
+        case steps.Write():
+            return [f"COPY ({step.statement}) TO '<release>/data.{step.format}'"]
+        case _:
+            return []

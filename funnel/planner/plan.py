@@ -1,0 +1,129 @@
+"""A plan: frozen, typed steps with their SQL. It holds no data values, so it can be hashed and diffed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Name the source's rows that the policy lets in."""
+
+    title: ClassVar[str] = "scan"
+    files: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Count rows and present values per used column, before missing values are treated."""
+
+    title: ClassVar[str] = "inspect"
+    columns: tuple[str, ...]
+    statement: str
+
+
+@dataclass(frozen=True)
+class Identify:
+    """Check that no entity has two rows. The dense form serves integers in a narrow range."""
+
+    title: ClassVar[str] = "identify"
+    column: str
+    integer: bool
+    spread: str
+    dense: str
+    general: str
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count N[s, x] over the raw values and turn them into labels."""
+
+    title: ClassVar[str] = "count"
+    statements: tuple[str, ...]
+    cells: str
+    secret: tuple[str, ...]
+    blocks: tuple[tuple[str, ...], ...]
+    minimum: int
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Compute one protocol per block under the notion."""
+
+    title: ClassVar[str] = "solve"
+    notion: str
+    epsilon: float
+    mechanism: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Stream the rows as codes and draw each block's released value."""
+
+    title: ClassVar[str] = "draw"
+    kind: str
+    codes: tuple[str, ...]
+    statement: str
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write the released rows, sorted by released value."""
+
+    title: ClassVar[str] = "write"
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    format: str
+    statement: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Check the draws against the protocol, then every claim from the files written."""
+
+    title: ClassVar[str] = "audit"
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Make the release visible, whole, in the published folder."""
+
+    title: ClassVar[str] = "publish"
+    to: str
+    private: str
+
+
+Step = Scan | Inspect | Identify | Count | Solve | Draw | Write | Audit | Publish
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done for a policy, in order; `policy_sha256` ties it to the file that was compiled."""
+
+    name: str
+    policy_sha256: str
+    steps: tuple[Step, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form: each step with its name and fields."""
+        steps = [{"step": step.title} | asdict(step) for step in self.steps]
+        return {
+            "format": "funnel-plan/1",
+            "name": self.name,
+            "policy_sha256": self.policy_sha256,
+            "steps": steps,
+        }
+
+    def text(self) -> str:
+        """The JSON text that is hashed and kept as evidence."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    @property
+    def sha256(self) -> str:
+        """Hash of `text`."""
+        return hashlib.sha256(self.text().encode()).hexdigest()

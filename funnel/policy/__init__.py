@@ -1,0 +1,13 @@
+"""The policy language: a strict reader, frozen models, and errors that know their line."""
+
+from __future__ import annotations
+
+from funnel.policy.columns import Attribute, Block
+from funnel.policy.load import load, loads, problem_at
+from funnel.policy.model import Draws, Estimate, Policy, Release, Source
+from funnel.policy.schema import json_schema
+
+__all__ = [
+    "Attribute", "Block", "Draws", "Estimate", "Policy", "Release", "Source", "json_schema",
+    "load", "loads", "problem_at",
+]  # fmt: skip

@@ -1,0 +1,204 @@
+"""What no single section can see: columns in two roles, the split over the blocks, keys, folders.
+
+The checks read a document's plain data, so that they find their problems whatever else is wrong with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from funnel.policy.columns import adds_up, folded, spellings
+from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A column, where it is named and as what: entity, sensitive or public."""
+
+    column: str
+    path: Path
+    role: str
+
+
+def check(document: Document, directory: FilePath) -> Iterator[Finding]:
+    """Everything wrong between the sections; paths are relative to `directory`."""
+    yield from _columns(document)
+    yield from _split(document.data)
+    yield from _draws(document.data)
+    yield from _folders(document.data, directory)
+
+
+def mentions(data: Any) -> Iterator[Mention]:
+    """Every column that the policy names, the entity first."""
+    entity, sensitive, public = _at(data, "source", "entity"), _at(data, "sensitive"), _at(data, "public")
+    if isinstance(entity, str):
+        yield Mention(entity, ("source", "entity"), "entity")
+    if isinstance(sensitive, str):
+        yield Mention(sensitive, ("sensitive",), "sensitive")
+    for path, item in _items(sensitive, ("sensitive",)):
+        if isinstance(item, str):
+            yield Mention(item, path, "sensitive")
+    for path, item in _items(public, ("public",)):
+        for inner, member in _items(item, path) if isinstance(item, list) else [(path, item)]:
+            yield from _attribute(member, inner)
+
+
+def _attribute(item: Any, path: Path) -> Iterator[Mention]:
+    """The column of a public attribute in either spelling."""
+    if isinstance(item, dict):
+        item, path = item.get("name"), (*path, "name")
+    if isinstance(item, str):
+        yield Mention(item, path, "public")
+
+
+def _at(data: Any, *keys: str) -> Any:
+    """The value at a path of keys, None where there is no such thing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _items(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The items of a list with their paths."""
+    if isinstance(value, list):
+        yield from (((*path, index), item) for index, item in enumerate(value))
+
+
+def _columns(document: Document) -> Iterator[Finding]:
+    """A column has one role and stands there once; names that differ in case only are the same to DuckDB."""
+    seen: dict[str, Mention] = {}
+    for mention in mentions(document.data):
+        first = seen.setdefault(folded(mention.column), mention)
+        if first is not mention:
+            line, _ = document.places.of(first.path)
+            yield _second_mention(first, mention, line)
+
+
+def _second_mention(first: Mention, again: Mention, line: int) -> Finding:
+    """What is wrong about naming a column once more; `line` is where it was named first."""
+    name = f"`{shortened(again.column)}`"
+    if first.role == again.role:
+        spelt = "" if first.column == again.column else f" as `{shortened(first.column)}`"
+        return Finding(again.path, "duplicate-column", f"{name} is named twice; first on line {line}{spelt}",
+                       "Keep one of them; upper and lower case make no difference.")
+    if first.role == "entity":
+        return Finding(again.path, "entity", f"{name} identifies persons (`source.entity`, line {line}), "
+                       f"so it cannot be {again.role}", f"Remove it from `{again.role}`.")
+    said = f"{name} is sensitive (line {line}), so it cannot be public under this notion"
+    return Finding(again.path, "sensitive-public", said, "Remove it from `public` or from `sensitive`.")
+
+
+def _split(data: Any) -> Iterator[Finding]:
+    """Either a word, or a positive share for every block that sums to one."""
+    path, split = ("privacy", "split"), _at(data, "privacy", "split")
+    if split == "optimal":
+        yield Finding(path, "unsupported", "`split: optimal` is not offered in this version of funnel",
+                      "Use `equal`, or name a share for every block.")
+    elif isinstance(split, dict):
+        yield from list(_shares(split)) or _names(split, _blocks(data))
+    elif split not in (None, "equal"):
+        yield Finding(path, "split", f"`privacy.split` must be `equal` or a mapping, not {described(split)}",
+                      choice(split, ["equal"]) if isinstance(split, str) else None)
+
+
+def _shares(split: dict[str, Any]) -> Iterator[Finding]:
+    """Every share is a number above 0, and 1 at most."""
+    for name, share in split.items():
+        number = isinstance(share, int | float) and not isinstance(share, bool)
+        if share is not None and not (number and 0 < share <= 1):
+            wanted = f"must be a number above 0 and at most 1, not {described(share)}"
+            yield Finding(("privacy", "split", name), "split", f"the share of `{shortened(name)}` {wanted}")
+
+
+def _blocks(data: Any) -> list[tuple[str, ...]] | None:
+    """The columns of each public block; None where some cannot be read, or stand there twice."""
+    blocks = []
+    for path, item in _items(_at(data, "public"), ("public",)):
+        members = item if isinstance(item, list) else [item]
+        columns = tuple(found.column for member in members for found in _attribute(member, path))
+        if len(columns) != len(members) or not columns:
+            return None
+        blocks.append(columns)
+    return blocks if len(set(blocks)) == len(blocks) > 0 else None
+
+
+def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Iterator[Finding]:
+    """The split names every block once, and its shares add up."""
+    if blocks is None or None in split.values():
+        return
+    path, wrong, named = ("privacy", "split"), False, [0] * len(blocks)
+    for name in split:
+        fits = [index for index, columns in enumerate(blocks) if name in spellings(columns)]
+        if len(fits) == 1:
+            named[fits[0]] += 1
+        if len(fits) != 1 or named[fits[0]] > 1:
+            wrong = True
+            yield _misnamed((*path, name), len(fits), blocks)
+    absent = ["+".join(columns) for columns, times in zip(blocks, named, strict=True) if not times]
+    if absent and not wrong:
+        yield Finding(path, "split", f"the split leaves out {listed(absent).replace(' or ', ' and ')}",
+                      "Name every block of `public` once.", key=True)
+    elif not wrong and not adds_up(list(split.values())):
+        yield Finding(path, "split", f"the shares add up to {sum(split.values()):.10g}, not to 1", key=True)
+
+
+def _misnamed(path: Path, fits: int, blocks: list[tuple[str, ...]]) -> Finding:
+    """A name in the split that stands for no block, for several, or for one that was named before."""
+    name = str(path[-1])
+    reasons = {0: "is not a public block", 1: "was named before in another spelling"}
+    advice = choice(name, ["+".join(columns) for columns in blocks]) if fits == 0 else None
+    said = f"`{shortened(name)}` {reasons.get(fits, 'fits several blocks')}"
+    return Finding(path, "split", said, advice, key=True)
+
+
+def _draws(data: Any) -> Iterator[Finding]:
+    """Permanent draws need an entity and a key; a key without either word is a misunderstanding."""
+    draws, source = _at(data, "draws"), _at(data, "source")
+    if not isinstance(draws, dict | None) or not isinstance(source, dict | None):
+        return
+    given, entity = draws or {}, "entity" in (source or {})
+    kind = given.get("kind", "permanent" if entity else "fresh")
+    if kind == "permanent" and not entity:
+        yield Finding(("draws", "kind"), "missing-key",
+                      "permanent draws need `source.entity`, which says whose record it is",
+                      "Name that column, or write `kind: fresh`.")
+    if kind == "permanent" and "key" not in given:
+        yield Finding(("draws", "key") if draws else ("source", "entity"), "missing-key",
+                      "permanent draws (the default where `source.entity` is given) need `draws.key`",
+                      "Make a key with `funnel key new` and name it as `key: env:NAME` or `key: file:PATH`; "
+                      "or write `kind: fresh`.", key=True)
+    if "kind" not in given and "key" in given and not entity:
+        yield Finding(("draws", "key"), "wrong-value",
+                      "this key would not be used: without `source.entity` draws are fresh in every release",
+                      "Name that column, or write `kind: fresh` if you mean it.")
+
+
+def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:
+    """Nothing private lies in the folder that is published; symbolic links are followed where they exist."""
+    to = _at(data, "release", "to")
+    if not isinstance(to, str) or "\0" in to:
+        return
+    key, table = _at(data, "draws", "key"), _at(data, "source", "table")
+    inside: dict[Path, Any] = {("release", "private"): _at(data, "release", "private")}
+    if isinstance(key, str) and key.startswith("file:"):
+        inside["draws", "key"] = key.removeprefix("file:")
+    if isinstance(table, str) and "://" not in table:
+        inside["source", "table"] = _before_glob(table)
+    outer = FilePath(os.path.realpath(directory / to))
+    for path, text in inside.items():
+        if isinstance(text, str) and "\0" not in text:
+            inner = FilePath(os.path.realpath(directory / text))
+            if inner.is_relative_to(outer):
+                said = f"`{dotted(path)}` {'is' if inner == outer else 'lies in'} the published folder"
+                yield Finding(path, "release-path", f"{said} `release.to`", "Choose a place outside of it.")
+
+
+def _before_glob(table: str) -> str:
+    """The fixed part of a path with wildcards: the folder before the first of them."""
+    fixed = re.split(r"[*?\[]", table, maxsplit=1)[0]
+    return fixed if fixed == table else fixed[: fixed.rfind("/") + 1]

@@ -1,0 +1,87 @@
+"""From a file to a policy, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+
+from pydantic import ValidationError
+
+from funnel.errors import InternalError, PolicyError, Problem
+from funnel.policy.checks import check, mentions
+from funnel.policy.columns import folded
+from funnel.policy.document import Document, Finding, described
+from funnel.policy.model import Policy
+from funnel.policy.origin import Origin
+from funnel.policy.reader import MAX_BYTES, read
+from funnel.policy.words import translate
+
+
+def load(path: str | FilePath) -> Policy:
+    """The policy in a file. Raises PolicyError with all its problems, each with line and column."""
+    try:
+        with FilePath(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _refused("policy-unreadable", f"the policy cannot be read: {error.strerror}", path) from None
+    except ValueError:
+        raise _refused("policy-unreadable", "no file can have this name", path) from None
+    if len(content) > MAX_BYTES:
+        raise _refused("policy-too-large", f"the policy is larger than {MAX_BYTES // 1024} KiB", path)
+    return loads(_decoded(content, path), path)
+
+
+def loads(text: str, path: str | FilePath = "policy.yaml") -> Policy:
+    """The policy in a text; `path` names its file in messages, and its folder is where its paths start.
+
+    Raises PolicyError with all problems.
+    """
+    file = str(path)
+    document = read(text, file)
+    policy, wrong = _validated(document)
+    findings = [*wrong, *check(document, FilePath(file).parent)]
+    problems = [document.problem(finding) for finding in findings if not document.is_broken(finding.path)]
+    if problems := document.problems + problems:
+        raise PolicyError(list(dict.fromkeys(problems)))
+    if policy is None:
+        raise InternalError("a policy was refused without a reason")
+    columns = {folded(mention.column): mention.path for mention in mentions(document.data)}
+    policy._origin = Origin(file, text, document.places, columns)
+    return policy
+
+
+def problem_at(policy: Policy, path: tuple[str | int, ...], code: str, message: str,
+               suggestion: str | None = None) -> Problem:
+    """A problem found after loading, at the place of the policy file that caused it.
+
+    `path` is the way to it, e.g. ("source", "filter") or `policy.place(column)`; what the file does not spell
+    out is placed at the nearest part that it does.
+    """
+    return policy.problem(path, code, message, suggestion)
+
+
+def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:
+    """The policy, or what its models find wrong."""
+    if not isinstance(document.data, dict):
+        said = f"a policy is a mapping of keys to values, not {described(document.data)}"
+        return None, [Finding((), "wrong-type", said, "`funnel init` writes a policy to start from.")]
+    try:
+        return Policy.model_validate(document.data), []
+    except ValidationError as error:
+        return None, list(translate(error, document.data))
+
+
+def _decoded(content: bytes, path: str | FilePath) -> str:
+    """The text of a file in UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        problem = Problem("policy-unreadable", "the policy is not in UTF-8", str(path), line, column,
+                          "Save the file in UTF-8.")
+        raise PolicyError([problem]) from None
+
+
+def _refused(code: str, message: str, path: str | FilePath) -> PolicyError:
+    """The error of a file as a whole."""
+    return PolicyError([Problem(code, message, str(path))])

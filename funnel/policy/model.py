@@ -1,0 +1,197 @@
+"""The policy language, version 1, as frozen models: a policy is data."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from funnel.errors import Problem
+from funnel.mechanisms import AnyMechanism, Optimal
+from funnel.notions import AnyNotion
+from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, folded, spellings
+from funnel.policy.document import Path, shortened
+from funnel.policy.origin import Origin
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
+"""Safe as the name of a folder everywhere: no separators, no leading or trailing dot."""
+NAME_LENGTH = 64
+KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
+MOST_RECORDS = 10**12
+
+
+class Source(Section):
+    """Where the records are and which of them count."""
+
+    table: Text = Field(description="A CSV or Parquet file (globs allowed), relative to the policy file")
+    filter: Text | None = Field(None, description="A predicate over source columns; other rows are left out")
+    entity: Column | None = Field(None, description="Column that identifies a person; at most one row each")
+    missing: Literal["category", "drop", "error"] = Field(
+        "error",
+        description="Missing values in a used column: a category of their own, rows dropped, or an error",
+    )
+
+    @field_validator("table")
+    @classmethod
+    def _offered(cls, table: str) -> str:
+        """Files only, in this version."""
+        scheme, found, _ = table.partition("://")
+        lower = table.lower()
+        inside = "#" in lower and not lower.endswith((".csv", ".parquet"))
+        if found or inside or lower.endswith((".duckdb", ".ddb")):
+            where = f"behind {shortened(scheme)}://" if found else "inside a database file"
+            raise PydanticCustomError(
+                "unsupported",
+                "tables {where} are not offered in this version of funnel; it reads CSV and Parquet files",
+                {"where": where},
+            )
+        return table
+
+
+class Estimate(Section):
+    """How the joint distribution of the secret and the public columns is estimated."""
+
+    minimum: int = Field(10, ge=1, le=MOST_RECORDS,
+                         description="Records that every value of every public block needs at least")
+    kind: Literal["counts"] = Field("counts", description="counts: the table's own frequencies")
+
+
+class Draws(Section):
+    """Whether the same record answers the same way in every release."""
+
+    kind: Literal["permanent", "fresh"] = Field(
+        "fresh",
+        description="permanent: one answer per person for good (the default where source.entity is given); "
+        "fresh: new noise in every release",
+    )
+    key: Annotated[str, Field(pattern=KEY)] | None = Field(
+        None, description="Where the secret key of permanent draws is kept: env:NAME or file:PATH"
+    )
+
+
+class Release(Section):
+    """Where a release goes."""
+
+    to: Text = Field(description="Folder of what is published, relative to the policy file")
+    private: Text = Field(description="Folder of counts, ledger and audit evidence; never inside `to`")
+    format: Literal["parquet", "csv"] = Field("parquet", description="Format of the published table")
+
+
+def _several(value: Any) -> Any:
+    """A single column may be written without brackets."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _with_options(value: Any) -> Any:
+    """A bare name is a mechanism without options."""
+    return {"kind": value} if isinstance(value, str) else value
+
+
+def _exactly_one(value: Any) -> Any:
+    """`true` and 1.0 equal 1 in Python, not in a policy."""
+    if type(value) is not int:
+        raise PydanticCustomError("not_version_1", "`version` must be 1")
+    return value
+
+
+Sensitive = Annotated[
+    tuple[Column, ...],
+    BeforeValidator(_several),
+    WithJsonSchema({"anyOf": [COLUMN_SCHEMA, {"type": "array", "items": COLUMN_SCHEMA, "minItems": 1}]}),
+]
+
+
+class Policy(Section):
+    """What is published about people, what stays hidden, and how well.
+
+    Made by `funnel.policy.load`, which also checks what no single section can see.
+    """
+
+    version: Annotated[Literal[1], BeforeValidator(_exactly_one)] = Field(
+        description="Version of the policy language"
+    )
+    name: str = Field(
+        pattern=NAME, max_length=NAME_LENGTH, description="Short name: letters, digits, -, _ and dots inside"
+    )
+    description: str = Field("", description="What this release is for, in a sentence")
+    source: Source = Field(description="Where the records are")
+    estimate: Estimate = Field(default_factory=Estimate, description="How the distribution is estimated")
+    sensitive: Sensitive = Field(
+        strict=False, min_length=1,
+        description="The secret: one column, or several as their tuple; never released",
+    )
+    public: tuple[Annotated[Block, BeforeValidator(as_block)], ...] = Field(
+        strict=False, min_length=1,
+        description="Everything that is released: columns, or lists of columns (blocks)",
+    )
+    privacy: AnyNotion = Field(description="The privacy notion that the release keeps, with its parameters")
+    mechanism: Annotated[AnyMechanism, BeforeValidator(_with_options)] = Field(
+        default_factory=lambda: Optimal(kind="optimal"),
+        description="How values are randomised: a mechanism's name, or a mapping with kind and options",
+    )
+    draws: Draws = Field(default_factory=Draws, description="Whether answers are permanent")
+    release: Release = Field(description="Where the release goes")
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_draws(cls, data: Any) -> Any:
+        """Draws are permanent where an entity is given, unless the policy says otherwise."""
+        if not isinstance(data, dict):
+            return data
+        source, draws = data.get("source"), data.get("draws", {})
+        if isinstance(source, dict) and "entity" in source and isinstance(draws, dict):
+            return data | {"draws": {"kind": "permanent"} | draws}
+        return data
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The public columns, as the blocks that are sanitised one by one."""
+        return self.public
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The sensitive and the public columns, in the order of the policy."""
+        return (*self.sensitive, *(column for block in self.public for column in block.columns))
+
+    def shares(self) -> tuple[float, ...]:
+        """The share of epsilon that each block gets, in the order of `blocks`; they sum to one."""
+        split = self.privacy.split
+        if isinstance(split, str):
+            return (1 / len(self.public),) * len(self.public)
+        return tuple(next(split[name] for name in spellings(block.columns) if name in split)
+                     for block in self.public)
+
+    @property
+    def text(self) -> str:
+        """The policy file, verbatim: encoded as UTF-8 these are its bytes."""
+        return self._origin.text
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the policy file's bytes, in hexadecimal."""
+        return self._origin.sha256
+
+    @property
+    def file(self) -> str:
+        """The policy file, as it was named when loaded."""
+        return self._origin.file
+
+    @property
+    def directory(self) -> FilePath:
+        """The folder of the policy file, against which it names others."""
+        return self._origin.directory
+
+    def path(self, text: str) -> FilePath:
+        """A path named in the policy, seen from the current folder."""
+        return self.directory / text
+
+    def place(self, column: str) -> Path:
+        """The path at which a used column is named, for `problem_at`; () where it is not."""
+        return self._origin.columns.get(folded(column), ())
+
+    def problem(self, path: Path, code: str, message: str, suggestion: str | None = None) -> Problem:
+        """A problem found later (unknown column, bad filter) at the place in the file that caused it."""
+        return Problem(code, message, self.file, *self._origin.places.of(path), suggestion)

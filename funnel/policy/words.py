@@ -1,0 +1,236 @@
+"""What pydantic found, in plain words: one finding for each of its errors, unless a check says it better."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from funnel.errors import CATALOGUE
+from funnel.mechanisms import MECHANISMS
+from funnel.notions import NOTIONS
+from funnel.policy.columns import Attribute
+from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
+from funnel.policy.model import NAME_LENGTH, Draws, Estimate, Policy, Release, Source
+from funnel.policy.scalars import is_number
+
+SECTIONS: dict[Path, type[BaseModel]] = {
+    (): Policy, ("source",): Source, ("estimate",): Estimate, ("draws",): Draws, ("release",): Release,
+}  # fmt: skip
+PLANNED: dict[Path, frozenset[str]] = {
+    ("privacy", "notion"): frozenset({"srlip", "rldp", "mutual-information"}),
+    ("mechanism", "kind"): frozenset({
+        "auto", "unary-encoding", "secret-randomised-response", "independent-reporting", "polyopt",
+        "non-robust", "greedy-funnel", "gaussian-funnel",
+    }),
+    ("estimate", "kind"): frozenset({"private"}),
+}  # fmt: skip
+"""Values of version 1 of the language that this version of funnel does not offer yet."""
+PLANNED_KEYS: frozenset[Path] = frozenset({("budget",)})
+
+_TYPES = {
+    "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "tuple_type": "a list",
+    "model_type": "a mapping", "model_attributes_type": "a mapping", "dict_type": "a mapping",
+}  # fmt: skip
+_EITHER: dict[Path, str] = {
+    ("sensitive",): "a column's name or a list of them",
+    ("mechanism",): "a mechanism's name or a mapping with `kind`",
+}
+_BOUNDS = {
+    "greater_than": "must be above {gt:g}", "greater_than_equal": "must be {ge:g} or more",
+    "less_than": "must be below {lt:g}", "less_than_equal": "must be {le:g} or less",
+    "finite_number": "must be finite", "too_short": "must not be empty",
+    "string_too_short": "must not be empty", "string_pattern_mismatch": "must not be blank",
+}  # fmt: skip
+
+
+def translate(error: ValidationError, data: Any) -> Iterator[Finding]:
+    """The findings in a validation error of `Policy`; `data` is what was validated.
+
+    An absent key whose misspelling was found is not reported as well.
+    """
+    details = error.errors(include_url=False)
+    meant: set[Path] = set()
+    for detail in details:
+        path = path_of(detail["loc"], data)
+        if detail["type"] == "extra_forbidden":
+            unknown, intended = _unknown_key(path, data)
+            meant |= {intended} if intended else set()
+            yield unknown
+    for detail in details:
+        path = path_of(detail["loc"], data)
+        if detail["type"] == "missing" and path not in meant:
+            yield _missing(path, data)
+        elif detail["type"] not in {"missing", "extra_forbidden"}:
+            yield from _value(path, detail, data)
+
+
+def path_of(loc: tuple[str | int, ...], data: Any) -> Path:
+    """The path in the policy file of a location in its models.
+
+    Unions add their tag to a location, and a public item that is not a list is validated as a list of one.
+    """
+    match loc:
+        case ("privacy" | "mechanism" as section, _, *rest):
+            return (section, *rest)
+        case ("public", int(index), "attributes", int(member), *rest):
+            return ("public", index, *((member,) if isinstance(data["public"][index], list) else ()), *rest)
+        case ("public", int(index), "attributes"):
+            return ("public", index)
+    return loc
+
+
+def _tag(section: str, data: Any) -> str:
+    """The notion or mechanism that the policy names, which also is a model's name in its registry."""
+    named = data[section]
+    return str(named if isinstance(named, str) else named["notion" if section == "privacy" else "kind"])
+
+
+def _model(path: Path, data: Any) -> type[BaseModel]:
+    """The model that a mapping at a path is read into."""
+    if path == ("privacy",):
+        return NOTIONS[_tag("privacy", data)]
+    if path == ("mechanism",):
+        return MECHANISMS[_tag("mechanism", data)]
+    return SECTIONS.get(path, Attribute)
+
+
+def _place(path: Path) -> str:
+    """` in privacy`, or nothing at the top."""
+    return f" in `{dotted(path)}`" if path else ""
+
+
+def _unknown_key(path: Path, data: Any) -> tuple[Finding, Path | None]:
+    """A key that is not part of the language, and the path that was probably meant."""
+    parent, key = path[:-1], str(path[-1])
+    if path in PLANNED_KEYS:
+        said = f"`{key}` is not offered in this version of funnel"
+        return Finding(path, "unsupported", said, "Remove it.", key=True), None
+    home, fields = _home(parent, key), _model(parent, data).model_fields
+    said = f"unknown key `{shortened(key)}`{_place(parent)}"
+    if home is not None:
+        advice = f"It belongs {f'under `{home[0]}`' if home else 'at the top'}."
+        return Finding(path, "unknown-key", said, advice, key=True), (*home, key)
+    if parent in {("privacy",), ("mechanism",)}:
+        said = f"`{_tag(str(parent[0]), data)}` takes no `{shortened(key)}`"
+    word = nearest(key, fields)
+    finding = Finding(path, "unknown-key", said, choice(key, fields), key=True)
+    return finding, (*parent, word) if word else None
+
+
+def _home(parent: Path, key: str) -> Path | None:
+    """The section that a key belongs to, if it is not the one where it stands."""
+    if parent == ("privacy",):
+        return None
+    if any(key in notion.model_fields for notion in NOTIONS.values()):
+        return ("privacy",)
+    homes = (path for path, model in SECTIONS.items() if key in model.model_fields and path != parent)
+    return next(homes, None)
+
+
+def _missing(path: Path, data: Any) -> Finding:
+    """A required key that is absent; its description says what to write."""
+    field = _model(path[:-1], data).model_fields[str(path[-1])]
+    said = f"`{path[-1]}` is missing{_place(path[:-1])}"
+    return Finding(path, "missing-key", said, field.description, key=True)
+
+
+def _value(path: Path, detail: ErrorDetails, data: Any) -> Iterator[Finding]:
+    """A value of the wrong type or outside what is allowed."""
+    kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if path[:2] == ("privacy", "split") or (kind == "too_short" and given):
+        return  # the checks read the split; a list of wrong items is not empty, whatever pydantic counts
+    if kind in CATALOGUE:
+        yield Finding((*path, *context.get("at", ())), kind, f"`{dotted(path)}`: {detail['msg']}")
+    elif path == ("version",):
+        yield _version(given)
+    elif kind == "union_tag_not_found":
+        yield _untagged(path)
+    elif kind in {"literal_error", "union_tag_invalid"}:
+        yield _not_a_choice(path, kind, given, context, data)
+    elif path[-1:] == ("epsilon",):
+        yield _epsilon(path, given, data)
+    elif kind in _TYPES:
+        yield _wrong_type(path, kind, given)
+    else:
+        yield _out_of_bounds(path, kind, given, context, detail["msg"])
+
+
+def _code(path: Path, code: str) -> str:
+    """Bins have a code of their own."""
+    return "bins" if "bins" in path else code
+
+
+def _version(given: Any) -> Finding:
+    """Another version of the language, or no version at all."""
+    if type(given) is int and given > 1:
+        said = f"version {given} of the policy language is newer than this version of funnel"
+        return Finding(("version",), "unsupported", said, "Install a newer funnel, or write `version: 1`.")
+    said = f"`version` must be 1, not {described(given)}"
+    return Finding(("version",), "wrong-value", said, "Write `version: 1`.")
+
+
+def _untagged(path: Path) -> Finding:
+    """A section without the key that says what it is about."""
+    key, allowed = ("notion", NOTIONS) if path == ("privacy",) else ("kind", MECHANISMS)
+    said = f"`{key}` is missing{_place(path)}"
+    return Finding((*path, key), "missing-key", said, f"Use {listed(allowed)}.", key=True)
+
+
+def _not_a_choice(path: Path, kind: str, given: Any, context: dict[str, Any], data: Any) -> Finding:
+    """A word that is not among those allowed, or is part of the language but not of this version."""
+    allowed = re.findall(r"'([^']*)'", context.get("expected", ""))
+    if kind == "union_tag_invalid":
+        key, registry = ("notion", NOTIONS) if path == ("privacy",) else ("kind", MECHANISMS)
+        path, given, allowed = (*path, key), data[path[0]], list(registry)
+        given = given[key] if isinstance(given, dict) else given
+    place = dotted(path[:1] if isinstance(data[path[0]], str) else path)
+    if isinstance(given, str) and given in PLANNED.get(path, ()):
+        said = f"`{place}: {given}` is not offered in this version of funnel"
+        return Finding(path, "unsupported", said, f"Use {listed(allowed)}.")
+    advice = choice(given, allowed) if isinstance(given, str) else f"Use {listed(allowed)}."
+    return Finding(path, "wrong-value", f"`{place}` cannot be {described(given)}", advice)
+
+
+def _epsilon(path: Path, given: Any, data: Any) -> Finding:
+    """Epsilon is a positive, finite number; the notion without one says so."""
+    if _tag("privacy", data) == "perfect":
+        said = f"`perfect` means epsilon 0, not {described(given)}"
+        return Finding(path, "epsilon", said, "Leave `epsilon` out.")
+    said = f"`epsilon` must be a positive, finite number of nats, not {described(given)}"
+    return Finding(path, "epsilon", said, _quotes("float_type", given))
+
+
+def _wrong_type(path: Path, kind: str, given: Any) -> Finding:
+    """A number where a text belongs, and the like."""
+    wanted = _EITHER.get(path, _TYPES[kind])
+    if path[:1] == ("public",) and isinstance(path[-1], int) and "bins" not in path:
+        wanted = "a column's name, or a mapping with `name`"
+    said = f"`{dotted(path)}` must be {wanted}, not {described(given)}"
+    return Finding(path, _code(path, "wrong-type"), said, _quotes(kind, given))
+
+
+def _quotes(kind: str, given: Any) -> str | None:
+    """Most wrong types are a matter of quotes."""
+    if kind in {"float_type", "int_type"} and isinstance(given, str) and is_number(given):
+        return "Remove the quotes."
+    text = kind in {"string_type", "model_type"} and isinstance(given, int | float)
+    return "Put it into quotes if it is a name." if text else None
+
+
+def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], message: str) -> Finding:
+    """A value of the right type that is too small, too long, or not spelt as it must be."""
+    if path == ("draws", "key"):  # never repeat it: it may be the key itself
+        said = "`draws.key` must be `env:NAME` or `file:PATH`, where the key is kept"
+        return Finding(path, "wrong-value", said, "The key itself never stands in a policy.")
+    if path == ("name",):
+        slug = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-")[:NAME_LENGTH]
+        wanted = f"letters, digits, -, _ and inner dots, {NAME_LENGTH} at most"
+        said = f"`name` must be {wanted}, not {described(given)}"
+        return Finding(path, "wrong-value", said, f"Try `{slug}`." if slug else None)
+    said = _BOUNDS[kind].format(**context) if kind in _BOUNDS else message
+    shown = f", not {described(given)}" if isinstance(given, int | float) else ""
+    return Finding(path, _code(path, "wrong-value"), f"`{dotted(path)}` {said}{shown}")

@@ -1,0 +1,182 @@
+"""Keys: 32 secret bytes from which every draw of a policy follows."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NoReturn
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from funnel.errors import DrawError
+from funnel.release.durable import write_all
+
+_PREFIX = "funnel-key-1:"
+_SIZE = 32
+_CHECK = 4
+_LONGEST = 4096
+_MAKE = "Make a key with `funnel key new`."
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+
+class Key:
+    """A secret that is never shown: printing, copying into JSON and pickling give its fingerprint or fail."""
+
+    __slots__ = ("_secret",)
+    _secret: bytes
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != _SIZE:
+            raise ValueError(f"a key has {_SIZE} bytes")
+        object.__setattr__(self, "_secret", bytes(secret))
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits that tell keys apart and say nothing else about them."""
+        return hmac.digest(self._secret, b"funnel key fingerprint 1", "sha256")[:8].hex()
+
+    def derive(self, purpose: str) -> bytes:
+        """32 bytes for one purpose, independent of those for any other (HKDF-Expand, RFC 5869, SHA-256)."""
+        info = b"funnel key purpose 1 " + purpose.encode()
+        return HKDFExpand(algorithm=SHA256(), length=_SIZE, info=info).derive(self._secret)
+
+    def as_dict(self) -> dict[str, str]:
+        """What a manifest may say about the key."""
+        return {"key_fingerprint": self.fingerprint}
+
+    def __repr__(self) -> str:
+        return f"Key(fingerprint={self.fingerprint})"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a key cannot be changed")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a key cannot be changed")
+
+    def __copy__(self) -> Key:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Key:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a key cannot be pickled: it would leave this process")
+
+
+def new_key() -> str:
+    """A fresh key as one line of text: a prefix, then 32 random bytes and a checksum in URL-safe base 64."""
+    secret = os.urandom(_SIZE)
+    return _PREFIX + base64.urlsafe_b64encode(secret + _checksum(secret)).decode()
+
+
+def one_time_key() -> Key:
+    """A key for one release with fresh draws; it exists in this process only."""
+    return Key(os.urandom(_SIZE))
+
+
+def write_key(path: Path) -> Key:
+    """Make a key and store it in a new file that only its owner can read. Raises DrawError."""
+    text = new_key()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+            write_all(descriptor, text.encode() + b"\n")
+            os.fsync(descriptor)
+        except OSError:
+            path.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+    except FileExistsError as error:
+        raise DrawError(
+            "key-write", "the file exists already, and a key is never overwritten", where=str(path),
+            advice="Name another file, or move this one away.",
+        ) from error
+    except OSError as error:
+        raise DrawError(
+            "key-write", f"the key could not be written: {error.strerror}", where=str(path),
+            advice="Name a file in a folder that you can write to, with space left on its disk.",
+        ) from error
+    return _parse(text, str(path))
+
+
+def load_key(reference: str, base: Path) -> Key:
+    """The key that a policy names: `env:NAME`, or `file:PATH` with PATH relative to `base`.
+
+    Raises DrawError: key-missing, key-unreadable (not a key, damaged, not a file), key-permissions.
+    """
+    scheme, _, name = reference.partition(":")
+    if scheme == "env" and _VARIABLE.fullmatch(name):
+        return _from_environment(name)
+    if scheme == "file" and name and _PREFIX not in name:
+        return _from_file(base / name)
+    # The reference is not repeated: whoever pastes the key itself here must not find it in a log.
+    raise DrawError("key-unreadable", "a key is named by env:NAME or file:PATH", advice=_MAKE)
+
+
+def _from_environment(name: str) -> Key:
+    text = os.environ.get(name, "")
+    if not text.strip():
+        raise DrawError("key-missing", f"the environment variable {name} is not set", where=f"env:{name}",
+                        advice=f"{_MAKE} Then export it: {name}=funnel-key-1:…")
+    return _parse(text, f"env:{name}")
+
+
+def _from_file(path: Path) -> Key:
+    where = f"file:{path}"
+    try:
+        # Non-blocking, so that a named pipe is refused instead of waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise DrawError("key-missing", "the key file does not exist", where=where, advice=_MAKE) from error
+    except (OSError, ValueError) as error:
+        raise DrawError(
+            "key-unreadable", f"the key file cannot be read: {_reason(error)}", where=where,
+            advice="Run as the user who owns the key.",
+        ) from error
+    try:
+        _check_mode(os.fstat(descriptor).st_mode, path)
+        content = os.read(descriptor, _LONGEST)
+    finally:
+        os.close(descriptor)
+    return _parse(content.decode("ascii", errors="replace"), where)
+
+
+def _check_mode(mode: int, path: Path) -> None:
+    if not stat.S_ISREG(mode):
+        raise DrawError("key-unreadable", "this is not a plain file", where=f"file:{path}", advice=_MAKE)
+    if mode & 0o077:
+        raise DrawError(
+            "key-permissions", f"others can use this key file (mode {mode & 0o777:03o})",
+            where=f"file:{path}", advice=f"Run: chmod 600 {path}",
+        )
+
+
+def _parse(text: str, where: str) -> Key:
+    """The key in one line of text; nothing of the text reaches a message."""
+    try:
+        scheme, _, encoded = text.strip().partition(":")
+        decoded = base64.b64decode(encoded, altchars=b"-_", validate=True) if f"{scheme}:" == _PREFIX else b""
+    except (binascii.Error, ValueError):
+        decoded = b""
+    secret, checksum = decoded[:_SIZE], decoded[_SIZE:]
+    if len(decoded) != _SIZE + _CHECK or not hmac.compare_digest(checksum, _checksum(secret)):
+        raise DrawError("key-unreadable", "this is not a key, or it was cut short or mistyped", where=where,
+                        advice=f"A key is one line that begins with {_PREFIX}. {_MAKE}")
+    return Key(secret)
+
+
+def _checksum(secret: bytes) -> bytes:
+    return hashlib.sha256(b"funnel key checksum 1 " + secret).digest()[:_CHECK]
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or "its name is not usable"

@@ -1,0 +1,138 @@
+"""release.json: what a release says about itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from funnel.model.exact import exp_below, log_above, rational
+from funnel.release.durable import to_json, write_json, writing
+
+__all__ = ["Draws", "Estimate", "Manifest", "Sizes", "Utility", "file_entry", "leakage_figure", "round_to",
+           "round_up", "sha256_file", "to_json", "write_json"]
+
+FORMAT = "funnel-release/1"
+DECIMALS = 4
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How values were drawn; the fingerprint names the key of permanent draws."""
+
+    kind: str
+    key_fingerprint: str | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the joint distribution was estimated from."""
+
+    minimum: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Utility:
+    """I(X;Y) and H(X) in nats, their ratio, and a certified bound of that ratio; rounded when written."""
+
+    mutual_information: float
+    entropy: float
+    normalised: float
+    upper_bound: float | None
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Rounded to four decimals, the bound upwards."""
+        return {
+            "mutual_information": round_to(self.mutual_information),
+            "entropy": round_to(self.entropy),
+            "normalised": round_to(self.normalised),
+            "upper_bound": None if self.upper_bound is None else round_up(self.upper_bound),
+        }
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Number of values of S, and of each block before and after drawing."""
+
+    sensitive: int
+    public: tuple[int, ...]
+    released: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of release.json.
+
+    `leakage` holds nats by measure, rounded upwards already (`leakage_figure`, `round_up`), None where
+    infinite; `split` each block's share of epsilon; `files` a `file_entry` by name.
+    """
+
+    release: str
+    name: str
+    description: str
+    created: str
+    sensitive: tuple[str, ...]
+    public: tuple[tuple[str, ...], ...]
+    notion: str
+    epsilon: float
+    mechanism: str
+    split: tuple[float, ...]
+    draws: Draws
+    estimate: Estimate
+    rows: int
+    format_of_data: str
+    leakage: Mapping[str, float | None]
+    utility: Utility
+    alphabet: Sizes
+    policy_sha256: str
+    plan_sha256: str
+    versions: Mapping[str, str]
+    files: Mapping[str, Mapping[str, str | int]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form, in reading order."""
+        return {"format": FORMAT, **asdict(self), "utility": self.utility.as_dict()}
+
+
+def round_up(value: float, decimals: int = DECIMALS) -> float:
+    """The smallest decimal fraction at or above the decimal that is printed for `value`."""
+    return _rounded(value, decimals, ROUND_CEILING)
+
+
+def round_to(value: float, decimals: int = DECIMALS) -> float:
+    """The nearest decimal fraction, ties to even."""
+    return _rounded(value, decimals, ROUND_HALF_EVEN)
+
+
+def leakage_figure(ratio: Fraction | None, epsilon: float | None = None) -> float | None:
+    """ln(ratio) in nats for publication: an upper bound with four decimals, None for an infinite ratio.
+
+    It is `epsilon` itself where rounding up would pass an epsilon that the exact ratio does not pass.
+    """
+    if ratio is None:
+        return None
+    figure = round_up(log_above(ratio))
+    if epsilon is not None and figure > epsilon and ratio <= exp_below(rational(epsilon)):
+        return float(epsilon)
+    return figure
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes in hex. Raises ReleaseError."""
+    with writing(path.parent), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_entry(path: Path) -> dict[str, str | int]:
+    """What the manifest says about a file. Raises ReleaseError."""
+    with writing(path.parent):
+        return {"sha256": sha256_file(path), "bytes": path.stat().st_size}
+
+
+def _rounded(value: float, decimals: int, direction: str) -> float:
+    return float(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding=direction))

@@ -1,0 +1,145 @@
+"""What is believed about the secret before and after the release: P(s) and P(s|y)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funnel.model.joint import FloatArray
+from funnel.report import figures, wording
+from funnel.report.case import Case, expected_records
+from funnel.report.disclosure import Mask, withheld_cells
+
+BANDS = 5
+"""A published map of beliefs tells the direction of a change in this many steps of the bound."""
+
+MAP_CELLS = 3600
+"""Largest map of beliefs, in cells."""
+
+
+def secrets(case: Case) -> list[dict[str, Any]]:
+    """One entry per secret value, most frequent first: belief before, lowest and highest after all blocks."""
+    expected = expected_records(case.table, case.joint.rows)
+    hidden = _hidden(case, expected)
+    order = np.argsort(-case.secret_counts, kind="stable")
+    named = [_secret(case, int(s), expected, hidden) for s in order if not case.unnamed[s]]
+    return named + ([_pool(case)] if case.unnamed.any() else [])
+
+
+def _hidden(case: Case, expected: FloatArray) -> Mask:
+    """Cells (c, b) that the readers of this report are not told about."""
+    if not case.published:
+        return np.zeros(expected.shape, bool)
+    return withheld_cells(expected, case.unnamed, case.minimum)
+
+
+def _secret(case: Case, s: int, expected: FloatArray, hidden: Mask) -> dict[str, Any]:
+    """Belief in one value. `moves` are its lowest and highest change as parts of the bound, `change` the
+    larger of the two in nats; figures whose cells are withheld are None.
+    """
+    prior = expected[s].sum() / expected.sum()
+    after = expected[s] / expected.sum(axis=0)
+    ends = [_told(after, hidden[s], int(at)) for at in (after.argmin(), after.argmax())]
+    entry: dict[str, Any] = {"value": wording.label(case.joint.secret.values[s]), "pooled": False}
+    if not case.published:
+        entry["records"] = int(case.secret_counts[s])
+    return entry | {
+        "before": figures.belief(prior, case.published),
+        "lowest": None if ends[0] is None else figures.belief(ends[0], case.published),
+        "highest": None if ends[1] is None else figures.belief(ends[1], case.published),
+        "promised": figures.around(*case.notion.within(prior, case.epsilon), case.published),
+    } | _moves(case, prior, ends)
+
+
+def _told(after: FloatArray, hidden: Mask, at: int) -> float | None:
+    """The belief at one released value; None where it and all that tie with it are withheld."""
+    ties = np.isclose(after, after[at], rtol=1e-9, atol=0)
+    return None if hidden[ties].all() else float(after[at])
+
+
+def _moves(case: Case, prior: float, ends: list[float | None]) -> dict[str, Any]:
+    """`change`, rounded up at four decimals, and `moves`; None where withheld or unbounded."""
+    if None in ends:
+        return {"change": None, "moves": None}
+    moves = _changes(case, np.array([prior]), np.array(ends, float))
+    worst = float(np.abs(moves).max())
+    if not math.isfinite(worst):
+        return {"change": None, "moves": None}
+    parts = np.clip(moves / case.epsilon, -1, 1) if case.epsilon else np.zeros(2)
+    return {"change": figures.nats(worst), "moves": [round(float(part), 2) + 0.0 for part in parts]}
+
+
+def _changes(case: Case, before: FloatArray, after: FloatArray) -> FloatArray:
+    """The notion's change of belief in nats; 0 where a belief is certain before and after."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(case.notion.change(before, after), nan=0.0, posinf=math.inf, neginf=-math.inf)
+
+
+def _pool(case: Case) -> dict[str, Any]:
+    """The entry for all values that are not named: only the promise speaks of them."""
+    number = int(case.unnamed.sum())
+    some = "with" if (case.secret_counts[case.unnamed] < case.minimum).all() else "pooled because some have"
+    return {
+        "value": f"{figures.counted(number, 'rarest value', 'rarest values')}, {some} fewer than "
+                 f"{figures.counted(case.minimum, 'record')}",
+        "pooled": True,
+    }  # fmt: skip
+
+
+def belief_map(case: Case, block: int) -> dict[str, Any] | None:
+    """How each released value of one block alone moves the belief in each named secret value.
+
+    Published: steps of a fifth of the bound, -5 to 5, None where withheld. Full: the notion's change in nats,
+    None where infinite, and P(s|y). None where nothing can move, or the map would have over MAP_CELLS cells.
+    """
+    expected = expected_records(case.block_tables[block], case.joint.rows)
+    if expected.size > MAP_CELLS or expected.shape[1] == 1 or case.epsilon == 0 or case.unnamed.all():
+        return None
+    hidden = _hidden(case, expected)
+    after = expected / expected.sum(axis=0)
+    changes = _changes(case, expected.sum(axis=1, keepdims=True) / expected.sum(), after)
+    order = [int(s) for s in np.argsort(-case.secret_counts, kind="stable") if not case.unnamed[s]]
+    occurs = case.block_tables[block].sum(axis=0) > 0
+    outputs = case.protocols[block].outputs.values
+    cell = _band if case.published else _nats
+    content: dict[str, Any] = {
+        "secret": [wording.label(case.joint.secret.values[s]) for s in order],
+        "released": [wording.label(value) for value, seen in zip(outputs, occurs, strict=True) if seen],
+        "unit": "band" if case.published else "nats",
+        "quantity": case.notion.quantity,
+        "bound": case.epsilon,
+        "change": [[None if unsaid else cell(change, case.epsilon)
+                    for change, unsaid in zip(changes[s].tolist(), hidden[s].tolist(), strict=True)]
+                   for s in order],
+    }  # fmt: skip
+    if case.published:
+        return content
+    chances = [[figures.belief(chance, published=False) for chance in after[s].tolist()] for s in order]
+    return content | {"after": chances}
+
+
+def _band(change: float, bound: float) -> int:
+    """A step from -BANDS to BANDS; 0 within half a step of no change."""
+    part = float(np.clip(change / bound, -1, 1))
+    return round(part * BANDS)
+
+
+def _nats(change: float, _: float) -> float | None:
+    """A change at four decimals, with no negative zero."""
+    return round(change, 4) + 0.0 if math.isfinite(change) else None
+
+
+def guess(case: Case) -> dict[str, float] | None:
+    """Share of records whose secret is guessed right by always naming the likeliest value, before and after.
+
+    None where a published report names no secret value, or fewer than the minimum would be guessed wrong.
+    """
+    expected = expected_records(case.table, case.joint.rows)
+    total = expected.sum()
+    few = total - expected.max(axis=0).sum() < case.minimum
+    if case.published and (few or case.unnamed.all()):
+        return None
+    before, after = expected.sum(axis=1).max() / total, expected.max(axis=0).sum() / total
+    return {"before": figures.share(before, case.published), "after": figures.share(after, case.published)}

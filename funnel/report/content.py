@@ -1,0 +1,220 @@
+"""The content of a privacy report: everything the page shows, as one JSON-able dict."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from funnel.errors import InternalError
+from funnel.model import Joint, Protocol
+from funnel.model import leakage as measures
+from funnel.report import figures, wording
+from funnel.report.beliefs import guess, secrets
+from funnel.report.blocks import block, untouched
+from funnel.report.case import Case
+from funnel.report.consequences import consequences, scale
+from funnel.report.glossary import glossary, papers
+from funnel.report.limits import limits
+from funnel.report.utility import utility
+
+FORMAT = "funnel-report/1"
+
+_AGREE = 1.01e-4
+"""How far a manifest's leakage may lie above the measured one: it is rounded up at four decimals."""
+
+
+def compose(
+    manifest: Mapping[str, Any], protocols: Sequence[Protocol], joint: Joint, *, published: bool,
+    bounds: Sequence[float | None] | None = None, protocol_sha256: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The report of a release with this manifest (release.json) and one protocol per block of `joint`.
+
+    `published`: figures are rounded, and nothing is said of groups below the manifest's `estimate.minimum`;
+    otherwise full figures with counts. `bounds` are certified upper bounds of I(X_j;Y_j) in nats per block.
+    `protocol_sha256` is the hash of protocol.json; the manifest's `files`, if there, serve as well.
+    Raises InternalError where the manifest's leakage is not that of the protocols, or a notion has no words.
+    """
+    case = Case(manifest, protocols, joint, published)
+    _agree(case)
+    blocks = [block(case, j, bounds[j] if bounds else None) for j in range(len(protocols))]
+    measured, same = _measured(case), untouched(case)
+    return {
+        "format": FORMAT,
+        **_title(case),
+        "promise": _promise(case),
+        "headline": _headline(case),
+        "scope": _scope(case),
+        "measured": measured,
+        "blocks": blocks,
+        "drawing": _drawing(case),
+        "utility": utility(case, blocks, same),
+        "consequences": consequences(case, measured["guess"]),
+        "scale": scale(case),
+        "limits": limits(case, same),
+        "audit": _audit(case),
+        "provenance": _provenance(case, protocol_sha256),
+        "glossary": glossary(),
+        "papers": papers(),
+    }
+
+
+def _agree(case: Case) -> None:
+    """A report never repeats a claim that its own measurement contradicts."""
+    for measure, exact in (("lip", measures.lip), ("ldp", measures.ldp)):
+        claimed, measured = case.leakage(measure), figures.finite(exact(case.table).nats)
+        if measure not in case.manifest["leakage"] or claimed is measured is None:
+            continue
+        if claimed is None or measured is None or not -1e-9 <= claimed - measured <= _AGREE:
+            raise InternalError(f"the manifest claims {measure} {claimed}, the protocols give {measured}")
+
+
+def _title(case: Case) -> dict[str, Any]:
+    manifest = case.manifest
+    minimum = figures.counted(case.minimum, "record")
+    notice = (
+        f"Figures are rounded, and none is given for groups of fewer than {minimum}."
+        if case.published
+        else "Private: this version holds counts of people. Keep it with the evidence; publish the other one."
+    )
+    return {
+        "published": case.published,
+        "title": wording.printable(manifest["name"]),
+        "description": " ".join(map(wording.printable, (manifest.get("description") or "").split())),
+        "release": manifest["release"],
+        "created": manifest["created"],
+        "date": figures.date_text(manifest["created"]),
+        "rows": manifest["rows"],
+        "minimum": case.minimum,
+        "notice": notice,
+    }
+
+
+def _promise(case: Case) -> dict[str, Any]:
+    notion = case.notion
+    return {
+        "notion": case.manifest["notion"],
+        "name": notion.title,
+        "epsilon": case.epsilon,
+        "sentence": notion.promise(case.secret, case.epsilon),
+        "observer": notion.observer(case.secret),
+        "definition": notion.definition,
+    }
+
+
+def _headline(case: Case) -> list[dict[str, str]]:
+    """The three figures to remember: bound, measured, information kept."""
+    measured, kept = case.leakage(case.notion.measure), case.manifest["utility"]
+    certified = figures.finite(kept.get("upper_bound"))
+    factor = f"a factor of {figures.factor_text(case.epsilon)}; 0 would tell nothing"
+    return [
+        {"label": "Promised", "figure": wording.bound_sentence(case.manifest["notion"], case.epsilon),
+         "note": factor if case.epsilon else "nothing can be learnt"},
+        {"label": "Measured", "figure": figures.nats_text(measured),
+         "note": _of_bound(measured, case.epsilon)},
+        {"label": "Information kept", "figure": _percent(kept.get("normalised")),
+         "note": "of what the true values say" if certified is None
+         else f"proven: no more than {figures.share_text(certified)} is possible"},
+    ]  # fmt: skip
+
+
+def _percent(value: object) -> str:
+    number = figures.finite(value)
+    return "none to keep" if number is None else figures.share_text(number)
+
+
+def _of_bound(measured: figures.Figure, epsilon: float) -> str:
+    if measured is None:
+        return "no finite bound"
+    if epsilon == 0:
+        return "exactly as promised" if measured == 0 else "above the promise"
+    part, factor = figures.share_text(measured / epsilon), figures.factor_text(measured)
+    return f"{part} of the bound; a factor of {factor}"
+
+
+def _scope(case: Case) -> dict[str, Any]:
+    hidden = case.secret.name
+    columns = {column for names in case.manifest["public"] for column in names}
+    itself = [] if columns.intersection(case.manifest["sensitive"]) else [f"{hidden} itself"]
+    withheld = wording.listed(
+        [*itself, "every other column", "identifiers", "counts of people",
+         "the order of the records (the table is sorted by released value)"]
+    )  # fmt: skip
+    return {
+        "hidden": {"name": hidden, "values": len(case.joint.secret)},
+        "records": f"{figures.counted(case.manifest['rows'], 'record')}, each drawn for on its own",
+        "withheld": f"{withheld[:1].upper()}{withheld[1:]}.",
+    }
+
+
+def _measured(case: Case) -> dict[str, Any]:
+    """The leakage of the channel released, in words and nats, and what each secret value has of it."""
+    entries = secrets(case)
+    return {
+        "sentence": _strongest(case),
+        "bound": case.epsilon,
+        "withheld": any(entry["pooled"] or None in (entry["lowest"], entry["highest"]) for entry in entries),
+        "leakage": {name: case.leakage(name) for name in case.manifest["leakage"]},
+        "secrets": entries,
+        "guess": guess(case),
+    }
+
+
+def _strongest(case: Case) -> str:
+    """The measured leakage in the notion's own measure, as a sentence."""
+    worst, subject = case.leakage(case.notion.measure), case.notion.subject(case.secret)
+    together = ", taken with the others of its record," if len(case.protocols) > 1 else ""
+    if worst is None:
+        return f"Some released value{together} rules out a value of {case.secret.name} altogether."
+    if worst == 0:
+        return f"No released value{together} changes {subject} at all."
+    return (
+        f"No released value{together} changes {subject} by more than a factor of "
+        f"{figures.factor_text(worst)}."
+    )
+
+
+def _drawing(case: Case) -> dict[str, str]:
+    permanent = case.manifest["draws"]["kind"] == "permanent"
+    return {
+        "mechanism": wording.mechanism(case.manifest["mechanism"]),
+        "draws": "Draws are permanent: a record gets the same released values every time, under the same key."
+        if permanent else "Draws are fresh: every release draws anew.",
+        "rule": "Each value is drawn by comparing a secret random whole number with the published "
+        "whole-number weights, so the chances are exactly those shown.",
+    }  # fmt: skip
+
+
+def _audit(case: Case) -> dict[str, Any]:
+    folder = shlex.quote(case.manifest["release"])
+    return {
+        "commands": [
+            {"command": f"funnel audit {folder}",
+             "does": "From the published files alone, in the folder that holds the release: that no file was "
+             "altered, that rows, columns and values are those declared, and that the protocol is well "
+             "formed. It lists what it could not check."},
+            {"command": f"funnel audit {folder} --private PRIVATE_FOLDER",
+             "does": "With the private evidence: recomputes the leakage from the counts in exact arithmetic, "
+             "compares it with the promise and with every figure claimed, and checks what was drawn against "
+             "the protocol. It shares no code with what made the release."},
+        ],
+        "exit": "Exit code 0: every claim checked holds. Exit code 1: a claim fails, and which.",
+    }  # fmt: skip
+
+
+def _provenance(case: Case, protocol_sha256: str | None) -> list[dict[str, str]]:
+    """What identifies this release, as pairs of text."""
+    manifest = case.manifest
+    listed = manifest.get("files", {}).get("protocol.json", {}).get("sha256")
+    pairs = {
+        "Release": manifest["release"],
+        "Created": manifest["created"],
+        "Notion and mechanism": f"{manifest['notion']}, {manifest['mechanism']}",
+        "Draws": manifest["draws"]["kind"],
+        "Key fingerprint": manifest["draws"].get("key_fingerprint"),
+        "Policy, SHA-256": manifest.get("policy_sha256"),
+        "Plan, SHA-256": manifest.get("plan_sha256"),
+        "Protocol, SHA-256": protocol_sha256 or listed,
+        "Versions": ", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items()),
+    }
+    return [{"what": what, "value": str(value)} for what, value in pairs.items() if value]

@@ -1,0 +1,240 @@
+"""The report's pictures, drawn by hand as SVG: heatmaps of protocols and beliefs, bars and ranges in tables.
+
+Every picture is a function of the report's content alone, so the same report always has the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from funnel.report.figures import belief_text, factor_text
+from funnel.report.svg import element, shortened, width
+
+_INK, _QUIET, _LINE, _WHITE, _WITHHELD = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff", "#e3e6ea"
+_BEFORE, _MEASURED, _ALLOWED = "#9aa7b4", "#2f79ad", "#e3ebf3"
+_SEQUENTIAL = (_WHITE, "#dbe7f3", "#a9c8e2", "#6aa3cc", "#2f79ad", "#12517f", "#07304f")
+_DIVERGING = (
+    "#b35806", "#e08214", "#fdb863", "#fee0b6", "#f7f7f7", "#d4e3f1", "#92c0de", "#4a94c4", "#1b5f95",
+)  # fmt: skip
+_GAMMA = 0.8
+_LABEL, _ROOM, _TALL = 11.0, 210.0, 110.0
+_WIDTH = 860.0
+
+
+@dataclass(frozen=True)
+class _Cell:
+    colour: str
+    text: str
+    title: str
+
+
+def protocol_map(protocol: dict[str, Any]) -> Markup:
+    """Q(y|x): one row per true value, one column per released value, darker where a draw is likelier."""
+    grid = _Grid.of(protocol["inputs"], protocol["outputs"], "true value")
+    by_input = zip(*protocol["chances"], strict=True)
+    cells = [[_chance(chance, f"{true} → {released}: ")
+              for chance, released in zip(chances, grid.columns, strict=True)]
+             for true, chances in zip(grid.rows, by_input, strict=True)]  # fmt: skip
+    legend = [(_blend(_SEQUENTIAL, (step / 4) ** _GAMMA), f"{25 * step}%") for step in range(5)]
+    title = "How likely each true value is to be released as each value"
+    return _heatmap(grid, cells, title) + _legend(legend)
+
+
+def _chance(chance: float, what: str) -> _Cell:
+    text = "" if chance < 0.005 else "100" if chance >= 0.9995 else f"{min(100 * chance, 99):.0f}"
+    return _Cell(_blend(_SEQUENTIAL, chance**_GAMMA), text, f"{what}{100 * chance:.1f}%")
+
+
+def belief_map(beliefs: dict[str, Any]) -> Markup:
+    """Change of each belief by each released value: orange where it falls, blue where it rises."""
+    grid, bound = _Grid.of(beliefs["secret"], beliefs["released"], "secret"), beliefs["bound"]
+    pick = _banded if beliefs["unit"] == "band" else _exact
+    rows = zip(grid.rows, beliefs["change"], beliefs.get("after", beliefs["change"]), strict=True)
+    cells = [[pick(change, belief, bound, f"{secret}, given {released}: ")
+              for change, belief, released in zip(changes, after, grid.columns, strict=True)]
+             for secret, changes, after in rows]  # fmt: skip
+    legend = [(_diverging(part), _step(part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    if any(cell.colour == _WITHHELD for row in cells for cell in row):
+        legend.append((_WITHHELD, "withheld: too few people"))
+    title = "How each released value changes the belief in each secret value"
+    return _heatmap(grid, cells, title) + _legend(legend)
+
+
+def _banded(band: int | None, _: object, bound: float, what: str) -> _Cell:
+    """A published cell: a step of a fifth of the bound, or nothing."""
+    if band is None:
+        return _Cell(_WITHHELD, "", what + "withheld")
+    return _Cell(_diverging(band / 5), "", f"{what}about {_step(band / 5 * bound)}")
+
+
+def _exact(change: float | None, after: float, bound: float, what: str) -> _Cell:
+    """A cell of the full report: the change in nats, and the belief it leads to."""
+    if change is None:
+        certain = after > 0.5
+        return _Cell(_diverging(1.0 if certain else -1.0), "", what + ("certain" if certain else "ruled out"))
+    text = f"{change:+.2f}".replace("-", "−") if abs(change) >= 0.005 else "0"
+    return _Cell(_diverging(change / bound), text, f"{what}{belief_text(after, False)}, {_step(change)}")
+
+
+def _diverging(part: float) -> str:
+    """The colour of a change as a part, -1 to 1, of the bound."""
+    return _blend(_DIVERGING, (max(-1.0, min(1.0, part)) + 1) / 2)
+
+
+def _step(nats: float) -> str:
+    return "unchanged" if abs(nats) < 5e-5 else f"{'÷' if nats < 0 else '×'} {factor_text(abs(nats))}"
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where the cells of a heatmap lie; they shrink with their number."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    down: str
+    left: float
+    top: float
+    side: float
+    tall: float
+
+    @classmethod
+    def of(cls, rows: Sequence[str], columns: Sequence[str], down: str) -> _Grid:
+        """A grid with room for its labels: `down` names what the rows are; columns are released values."""
+        side = max(9.0, min(38.0, (_WIDTH - _ROOM - 40) / len(columns)))
+        names = [shortened(name, _LABEL, _ROOM - 16) for name in rows]
+        heads = [shortened(name, _LABEL, _TALL) for name in columns]
+        left = max([width(name, _LABEL) for name in names] + [width(down, _LABEL) + 14]) + 14
+        top = max(width(head, _LABEL) for head in heads) * 0.75 + 34
+        return cls(rows, columns, down, left, top, side, max(11.0, min(26.0, side)))
+
+    @property
+    def right(self) -> float:
+        """The right edge of the cells."""
+        return self.left + self.side * len(self.columns)
+
+    @property
+    def bottom(self) -> float:
+        """The bottom edge of the cells."""
+        return self.top + self.tall * len(self.rows)
+
+
+def _heatmap(grid: _Grid, cells: Sequence[Sequence[_Cell]], title: str) -> Markup:
+    """A labelled grid of coloured cells. White ones are left out; tooltips too where there are very many."""
+    last = width(shortened(grid.columns[-1], _LABEL, _TALL), _LABEL) * 0.72 - grid.side / 2
+    wide, high = grid.right + max(0.0, last) + 8, grid.bottom + 6
+    tips = len(grid.rows) * len(grid.columns) <= 1200
+    coloured = [(place, cell) for place, cell in _placed(cells) if cell.colour != _WHITE]
+    squares = [_square(grid, place, cell, tips) for place, cell in coloured]
+    return element(
+        "svg", element("title", title), *_frame(grid), *_row_labels(grid), *_heads(grid), *squares,
+        role="img", class_="map", font_size=_LABEL, **_size(wide, high),
+    )  # fmt: skip
+
+
+def _placed(cells: Sequence[Sequence[_Cell]]) -> Iterator[tuple[tuple[int, int], _Cell]]:
+    """Each cell with its (column, row)."""
+    for y, row in enumerate(cells):
+        for x, cell in enumerate(row):
+            yield (x, y), cell
+
+
+def _frame(grid: _Grid) -> list[Markup]:
+    wide, high = grid.right - grid.left, grid.bottom - grid.top
+    note = {"fill": _QUIET, "font_style": "italic"}
+    return [
+        element("rect", x=grid.left, y=grid.top, width=wide, height=high, fill=_WHITE, stroke=_LINE),
+        element("text", f"{grid.down} ↓", x=grid.left - 8, y=grid.top - 8, text_anchor="end", **note),
+        element("text", "released value →", x=grid.left, y=12, **note),
+    ]
+
+
+def _row_labels(grid: _Grid) -> list[Markup]:
+    labels = []
+    for row, name in enumerate(grid.rows):
+        short, middle = shortened(name, _LABEL, _ROOM - 16), grid.top + grid.tall * (row + 0.5)
+        labels.append(element("text", short, *_tooltip(short, name), x=grid.left - 8, y=middle + 4, fill=_INK,
+                              text_anchor="end"))  # fmt: skip
+    return labels
+
+
+def _heads(grid: _Grid) -> list[Markup]:
+    labels = []
+    for column, name in enumerate(grid.columns):
+        short, middle = shortened(name, _LABEL, _TALL), grid.left + grid.side * (column + 0.5)
+        turned = f"translate({middle + 3:.1f} {grid.top - 6:.1f}) rotate(-45)"
+        labels.append(element("text", short, *_tooltip(short, name), fill=_INK, transform=turned))
+    return labels
+
+
+def _tooltip(short: str, full: str) -> list[Markup]:
+    return [] if short == full else [element("title", full[:300])]
+
+
+def _square(grid: _Grid, place: tuple[int, int], cell: _Cell, tips: bool) -> Markup:
+    """One cell at (column, row); its text only where it fits."""
+    x, y = grid.left + grid.side * place[0], grid.top + grid.tall * place[1]
+    wide, tall = grid.side - 1, grid.tall - 1
+    tip = [element("title", cell.title[:300])] if tips else []
+    square = element("rect", *tip, x=x + 0.5, y=y + 0.5, width=wide, height=tall, fill=cell.colour)
+    size = min(10.0, grid.tall - 3)
+    if not cell.text or width(cell.text, size) > grid.side - 3:
+        return square
+    ink = _WHITE if _dark(cell.colour) else _INK
+    middle = {"x": x + grid.side / 2, "y": y + grid.tall / 2 + size * 0.36}
+    return square + element("text", cell.text, font_size=size, text_anchor="middle", fill=ink, **middle)
+
+
+def _legend(steps: Sequence[tuple[str, str]]) -> Markup:
+    """Coloured squares with a word each."""
+    parts, x = [], 1.0
+    for colour, text in steps:
+        parts.append(element("rect", x=x, y=2, width=14, height=14, fill=colour, stroke=_LINE))
+        parts.append(element("text", text, x=x + 20, y=13, fill=_QUIET))
+        x += 34 + width(text, _LABEL)
+    return element("svg", *parts, class_="legend", font_size=_LABEL, **_size(x, 18))
+
+
+def belief_range(entry: dict[str, Any]) -> Markup:
+    """How far a belief moves, as parts of the bound: full width is the bound, the tick is no change."""
+    wide, tall = 180.0, 22.0
+    bar = {"y": tall / 2 - 4, "height": 8}
+    parts = [element("rect", x=0, width=wide, fill=_ALLOWED, **bar)]
+    if entry["moves"] is not None:
+        low, high = (wide / 2 * (1 + move) for move in entry["moves"])
+        parts.append(element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar))
+    parts.append(element("rect", x=wide / 2 - 0.75, y=3, width=1.5, height=tall - 6, fill=_INK))
+    return element("svg", *parts, class_="range", **_size(wide, tall))
+
+
+def share_bars(before: float, after: float, longest: float) -> Markup:
+    """Two thin bars, before over after, on the scale of the longest."""
+    wide = 170.0
+    scale = wide / longest if longest else 0.0
+    bars = [element("rect", x=0, y=3, width=max(before * scale, 0.75), height=6, fill=_BEFORE),
+            element("rect", x=0, y=11, width=max(after * scale, 0.75), height=6, fill=_MEASURED)]  # fmt: skip
+    return element("svg", *bars, class_="bars", **_size(wide, 20))
+
+
+def _size(wide: float, tall: float) -> dict[str, str]:
+    return {"viewBox": f"0 0 {wide:.0f} {tall:.0f}", "width": f"{wide:.0f}", "height": f"{tall:.0f}"}
+
+
+def _blend(stops: Sequence[str], at: float) -> str:
+    """The colour at 0..1 along the stops."""
+    place = max(0.0, min(1.0, at)) * (len(stops) - 1)
+    below = min(int(place), len(stops) - 2)
+    pair = zip(_rgb(stops[below]), _rgb(stops[below + 1]), strict=True)
+    return "#" + "".join(f"{round(low + (high - low) * (place - below)):02x}" for low, high in pair)
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _dark(colour: str) -> bool:
+    red, green, blue = _rgb(colour)
+    return 0.3 * red + 0.59 * green + 0.11 * blue < 140

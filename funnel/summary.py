@@ -1,0 +1,123 @@
+"""The figures of a run: measured leakage and utility, and the one object that a program reads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from funnel.mechanisms.product import Protection
+from funnel.model import Joint, leakage
+from funnel.model.information import mutual_information, public_entropy, released_information
+from funnel.policy import Policy
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios."""
+
+    lip: leakage.Leakage
+    ldp: leakage.Leakage
+    secret_information: float
+    kept_information: float
+    entropy: float
+    bound: float | None
+
+    @property
+    def normalised(self) -> float:
+        """I(X;Y)/H(X); a constant X loses nothing."""
+        return self.kept_information / self.entropy if self.entropy else 1.0
+
+    @property
+    def normalised_bound(self) -> float | None:
+        """The certified upper bound over H(X)."""
+        if self.bound is None:
+            return None
+        return min(self.bound / self.entropy, 1.0) if self.entropy else 1.0
+
+    def leakage(self) -> dict[str, float]:
+        """Nats by measure."""
+        return {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
+
+    def utility(self) -> dict[str, float | None]:
+        """Nats, and shares of H(X)."""
+        return {
+            "mutual_information": self.kept_information,
+            "entropy": self.entropy,
+            "normalised": self.normalised,
+            "upper_bound": self.normalised_bound,
+        }
+
+
+def measure(joint: Joint, protection: Protection) -> Measured:
+    """Measure the channel that is released, over all blocks together."""
+    table = protection.table
+    return Measured(
+        leakage.lip(table),
+        leakage.ldp(table),
+        mutual_information(table),
+        released_information(joint, protection.protocols, table),
+        public_entropy(joint),
+        protection.bound,
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one run did; `release` is None after a dry run."""
+
+    policy: Policy
+    joint: Joint
+    protection: Protection
+    measured: Measured
+    release: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `run --json` prints."""
+        blocks = [
+            {
+                "columns": list(protocol.inputs.columns),
+                "public": len(protocol.inputs),
+                "released": len(protocol.outputs),
+                "epsilon": budget,
+                "bits": protocol.bits,
+                "solver": solved.how,
+            }
+            for protocol, budget, solved in zip(
+                self.protection.protocols, self.protection.budgets, self.protection.solved, strict=True
+            )
+        ]
+        return {
+            "release": self.release,
+            "name": self.policy.name,
+            "rows": self.joint.rows,
+            "notion": self.policy.privacy.notion,
+            "epsilon": self.policy.privacy.epsilon,
+            "mechanism": self.policy.mechanism.kind,
+            "leakage": self.measured.leakage(),
+            "utility": self.measured.utility(),
+            "alphabet": {
+                "sensitive": len(self.joint.secret),
+                "public": prod(len(b) for b in self.joint.blocks),
+                "released": prod(len(p.outputs) for p in self.protection.protocols),
+            },
+            "blocks": blocks,
+        }
+
+    def text(self) -> str:
+        """A few lines for a person."""
+        measured, notion = self.measured, self.policy.privacy
+        own = measured.ldp if notion.notion == "ldp" else measured.lip
+        bound = measured.normalised_bound
+        folder = os.path.relpath(self.release) if self.release else None
+        lines = [
+            f"released   {folder or 'nothing (dry run)'}",
+            f"rows       {self.joint.rows:,}",
+            f"leakage    {own.nats:.4f} of {notion.epsilon:g} nats allowed ({notion.notion}, measured exactly)",
+            f"kept       {measured.normalised:.2%} of the information in the public columns"
+            + ("" if bound is None else f"; no protocol keeps more than {bound:.2%}"),
+        ]
+        if folder:
+            lines.append(f"report     {folder}/report.html")
+        return "\n".join(lines)

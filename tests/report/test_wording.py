@@ -1,0 +1,230 @@
+"""Sentences: what each notion promises, what is not promised, and names that cannot disturb a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.errors import InternalError
+from funnel.notions import NOTIONS as REGISTERED
+from funnel.report import compose, figures, wording
+from tests.report import sample
+
+MARITAL = wording.Secret.of(["marital_status"])
+PAIR = wording.Secret.of(["marital_status", "sex"])
+ONE = sample.one_block()
+
+
+def composed(**changes: Any) -> dict[str, Any]:
+    about, protocols, joint = ONE
+    return compose(about | changes, protocols, joint, published=True)
+
+
+def limit(content: dict[str, Any], title: str) -> str:
+    return next(one["text"] for one in content["limits"] if one["title"] == title)
+
+
+def test_lip_promises_a_factor_for_every_belief() -> None:
+    assert wording.notion("lip").promise(MARITAL, 1.0) == (
+        "Whoever sees a record’s released values can raise or lower the probability they give to any "
+        "marital status by at most a factor of 2.72."
+    )
+
+
+def test_ldp_promises_a_factor_for_odds_whatever_was_believed() -> None:
+    assert wording.notion("ldp").promise(MARITAL, 0.5) == (
+        "Whoever sees a record’s released values can shift the odds between any two values of marital "
+        "status by at most a factor of 1.65, whatever they believed before."
+    )
+
+
+def test_perfect_privacy_promises_that_nothing_is_learnt() -> None:
+    assert wording.notion("perfect").promise(MARITAL, 0.0) == (
+        "Whoever sees a record’s released values learns nothing about marital status: the probability of any "
+        "marital status stays what it was."
+    )
+
+
+def test_several_sensitive_columns_are_promised_together() -> None:
+    assert "any combination of marital status and sex" in wording.notion("lip").promise(PAIR, 1.0)
+    assert wording.Secret.of(["a", "b", "c"]).name == "a, b and c"
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_every_notion_of_a_policy_has_words(name: str) -> None:
+    assert wording.notion(name).promise(MARITAL, 1.0).endswith(".")
+
+
+def test_a_notion_without_words_makes_no_report() -> None:
+    with pytest.raises(InternalError, match="no wording for the notion 'vague'"):
+        composed(notion="vague")
+
+
+def test_a_mechanism_without_words_is_named() -> None:
+    assert "“new-idea”" in composed(mechanism="new-idea")["drawing"]["mechanism"]
+    assert "“" not in composed(mechanism="optimal")["drawing"]["mechanism"]
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 5))
+def test_ranges_are_what_the_definitions_allow(before: float, epsilon: float) -> None:
+    """At either end the belief, or that in all other values, has moved by exactly ε; all lie within 0..1."""
+    for name in ("lip", "ldp"):
+        words = wording.notion(name)
+        low, high = words.within(before, epsilon)
+        assert 0 <= low <= before <= high <= 1
+        pairs = ((before, low), (before, high), (1 - before, 1 - low), (1 - before, 1 - high))
+        ends = [words.change(np.array([p]), np.array([q]))[0] for p, q in pairs]
+        assert max(abs(end) for end in ends) <= epsilon * (1 + 1e-6) + 1e-9
+        for lower, upper in ((ends[0], ends[2]), (ends[1], ends[3])):
+            assert max(abs(lower), abs(upper)) == pytest.approx(epsilon, rel=1e-5)
+
+
+def test_the_range_of_odds_is_narrower_than_that_of_factors() -> None:
+    for before in (0.01, 0.3, 0.9):
+        low, high = wording.notion("ldp").within(before, 1.0)
+        wide_low, wide_high = wording.notion("lip").within(before, 1.0)
+        assert wide_low <= low and high <= wide_high
+
+
+def test_what_is_promised_depends_on_who_looks() -> None:
+    assert "knows nothing else about the person" in composed()["promise"]["observer"]
+    assert "may have believed anything" in composed(notion="ldp", epsilon=2.0)["promise"]["observer"]
+
+
+def test_limits_say_which_defence_is_used() -> None:
+    text = limit(composed(), "The distribution behind the promise")
+    assert "at least 10 records" in text and "multiples of 1/2¹⁶" in text
+    noisy = composed(estimate={"minimum": 10, "kind": "private"})
+    assert "noise" in limit(noisy, "The distribution behind the promise")
+
+
+def test_limits_speak_of_fresh_or_permanent_draws() -> None:
+    assert "publishing again adds nothing" in limit(composed(), "Several releases")
+    fresh = composed(draws={"kind": "fresh", "key_fingerprint": None})
+    assert "each further release" in limit(fresh, "Several releases")
+    for content in (composed(), fresh):
+        assert "does not add up" in limit(content, "Several releases")
+
+
+def test_the_key_is_spoken_of_only_where_there_is_one() -> None:
+    titles = [one["title"] for one in composed(draws={"kind": "fresh", "key_fingerprint": None})["limits"]]
+    assert "The key" not in titles
+    assert "fingerprint" in limit(composed(), "The key")
+
+
+def test_limits_warn_of_protocols_that_hold_the_distribution() -> None:
+    text = limit(compose(*sample.awkward(), published=True), "The distribution behind the promise")
+    assert "reads S <i>secret</i> when it draws" in text
+    assert "reads" not in limit(composed(), "The distribution behind the promise")
+
+
+def test_every_limit_that_readers_must_know_is_there() -> None:
+    assert [one["title"] for one in composed()["limits"]] == [
+        "The true education",
+        "Being recognised",
+        "Other tables and other columns",
+        "Knowledge from elsewhere",
+        "Several records of one person, and households",
+        "Several releases",
+        "The distribution behind the promise",
+        "People in small groups",
+        "The key",
+    ]
+
+
+def test_the_auditor_is_named_with_the_exact_command() -> None:
+    commands = [one["command"] for one in composed()["audit"]["commands"]]
+    assert commands == [
+        "funnel audit 20261121T112034Z-3f9a1c",
+        "funnel audit 20261121T112034Z-3f9a1c --private PRIVATE_FOLDER",
+    ]
+    assert (
+        composed(release="a b; rm -rf x")["audit"]["commands"][0]["command"] == "funnel audit 'a b; rm -rf x'"
+    )
+
+
+def test_hashes_versions_and_draws_are_listed() -> None:
+    pairs = {one["what"]: one["value"] for one in composed()["provenance"]}
+    assert pairs["Policy, SHA-256"] == "5b0f" * 16
+    assert pairs["Key fingerprint"] == "9d1e6f0a42c7b835"
+    assert pairs["Draws"] == "permanent" and pairs["Versions"].startswith("funnel 0.1.0, python")
+    assert "Protocol, SHA-256" not in pairs
+
+
+def test_no_sentence_is_left_unfinished() -> None:
+    for release in (ONE, sample.two_blocks(), sample.independent()):
+        for published in (True, False):
+            text = json.dumps(compose(*release, published=published), ensure_ascii=False)
+            assert "  " not in text and " ," not in text and ".." not in text.replace("...", "")
+            assert not re.search(r"\b(None|nan|inf)\b", text)
+
+
+@pytest.mark.parametrize(("column", "human"), [
+    ("marital_status", "marital status"), ("age", "age"), ("_", "_"), ("a__b", "a b"), ("", "(empty)"),
+    ("x\ny", "x y"), ("S\u202e", "S\\u202e"),
+])  # fmt: skip
+def test_columns_are_spoken_of_as_people_do(column: str, human: str) -> None:
+    assert wording.human(column) == human
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (("a", None), "a, (missing)"), (("",), "(empty)"), ((" ",), "(blank)"), (("a\u0000b",), "a\\u0000b"),
+    (("\ud800",), "\\ud800"), (("漢字",), "漢字"),
+])  # fmt: skip
+def test_values_are_spelt_out(value: wording.Label, text: str) -> None:
+    assert wording.label(value) == text
+
+
+@given(st.text(st.characters()))
+def test_printable_text_has_nothing_invisible_and_can_be_written(text: str) -> None:
+    shown = wording.printable(text)
+    shown.encode("utf-8")
+    assert shown and shown.strip()
+    assert all(unicodedata.category(letter)[0] != "C" for letter in shown)
+
+
+@given(st.floats(0, 20))
+def test_factors_are_never_understated(epsilon: float) -> None:
+    text = figures.factor_text(epsilon)
+    mantissa, _, power = text.partition(" × 10^")
+    shown = float(mantissa.replace(",", "")) * 10 ** int(power or 0)
+    assert shown >= math.exp(epsilon) * (1 - (0.05 if power else 1e-9))
+    assert shown <= math.exp(epsilon) * (1.06 if power else 1.011)
+
+
+@pytest.mark.parametrize(("epsilon", "text"), [
+    (0, "1.00"), (0.1, "1.11"), (1, "2.72"), (2, "7.39"), (3, "20.1"), (5, "149"), (10, "22,100"),
+])  # fmt: skip
+def test_factors_have_three_digits(epsilon: float, text: str) -> None:
+    assert figures.factor_text(epsilon) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.0001, "below 0.1%"), (0.0304, "3.0%"), (0.4601, "46%"), (0.91, "91.0%"), (0.99999, "above 99.9%"),
+])  # fmt: skip
+def test_published_beliefs_have_two_digits_and_a_floor(value: float, text: str) -> None:
+    assert figures.belief_text(figures.belief(value, published=True), published=True) == text
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.booleans())
+def test_intervals_are_rounded_outwards(one: float, other: float, published: bool) -> None:
+    low, high = sorted((one, other))
+    shown = figures.around(low, high, published)
+    assert 0 <= shown[0] <= low + 1e-8 and high - 1e-8 <= shown[1] <= 1
+
+
+@given(st.floats(0, 30))
+def test_leakages_are_rounded_up(nats: float) -> None:
+    assert nats - 1e-9 <= figures.nats(nats) <= nats + 1.0001e-4
+
+
+def test_dates_are_written_out() -> None:
+    assert figures.date_text("2026-11-21T11:20:34Z") == "21 November 2026, 11:20 UTC"
