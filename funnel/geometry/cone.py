@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,3 +93,9 @@ class Cone:
         proper = [equality for equality in self.equalities if any(equality)]
         scaled = [[number / max(map(abs, equality)) for number in equality] for equality in proper]
         return np.array(scaled, float).reshape(-1, self.dimension)
+
+
+def intersection(cones: Sequence[Cone]) -> Cone:
+    """The cone of vectors that lie in every one of several cones of the same kind."""
+    rows = np.vstack([cone.rows for cone in cones])
+    return Cone(rows, tuple(equality for cone in cones for equality in cone.equalities))

@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.geometry.cone import Cone
 from funnel.geometry.lattice import kernel, round_exactly
-from funnel.geometry.rounding import Near, round_by_choice, round_by_mixing
+from funnel.geometry.rounding import Near, has_room, round_by_choice, round_by_mixing
 from funnel.geometry.utility import worth
 from funnel.model.joint import FloatArray, IntArray
 from funnel.model.protocol import MAX_BITS
@@ -73,7 +73,7 @@ def _candidates(
         yield from _on_lattice(protocol, cone)
         return
     near = Near(protocol, prior, cone.normalised())
-    for bits in range(_LEAST_BITS, _MOST_CHOICE + 1):
+    for bits in range(_LEAST_BITS, _MOST_CHOICE + 1 if has_room(near) else 0):
         yield from _with_margins(bits, partial(round_by_choice, near, bits, loss=loss))
     for bits in range(_LEAST_BITS, MAX_BITS + 1):
         yield from _with_margins(bits, partial(round_by_mixing, near, bits))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.geometry.utility import information_slope
 from funnel.model.joint import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_array
 
 _MOST_CHOICES = 5_000
 """Entries up to which the integer program is tried."""
-_RANGE = 2**20
+_RANGE = 2**10
 """How many units an entry may move; one unit on a rare value can be worth many on a frequent one."""
 _REACH = 64
 """Inequalities further away than this many units enter the integer program only when violated."""
@@ -23,13 +25,17 @@ _NODES = 20
 """Nodes the integer program may branch on: a limit on work, so that results do not depend on the machine."""
 _ROUNDS = 8
 """Times that inequalities are added to the integer program, or mass to the rows that need it."""
+_NEAR_FACET = 1e-3
+"""Inequalities further away than this leave room."""
+_ROOM = 1e-9
+"""Depth inside all inequalities that is not a rounding error."""
 _RELATIVE = 1e-14
 """Error of a floating-point product of weights and an inequality, as a share of the weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """What to be near to: a protocol (b, a), the prior (a,), and the cone's normalised inequalities (r, a)."""
+    """What to be near to: a protocol (b, a), the prior (a,), the cone's normalised inequalities (r, a)."""
 
     protocol: FloatArray
     prior: FloatArray
@@ -42,8 +48,6 @@ def round_by_choice(near: Near, bits: int, *, margin: float, loss: float) -> Int
     Columns sum to 2^bits, rows stay `margin` units inside, and slope·w keeps the share 1 - loss of the
     utility, which by convexity the utility itself can only exceed.
     """
-    if np.count_nonzero(near.protocol) > _MOST_CHOICES:
-        return None
     program = _IntegerProgram(near, bits, margin, loss)
     for _ in range(_ROUNDS):
         weights = program.solve()
@@ -52,12 +56,62 @@ def round_by_choice(near: Near, bits: int, *, margin: float, loss: float) -> Int
     return None
 
 
+def has_room(near: Near) -> bool:
+    """Whether some protocol with the same zeros is strictly inside every inequality, so that choice may work.
+
+    Where none is (an output that shares no value with another may have no other shape), integers with these
+    zeros meet the cone by luck only.
+    """
+    from scipy.optimize import linprog
+
+    entries = np.nonzero(near.protocol)
+    if len(entries[0]) > _MOST_CHOICES:
+        return False
+    sums = _column_sums(entries[1])
+    matrix = _on_entries(near, entries, near.protocol @ near.inequalities.T > -_NEAR_FACET)
+    if not matrix.shape[0]:
+        return True
+    options: Any = {
+        "A_ub": _beside(matrix, 1.0),
+        "b_ub": np.zeros(matrix.shape[0]),
+        "A_eq": _beside(sums, 0.0),
+        "b_eq": np.ones(sums.shape[0]),
+    }
+    depth = np.append(np.zeros(len(entries[0])), -1.0)
+    result = linprog(depth, bounds=[*[(0, None)] * len(entries[0]), (None, 1)], **options)
+    return bool(result.status == 0 and result.x[-1] > _ROOM)
+
+
+def _column_sums(columns: IntArray) -> csr_array:
+    """The matrix that adds up the entries of each column."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))))
+
+
+def _on_entries(near: Near, entries: tuple[IntArray, ...], active: npt.NDArray[np.bool_]) -> csr_array:
+    """The active (b, r) inequalities of each row, as a matrix on the protocol's non-zero entries."""
+    from scipy.sparse import csr_array
+
+    row, inequality = np.nonzero(active)
+    which, entry = np.nonzero(row[:, None] == entries[0])
+    weight = near.inequalities[inequality[which], entries[1][entry]]
+    return csr_array((weight, (which, entry)), shape=(len(row), len(entries[0])))
+
+
+def _beside(matrix: csr_array, value: float) -> csr_array:
+    """One more column of a constant."""
+    from scipy.sparse import csr_array, hstack
+
+    return csr_array(hstack([matrix, csr_array(np.full((matrix.shape[0], 1), value))]))
+
+
 class _IntegerProgram:
     """Integer steps from the rounded-down protocol; inequalities enter when a solution violates them."""
 
     def __init__(self, near: Near, bits: int, margin: float, loss: float) -> None:
         scaled = near.protocol * 2.0**bits
-        self.inequalities = near.inequalities
+        self.near = near
         self.margin = max(margin, 2.0**bits * _RELATIVE)
         self.base = np.floor(scaled).astype(np.int64)
         self.entries = np.nonzero(near.protocol)
@@ -75,7 +129,7 @@ class _IntegerProgram:
             integrality=np.ones(len(start), int),
             bounds=bounds,
             constraints=[*self.fixed, *self._inside()],
-            options={"node_limit": _NODES},
+            options={"node_limit": _NODES, "presolve": False},  # with presolve HiGHS may print to stdout
         )
         if result.x is None:
             return None
@@ -85,19 +139,16 @@ class _IntegerProgram:
 
     def add_violated(self, weights: IntArray) -> bool:
         """Let inequalities that these weights violate take part from now on; whether there are any."""
-        violated = weights @ self.inequalities.T > -self.margin / 2
+        violated = weights @ self.near.inequalities.T > -self.margin / 2
         self.active |= violated
         return bool(violated.any())
 
     def _sums(self, bits: int) -> LinearConstraint:
         """Columns sum to 2^bits."""
         from scipy.optimize import LinearConstraint
-        from scipy.sparse import csr_array
 
-        columns = self.entries[1]
-        sums = csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))))
         missing = ((1 << bits) - self.base.sum(axis=0)).astype(float)
-        return LinearConstraint(sums, missing, missing)
+        return LinearConstraint(_column_sums(self.entries[1]), missing, missing)
 
     def _utility(self, near: Near, share: float) -> LinearConstraint:
         """The linear lower bound of the utility keeps a share of it."""
@@ -110,16 +161,12 @@ class _IntegerProgram:
     def _inside(self) -> list[LinearConstraint]:
         """Active inequalities, on the steps."""
         from scipy.optimize import LinearConstraint
-        from scipy.sparse import csr_array
 
-        row, inequality = np.nonzero(self.active)
-        if not len(row):
+        if not self.active.any():
             return []
-        which, entry = np.nonzero(row[:, None] == self.entries[0])
-        weight = self.inequalities[inequality[which], self.entries[1][entry]]
-        matrix = csr_array((weight, (which, entry)), shape=(len(row), len(self.entries[0])))
-        room = -self.margin - (self.base[row] * self.inequalities[inequality]).sum(axis=1)
-        return [LinearConstraint(matrix, np.full(len(row), -np.inf), room)]
+        room = -self.margin - (self.base @ self.near.inequalities.T)[self.active]
+        matrix = _on_entries(self.near, self.entries, self.active)
+        return [LinearConstraint(matrix, np.full(len(room), -np.inf), room)]
 
 
 def round_by_mixing(near: Near, bits: int, *, margin: float) -> IntArray | None:

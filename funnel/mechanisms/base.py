@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from funnel.errors import SolverError
 from funnel.model import Joint, Protocol
-from funnel.model.channel import released_table
+from funnel.model.channel import ExactArray, released_table, sent
 from funnel.model.information import released_information
 from funnel.model.protocol import MAX_BITS
 from funnel.notions import Notion
@@ -41,15 +41,21 @@ class Mechanism(BaseModel, ABC):
     kind: str
 
     @abstractmethod
-    def solve(self, joint: Joint, notion: Notion) -> Solved:
-        """The protocol for a joint of one block. Raises SolverError."""
+    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
+        """The protocol for a joint of one block, which must keep the bound for each of `conditions`.
+
+        These are tables N_k[s, x] (c, a): the block's own counts, or its counts given each combination of
+        what other blocks release. Raises SolverError.
+        """
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """How a problem of c = `secret` and a = `public` values would be solved, in words."""
         return "bisection on the measured leakage"
 
 
-def calibrate(build: Callable[[int, int], Protocol], joint: Joint, notion: Notion) -> Protocol:
+def calibrate(
+    build: Callable[[int, int], Protocol], joint: Joint, notion: Notion, conditions: Sequence[ExactArray]
+) -> Protocol:
     """The most informative protocol of a one-parameter family, on as few bits as that needs.
 
     `build(strength, bits)` gives the protocol whose 2^bits parts hold `strength` parts of signal, 0 up to
@@ -58,18 +64,18 @@ def calibrate(build: Callable[[int, int], Protocol], joint: Joint, notion: Notio
     Raises SolverError where not even the finest weights keep the bound.
     """
     finest = next(
-        (found for bits in (32, 48, MAX_BITS) if (found := _strongest(build, joint, notion, bits))), None
+        (found for bits in (32, 48, MAX_BITS) if (found := _strongest(build, notion, conditions, bits))), None
     )
     if finest is None:
         raise SolverError(
-            "precision",
-            f"no setting of the mechanism keeps {notion.notion} at this epsilon on this table",
-            status="precision",
-            advice="Use `mechanism: optimal`, or a larger epsilon.",
+            "nothing-to-release",
+            f"no setting of the mechanism keeps {notion.notion} at epsilon {notion.epsilon:g} on this table",
+            status="empty",
+            advice="Use `mechanism: optimal`, put the public columns into one block, or allow a larger epsilon.",
         )
     wanted = _utility(joint, finest)
     for bits in range(4, finest.bits, 2):
-        coarse = _strongest(build, joint, notion, bits)
+        coarse = _strongest(build, notion, conditions, bits)
         # Near from both sides: rounding can also gain, but then it is no longer the mechanism that was named.
         if coarse is not None and abs(_utility(joint, coarse) - wanted) <= NEAR * wanted:
             return coarse
@@ -77,12 +83,13 @@ def calibrate(build: Callable[[int, int], Protocol], joint: Joint, notion: Notio
 
 
 def _strongest(
-    build: Callable[[int, int], Protocol], joint: Joint, notion: Notion, bits: int
+    build: Callable[[int, int], Protocol], notion: Notion, conditions: Sequence[ExactArray], bits: int
 ) -> Protocol | None:
     """The strongest member with these bits that keeps the bound, None if none does."""
 
     def keeps(strength: int) -> bool:
-        return notion.holds(released_table(joint, [build(strength, bits)]))
+        protocol = build(strength, bits)
+        return all(notion.holds(sent(table, protocol.weights)) for table in conditions)
 
     if keeps(1 << bits):
         return build(1 << bits, bits)

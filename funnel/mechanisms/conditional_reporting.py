@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
 from funnel.model import Joint, Protocol
+from funnel.model.channel import ExactArray
 from funnel.model.joint import IntArray
 from funnel.notions import Notion
 
@@ -22,7 +24,7 @@ class ConditionalReporting(Mechanism):
 
     kind: Literal["conditional-reporting"]
 
-    def solve(self, joint: Joint, notion: Notion) -> Solved:
+    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
         """Calibrate on integers; above what X itself gives away, X is released as it is. Raises SolverError."""
         inputs, others = joint.blocks[0], _others(joint)
         c, a = len(joint.secret), len(inputs)
@@ -35,7 +37,7 @@ class ConditionalReporting(Mechanism):
             weights[np.arange(a), :, np.arange(a)] += (1 << bits) - change * (c - 1)
             return Protocol(inputs, inputs, bits, weights, joint.secret)
 
-        return Solved(calibrate(build, joint, notion), None, "calibrated on the measured leakage")
+        return Solved(calibrate(build, joint, notion, conditions), None, "calibrated on the measured leakage")
 
 
 def _others(joint: Joint) -> IntArray:

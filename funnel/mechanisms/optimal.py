@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from funnel.geometry.cone import intersection
 from funnel.geometry.integers import round_inward
 from funnel.geometry.solve import forecast, maximise
 from funnel.mechanisms.base import LOSS, Mechanism, Solved
 from funnel.model import Alphabet, Joint, Protocol
+from funnel.model.channel import ExactArray, sent
 from funnel.model.joint import FloatArray, IntArray
 from funnel.notions import Notion
 
@@ -26,17 +29,17 @@ class Optimal(Mechanism):
         description="Seconds that solving one block may take before the run is refused",
     )
 
-    def solve(self, joint: Joint, notion: Notion) -> Solved:
-        """Maximise I(X;Y) over the notion's cone, then round inward to integers.
+    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
+        """Maximise I(X;Y) over the cone of all conditions, then round inward to integers.
 
         `bound` certifies the optimum over real protocols. Raises SolverError.
         """
         prior = joint.table().sum(axis=0) / joint.rows
-        cone = notion.cone(joint)
+        cone = intersection([notion.cone(table) for table in conditions])
         solution = maximise(cone, prior, time_limit=self.time_limit)
 
         def holds(weights: IntArray) -> bool:
-            return notion.holds(joint.table().astype(object) @ weights.astype(object).T)
+            return all(notion.holds(sent(table, weights[:, None, :])) for table in conditions)
 
         rounded = round_inward(solution.protocol, cone, prior, holds, loss=LOSS)
         protocol = named(joint.blocks[0], prior, rounded.weights, rounded.bits)

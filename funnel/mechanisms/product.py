@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import InternalError, SolverError
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.model import Joint, Protocol
-from funnel.model.channel import ExactArray, check_size, released_table
+from funnel.model.channel import ExactArray, check_size, given_outputs, released_table
 from funnel.notions import Notion
 
-_HALVINGS = 12
-_STEPS = 3
-"""Bisections after the bound has held once: the factor is then within a tenth of the one that breaks it."""
+_ATTEMPTS = 3
+"""Times that budgets are raised after the first solution, whose leakage is mostly below the bound."""
+_CLOSE = 0.98
+"""Share of the bound that is close enough to stop."""
 
 
 @dataclass(frozen=True, eq=False)
 class Protection:
-    """The protocols of all blocks, the table T[s, y…] they release, and each block's certified bound and budget."""
+    """The protocols of all blocks, the budgets they were solved at, and the table T[s, y…] that they release."""
 
     solved: tuple[Solved, ...]
     budgets: tuple[float, ...]
@@ -45,39 +45,68 @@ def protect(
 ) -> Protection:
     """Solve every block so that the product of their protocols keeps the notion's bound.
 
-    Budgets do not add up over blocks ([DS] Theorem 4 does not hold), so nothing is assumed about the product:
-    it is measured, and the budgets are scaled by one common factor, up or down, until its leakage meets the
-    bound. Raises SolverError, PlanError.
+    Budgets of blocks solved apart do not add up ([DS] Theorem 4 does not hold). So block by block, each
+    protocol must keep its share of ε given every combination of what the earlier blocks release; then the
+    chain rule makes the shares add up. What comes out is measured as one channel, and the budgets are raised
+    by a common factor while the measurement allows. Raises SolverError, PlanError.
     """
+    check_size(joint, [1] * len(joint.blocks))
     if notion.exact_zero:
         _refuse_determined(joint)
-    if len(joint.blocks) == 1:
-        return _refuse_constant(_single(joint, notion, mechanism))
-    check_size(joint, [1] * len(joint.blocks))
-    blocks = [joint.block(index) for index in range(len(joint.blocks))]
-
-    def attempt(scale: float) -> Protection:
-        progress(f"solving {len(blocks)} blocks at {scale:.0%} of the budget")
-        budgets = tuple(notion.epsilon * share * scale for share in shares)
-        solved = tuple(
-            mechanism.solve(block, notion.scaled(share * scale))
-            for block, share in zip(blocks, shares, strict=True)
-        )
-        return Protection(solved, budgets, released_table(joint, [one.protocol for one in solved]))
-
-    search = _exact if notion.exact_zero else _scaled
-    return _refuse_constant(search(attempt, notion, 1 / max(shares)))
+    found = _solve(joint, notion, mechanism, [notion.epsilon * share for share in shares], progress)
+    if not notion.holds(found.table):
+        raise InternalError(f"{mechanism.kind} does not keep {notion.notion} at epsilon {notion.epsilon}")
+    if len(joint.blocks) > 1 and not notion.exact_zero:
+        found = _raise_budgets(joint, notion, mechanism, found, progress)
+    return _refuse_constant(found)
 
 
-def _single(joint: Joint, notion: Notion, mechanism: Mechanism) -> Protection:
-    """One block: all of ε, and the mechanism's own word is the measurement of the whole."""
-    solved = mechanism.solve(joint, notion)
-    table = released_table(joint, [solved.protocol])
-    if not notion.holds(table):
-        raise InternalError(
-            f"the {mechanism.kind} protocol does not keep {notion.notion} at epsilon {notion.epsilon}"
-        )
-    return Protection((solved,), (notion.epsilon,), table)
+def _solve(
+    joint: Joint,
+    notion: Notion,
+    mechanism: Mechanism,
+    budgets: Sequence[float],
+    progress: Callable[[str], None],
+) -> Protection:
+    """Solve the blocks one after the other, the largest alphabet first: later ones carry more conditions."""
+    solved: dict[int, Solved] = {}
+    for index in sorted(range(len(joint.blocks)), key=lambda j: -len(joint.blocks[j])):
+        progress(f"{'+'.join(joint.blocks[index].columns)} at epsilon {budgets[index]:.3g}")
+        before = {j: one.protocol for j, one in solved.items()}
+        conditions = given_outputs(joint, before, index)
+        solved[index] = mechanism.solve(joint.block(index), notion.at(budgets[index]), conditions)
+    ordered = tuple(solved[index] for index in range(len(solved)))
+    table = released_table(joint, [one.protocol for one in ordered])
+    return Protection(ordered, tuple(budgets), table)
+
+
+def _raise_budgets(
+    joint: Joint,
+    notion: Notion,
+    mechanism: Mechanism,
+    found: Protection,
+    progress: Callable[[str], None],
+) -> Protection:
+    """Raise all budgets by a common factor while the product, as measured, keeps the bound.
+
+    Leakage is near proportional to the budgets, so each step aims at the bound; a step too far is halved.
+    """
+    step = _room(notion, found)
+    for _ in range(_ATTEMPTS):
+        if step < 1 / _CLOSE:
+            break
+        budgets = [min(budget * step, notion.epsilon) for budget in found.budgets]
+        bolder = _solve(joint, notion, mechanism, budgets, progress)
+        if notion.holds(bolder.table):
+            found, step = bolder, _room(notion, bolder)
+        else:
+            step = 1 + (step - 1) / 2
+    return found
+
+
+def _room(notion: Notion, found: Protection) -> float:
+    """How many times the measured leakage fits into the bound, at most four."""
+    return notion.epsilon / max(notion.leakage(found.table).nats, notion.epsilon / 4)
 
 
 def _refuse_determined(joint: Joint) -> None:
@@ -87,8 +116,8 @@ def _refuse_determined(joint: Joint) -> None:
             public, secret = " + ".join(block.columns), " + ".join(joint.secret.columns)
             raise SolverError(
                 "nothing-to-release",
-                f"{public} determines {secret}: every value of the one belongs to a single "
-                "value of the other, so nothing that depends on it is perfectly private",
+                f"{public} determines {secret}: every value of the one belongs to a single value of the other, "
+                "so nothing that depends on it is perfectly private",
                 status="empty",
                 advice=f"Leave {public} out, or use `notion: lip` with an epsilon above zero.",
             )
@@ -96,9 +125,8 @@ def _refuse_determined(joint: Joint) -> None:
 
 def _refuse_constant(protection: Protection) -> Protection:
     """A release whose every column is constant serves nobody, and hides that nothing could be released."""
-    if any(len(solved.protocol.inputs) > 1 for solved in protection.solved) and all(
-        len(solved.protocol.outputs) == 1 for solved in protection.solved
-    ):
+    varied = any(len(one.protocol.inputs) > 1 for one in protection.solved)
+    if varied and all(len(one.protocol.outputs) == 1 for one in protection.solved):
         raise SolverError(
             "nothing-to-release",
             "the only release that keeps the bound says nothing about the public columns",
@@ -106,43 +134,3 @@ def _refuse_constant(protection: Protection) -> Protection:
             advice="Use a larger epsilon, or a public column that depends less on the secret.",
         )
     return protection
-
-
-def _exact(attempt: Callable[[float], Protection], notion: Notion, _: float) -> Protection:
-    """With ε = 0 there is nothing to scale: the product is perfectly private, or it is refused."""
-    found = attempt(1.0)
-    if not notion.holds(found.table):
-        raise SolverError(
-            "nothing-to-release",
-            "each block alone hides the secret perfectly, all blocks together do not",
-            status="empty",
-            advice="Put the columns into one block: `public: [[a, b]]`.",
-        )
-    return found
-
-
-def _scaled(attempt: Callable[[float], Protection], notion: Notion, most: float) -> Protection:
-    """The best of a bisection for the largest common factor that keeps the bound.
-
-    Halve until the bound holds, then close in on the factor that breaks it; `most` gives a block all of ε.
-    """
-    high, scale = 2 * most, most
-    found = attempt(scale)
-    while not notion.holds(found.table):
-        if scale < most / 2**_HALVINGS:
-            raise SolverError(
-                "nothing-to-release",
-                "no split of epsilon keeps the bound on the product of the blocks",
-                status="empty",
-                advice="Put the columns into one block, or release fewer of them.",
-            )
-        high, scale = scale, scale / 2
-        found = attempt(scale)
-    for _ in range(_STEPS if scale < most else 0):
-        middle = math.sqrt(scale * high)
-        closer = attempt(middle)
-        if notion.holds(closer.table):
-            scale, found = middle, closer
-        else:
-            high = middle
-    return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
 from funnel.model import Joint, Protocol
+from funnel.model.channel import ExactArray
 from funnel.notions import Notion
 
 
@@ -16,7 +18,7 @@ class RandomisedResponse(Mechanism):
 
     kind: Literal["randomised-response"]
 
-    def solve(self, joint: Joint, notion: Notion) -> Solved:
+    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
         """Calibrate on integers; above what X itself gives away, X is released as it is. Raises SolverError."""
         inputs = joint.blocks[0]
 
@@ -26,5 +28,5 @@ class RandomisedResponse(Mechanism):
             np.fill_diagonal(weights, (1 << bits) - (len(inputs) - 1) * others)
             return Protocol(inputs, inputs, bits, weights[:, None, :])
 
-        protocol = calibrate(build, joint, notion)
+        protocol = calibrate(build, joint, notion, conditions)
         return Solved(protocol, None, "calibrated on the measured leakage")

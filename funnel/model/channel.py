@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,22 @@ def released_table(joint: Joint, protocols: Sequence[Protocol]) -> ExactArray:
     return exact
 
 
+def given_outputs(joint: Joint, released: Mapping[int, Protocol], index: int) -> list[ExactArray]:
+    """T_y[s, x_index] (c, a) for every combination y of what the blocks in `released` put out.
+
+    One table without condition where nothing is released yet; combinations that never occur are left out.
+    Sums to n·2^(Σ bits) over all tables.
+    """
+    wide = joint.rows.bit_length() + sum(protocol.bits for protocol in released.values()) > 62
+    table: Any = joint.dense().astype(object if wide else np.int64)
+    for block, protocol in released.items():
+        table = _through(table, 1 + block, protocol.weights)
+    others = tuple(1 + j for j in range(len(joint.blocks)) if j != index and j not in released)
+    table = np.moveaxis(table.sum(axis=others, keepdims=True), 1 + index, -1)
+    tables = np.moveaxis(table.reshape(len(table), -1, table.shape[-1]), 1, 0)
+    return [one for one in tables if one.any()]
+
+
 def check_size(joint: Joint, released: Sequence[int]) -> None:
     """Refuse a product alphabet whose leakage could not be measured; `released` are the b_j."""
     largest = max(math.prod(joint.shape), len(joint.secret) * math.prod(released))
@@ -47,6 +63,13 @@ def check_size(joint: Joint, released: Sequence[int]) -> None:
             f"leakage is measured on the whole product, up to {MAX_CELLS:,}",
             advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
         )
+
+
+def sent(table: ExactArray, weights: IntArray) -> ExactArray:
+    """T[s, y] = Σ_x N[s, x] W[y, s, x] of one block's table (c, a) and weights (b, c or 1, a), in exact integers."""
+    wide = int(table.sum()).bit_length() + int(weights[:, 0, 0].sum()).bit_length() > 62
+    exact: ExactArray = _through(table.astype(object if wide else np.int64), 1, weights)
+    return exact
 
 
 def _through(table: Any, axis: int, weights: IntArray) -> Any:

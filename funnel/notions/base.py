@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from funnel.geometry.cone import Cone
 from funnel.model.channel import ExactArray
 from funnel.model.exact import exp_below, rational
-from funnel.model.joint import FloatArray, Joint
+from funnel.model.joint import FloatArray
 from funnel.model.leakage import Leakage
 
 Epsilon = Annotated[
@@ -36,8 +36,8 @@ class Notion(BaseModel, ABC):
     split: Split = Field("equal", description="How epsilon is shared over the public blocks")
 
     @abstractmethod
-    def cone(self, joint: Joint) -> Cone:
-        """The rows Q[y, ·] (a,) that the notion allows for a joint of one block."""
+    def cone(self, table: ExactArray) -> Cone:
+        """The rows Q[y, ·] (a,) that the notion allows where records are distributed as N[s, x] (c, a)."""
 
     @abstractmethod
     def leakage(self, table: ExactArray) -> Leakage:
@@ -53,12 +53,12 @@ class Notion(BaseModel, ABC):
         """The largest ratio allowed: e^ε, from below."""
         return exp_below(rational(self.epsilon))
 
-    def scaled(self, factor: float) -> Self:
-        """The same notion with epsilon times `factor`."""
-        return self.model_copy(update={"epsilon": self.epsilon * factor})
+    def at(self, epsilon: float) -> Self:
+        """The same notion with another epsilon."""
+        return self.model_copy(update={"epsilon": epsilon})
 
 
-def conditionals(joint: Joint) -> tuple[FloatArray, FloatArray]:
-    """p_{x|s} (c, a) and p_x (a,) of a joint of one block."""
-    counts = joint.table().astype(float)
+def conditionals(table: ExactArray) -> tuple[FloatArray, FloatArray]:
+    """p_{x|s} (c, a) and p_x (a,) of counts N[s, x] in which every s occurs."""
+    counts = table.astype(float)
     return counts / counts.sum(axis=1, keepdims=True), np.asarray(counts.sum(axis=0) / counts.sum())

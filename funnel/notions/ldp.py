@@ -10,7 +10,6 @@ import numpy as np
 from funnel.geometry.cone import Cone
 from funnel.model import leakage
 from funnel.model.channel import ExactArray
-from funnel.model.joint import Joint
 from funnel.notions.base import Epsilon, Notion, conditionals
 
 
@@ -20,9 +19,9 @@ class Ldp(Notion):
     notion: Literal["ldp"]
     epsilon: Epsilon
 
-    def cone(self, joint: Joint) -> Cone:
+    def cone(self, table: ExactArray) -> Cone:
         """c(c-1) inequalities: Σ v p_{x|s} <= e^ε Σ v p_{x|s'}."""
-        given, _ = conditionals(joint)
+        given, _ = conditionals(table)
         differences = given[:, None, :] - math.exp(self.epsilon) * given[None, :, :]
         return Cone(differences[~np.eye(len(given), dtype=bool)])
 

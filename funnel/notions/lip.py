@@ -10,7 +10,6 @@ import numpy as np
 from funnel.geometry.cone import Cone
 from funnel.model import leakage
 from funnel.model.channel import ExactArray
-from funnel.model.joint import Joint
 from funnel.notions.base import Epsilon, Notion, conditionals
 
 
@@ -20,9 +19,9 @@ class Lip(Notion):
     notion: Literal["lip"]
     epsilon: Epsilon
 
-    def cone(self, joint: Joint) -> Cone:
+    def cone(self, table: ExactArray) -> Cone:
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
-        given, prior = conditionals(joint)
+        given, prior = conditionals(table)
         return Cone(
             np.vstack([given - math.exp(self.epsilon) * prior, math.exp(-self.epsilon) * prior - given])
         )

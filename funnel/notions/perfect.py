@@ -10,7 +10,6 @@ from pydantic import Field
 from funnel.geometry.cone import Cone
 from funnel.model import leakage
 from funnel.model.channel import ExactArray
-from funnel.model.joint import Joint
 from funnel.notions.base import Notion
 
 
@@ -22,11 +21,10 @@ class Perfect(Notion):
     notion: Literal["perfect"]
     epsilon: float = Field(0.0, ge=0, le=0, description="Zero, or absent")
 
-    def cone(self, joint: Joint) -> Cone:
+    def cone(self, table: ExactArray) -> Cone:
         """c equalities in integers: Σ_x v_x (n N[s,x] - N_s N_x) = 0."""
-        counts = joint.table()
-        expected = np.outer(counts.sum(axis=1).astype(object), counts.sum(axis=0).astype(object))
-        excess = counts.astype(object) * joint.rows - expected
+        counts = table.astype(object)
+        excess = counts * counts.sum() - np.outer(counts.sum(axis=1), counts.sum(axis=0))
         return Cone(
             np.zeros((0, counts.shape[1])), tuple(tuple(int(value) for value in row) for row in excess)
         )

@@ -18,7 +18,7 @@ TABLES = [
     ({"sensitive": ["marital_status"], "public": ["education"]}, 1.0),
     ({"sensitive": ["sex"], "public": ["relationship"]}, 0.5),
     ({"sensitive": ["income", "sex"], "public": ["workclass"], "estimate": {"minimum": 1}}, 0.3),
-    ({"sensitive": ["sex"], "public": ["race", {"name": "age", "bins": [0, 30, 50]}]}, 0.2),
+    ({"sensitive": ["sex"], "public": ["race", {"name": "age", "bins": [0, 30, 50]}]}, 0.6),
 ]
 MECHANISMS = ["optimal", "randomised-response", "conditional-reporting"]
 

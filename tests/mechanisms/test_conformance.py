@@ -11,7 +11,7 @@ from funnel.errors import SolverError
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.base import LOSS
 from funnel.mechanisms.product import protect
-from funnel.model import Joint
+from funnel.model import Alphabet, Joint
 from funnel.model import leakage as measure
 from funnel.model.channel import released_table
 from funnel.model.exact import exp_below, rational
@@ -19,7 +19,10 @@ from funnel.model.information import public_entropy, released_information
 from funnel.notions import NOTIONS
 from tests.strategies import joints, many_block_joints
 
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SETTINGS = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+OPTIMAL = MECHANISMS["optimal"](kind="optimal")
 PAIRS = [(notion, mechanism) for notion in NOTIONS for mechanism in MECHANISMS]
 
 
@@ -108,7 +111,12 @@ def test_the_product_of_the_blocks_keeps_the_bound(mechanism, joint, epsilon, da
     """Also where the composition theorem's budgets would not: the product is what is measured."""
     weights = data.draw(st.lists(st.integers(1, 5), min_size=len(joint.blocks), max_size=len(joint.blocks)))
     shares = [weight / sum(weights) for weight in weights]
-    protection = protect(joint, made("lip", epsilon), MECHANISMS[mechanism](kind=mechanism), shares)
+    try:
+        protection = protect(joint, made("lip", epsilon), MECHANISMS[mechanism](kind=mechanism), shares)
+    except SolverError as error:
+        # Even with a random secret, conditional reporting of a second column tells on the first.
+        assert (mechanism, error.code) == ("conditional-reporting", "nothing-to-release")
+        return
     table = released_table(joint, protection.protocols)
     assert measure.lip(table).ratio <= exp_below(rational(epsilon))
 
@@ -121,18 +129,15 @@ def test_a_column_that_determines_the_secret_is_refused_under_perfect_privacy():
     assert "determines" in caught.value.message
 
 
-def test_blocks_that_are_private_alone_and_not_together_are_refused_under_perfect_privacy():
-    """The counterexample of two fair bits, with a little left over so that no column determines the secret."""
+def test_blocks_stay_perfectly_private_together():
+    """Two fair bits whose exclusive or leans on the secret: either may be told, both together may not."""
     cells = np.array([[s, a, b] for s in range(2) for a in range(2) for b in range(2)])
     counts = np.array([40 if (a + b) % 2 == s else 5 for s, a, b in cells])
-    joint = many(cells, counts)
-    with pytest.raises(SolverError) as caught:
-        protect(joint, made("perfect", 0), MECHANISMS["optimal"](kind="optimal"), (0.5, 0.5))
-    assert "together" in caught.value.message
-
-
-def many(cells: np.ndarray, counts: np.ndarray) -> Joint:
     bit = (("0",), ("1",))
-    from funnel.model import Alphabet
-
-    return Joint(Alphabet(("s",), bit), (Alphabet(("a",), bit), Alphabet(("b",), bit)), cells, counts)
+    joint = Joint(Alphabet(("s",), bit), (Alphabet(("a",), bit), Alphabet(("b",), bit)), cells, counts)
+    alone = [protect(joint.block(j), made("perfect", 0), OPTIMAL, (1.0,)) for j in range(2)]
+    assert [kept(joint.block(j), alone[j]) for j in range(2)] == [pytest.approx(np.log(2))] * 2
+    assert measure.lip(released_table(joint, [one.protocols[0] for one in alone])).ratio > 1
+    together = protect(joint, made("perfect", 0), OPTIMAL, (0.5, 0.5))
+    assert measure.lip(together.table).ratio == 1
+    assert kept(joint, together) == pytest.approx(np.log(2))

@@ -43,7 +43,7 @@ CASES = [
 def test_the_optimum_to_the_printed_digits(pair, kind, epsilon, value):
     joint = census(*pair)
     notion = kind(notion=kind.__name__.lower(), epsilon=epsilon)
-    solved = Optimal(kind="optimal").solve(joint, notion)
+    solved = Optimal(kind="optimal").solve(joint, notion, [joint.table()])
     entropy = public_entropy(joint)
     assert solved.bound is not None
     assert solved.bound / entropy == pytest.approx(value, abs=6e-8 + 1.5e-6 * (pair[0] == "occupation"))
@@ -68,7 +68,7 @@ def test_baselines_to_the_printed_digits(pair):
             printed,
             strict=True,
         ):
-            protocol = mechanism.solve(joint, notion).protocol
+            protocol = mechanism.solve(joint, notion, [joint.table()]).protocol
             table = released_table(joint, [protocol])
             assert notion.holds(table)
             kept = released_information(joint, [protocol], table) / public_entropy(joint)

@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 def allowed(notion: Notion, joint: Joint, row: np.ndarray) -> float:
     """How far the row lies outside the cone; at most zero inside."""
-    cone = notion.cone(joint)
+    cone = notion.cone(joint.table())
     outside = [(cone.rows @ row).max()] if len(cone.rows) else []
     outside += [abs(float(np.dot(np.array(e, float), row))) for e in cone.equalities]
     return max(outside)
@@ -54,10 +54,12 @@ def test_ldp(joint, epsilon, data):
 
 @given(joints())
 def test_perfect_allows_exactly_the_rows_that_are_independent_of_the_secret(joint):
-    cone = Perfect(notion="perfect").cone(joint)
+    cone = Perfect(notion="perfect").cone(joint.table())
     counts = joint.table()
     for x in range(joint.shape[1]):
-        independent = all(counts[s, x] * joint.rows == counts[s].sum() * counts[:, x].sum() for s in range(len(counts)))
+        independent = all(
+            counts[s, x] * joint.rows == counts[s].sum() * counts[:, x].sum() for s in range(len(counts))
+        )
         assert independent == all(equality[x] == 0 for equality in cone.equalities)
     assert all(sum(equality) == 0 for equality in cone.equalities)
 
@@ -65,7 +67,11 @@ def test_perfect_allows_exactly_the_rows_that_are_independent_of_the_secret(join
 @given(joints(), EPSILONS)
 def test_the_uninformative_row_is_always_allowed(joint, epsilon):
     ones = np.ones(joint.shape[1])
-    for notion in (Lip(notion="lip", epsilon=epsilon), Ldp(notion="ldp", epsilon=epsilon), Perfect(notion="perfect")):
+    for notion in (
+        Lip(notion="lip", epsilon=epsilon),
+        Ldp(notion="ldp", epsilon=epsilon),
+        Perfect(notion="perfect"),
+    ):
         assert allowed(notion, joint, ones) <= SLACK
 
 
@@ -80,5 +86,5 @@ def test_a_notion_is_frozen_and_scales_to_a_copy():
     notion = Lip(notion="lip", epsilon=1.0)
     with pytest.raises(ValidationError):
         notion.epsilon = 2.0
-    assert notion.scaled(0.25).epsilon == 0.25
+    assert notion.at(0.25).epsilon == 0.25
     assert notion.epsilon == 1.0

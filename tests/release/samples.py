@@ -39,7 +39,7 @@ def random_weights(
     shares = rng.dirichlet(np.full(outputs, concentration), size=inputs)
     rows = [[int(share * total) for share in row] for row in shares]
     for row in rows:
-        row[int(rng.integers(outputs))] += total - sum(row)
+        row[row.index(max(row))] += total - sum(row)
     return np.array(rows, np.int64)
 
 

@@ -239,7 +239,7 @@ def test_pooling_leaves_large_cells_alone() -> None:
     assert len(set(_pool(np.full(6, 20.0), np.zeros(6, np.int64), 12.0).tolist())) == 6
 
 
-@pytest.mark.parametrize(("cells", "mean"), [(4, 15.0), (4000, 15.0), (200_000, 40.0)])
+@pytest.mark.parametrize(("cells", "mean"), [(4, 15.0), (4000, 15.0), (4000, 3.0), (200_000, 40.0)])
 def test_chances_are_uniform_when_the_expectation_is_right(cells: int, mean: float) -> None:
     """With many cells a bias of one part in a thousand a cell would refuse every honest release."""
     rng = np.random.default_rng(cells)
@@ -252,6 +252,17 @@ def test_chances_are_uniform_when_the_expectation_is_right(cells: int, mean: flo
         for _ in range(300 if cells < 100_000 else 25)
     ]
     assert kstest(chances, "uniform").pvalue > 1e-4
+
+
+def test_the_more_cells_the_fuller_they_have_to_be() -> None:
+    """What Williams' factor leaves of the bias adds up cell by cell, the spread only with its root."""
+
+    def groups(cells: int) -> int:
+        expected = np.full(cells, 13.0)
+        return g_test(expected.astype(np.int64), expected, np.zeros(cells, np.int64)).freedom + 1
+
+    assert groups(1000) == 1000
+    assert groups(1_000_000) <= 1_000_000 / 2
 
 
 @pytest.mark.parametrize("total", [24, 30, 50, 100, 1000])

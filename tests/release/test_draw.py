@@ -159,6 +159,9 @@ def test_numbers_beyond_the_number_path_answer_as_their_text() -> None:
     as_number = drawn(drawer.draw(batch(pa.array(edge, pa.int64()), x0=codes)))
     as_text = drawn(drawer.draw(batch([str(e) for e in edge], x0=codes)))
     assert as_number.tolist() == as_text.tolist() == [reference(fixed_key(), LAW, e, 0) for e in edge]
+    longest = 1 - 10**18
+    alone = drawn(drawer.draw(batch([str(longest)], x0=codes[:1])))
+    assert alone.tolist() == [reference(fixed_key(), LAW, longest, 0)]
     wide = [2**64 - 1, 2**63, 10**18, 3]
     as_number = drawn(drawer.draw(batch(pa.array(wide, pa.uint64()), x0=codes[:4])))
     assert as_number.tolist() == [reference(fixed_key(), LAW, e, 0) for e in wide]
