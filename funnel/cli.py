@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 import funnel
@@ -175,10 +176,14 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         # --traceback may stand anywhere: it is asked for after something went wrong, at the end of the line.
-        app([word for word in given if word != "--traceback"], standalone_mode=True)
+        code = app([word for word in given if word != "--traceback"], standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except FunnelError as error:
         _fail(error, given)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         complain("interrupted; nothing was published [interrupted]")
         sys.exit(130)
     except BrokenPipeError:

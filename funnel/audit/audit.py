@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.audit import draws, evidence, leakage, ledger, manifest, protocols, published, table
+from funnel.audit import draws, evidence, leakage, ledger, manifest, protocols, published, table, terms
 from funnel.audit.files import private_folder, release_folder
 from funnel.audit.findings import NEEDS_PRIVATE, PRIVATE, AuditReport, Notebook
 from funnel.audit.manifest import Manifest
@@ -68,7 +68,8 @@ def _private(folder: Path, notes: Notebook, read: Read) -> None:
     claims = read.claims
     kept = notes.learn("evidence", evidence.read_evidence, folder, claims)
     notes.check("manifest-hash", evidence.same_manifest, kept, claims)
-    notes.check("policy-hash", evidence.same_policy, folder, kept, claims)
+    policy = notes.learn("policy-hash", evidence.same_policy, folder, kept, claims)
+    notes.check("policy-terms", terms.as_asked, policy, claims)
     notes.check("plan-hash", evidence.same_plan, folder, kept, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
     notes.check("minimum", evidence.enough_records, whole, claims)

@@ -131,9 +131,10 @@ def same_manifest(evidence: Evidence, manifest: Manifest) -> str:
     return f"SHA-256 {manifest.sha256[:16]}…"
 
 
-def same_policy(folder: Path, evidence: Evidence, manifest: Manifest) -> str:
-    """policy.yaml has the hash that manifest and evidence name. Raises AuditFailure."""
-    return _same_file(folder / "policy.yaml", manifest.policy_sha256, evidence.policy_sha256)
+def same_policy(folder: Path, evidence: Evidence, manifest: Manifest) -> tuple[bytes, str]:
+    """The bytes of policy.yaml, which has the hash that manifest and evidence name. Raises AuditFailure."""
+    path = folder / "policy.yaml"
+    return content(path), _same_file(path, manifest.policy_sha256, evidence.policy_sha256)
 
 
 def same_plan(folder: Path, evidence: Evidence, manifest: Manifest) -> str:

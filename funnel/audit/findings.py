@@ -32,6 +32,7 @@ PRIVATE: dict[str, str] = {
     "evidence": "the private evidence is whole and belongs to this release",
     "manifest-hash": "release.json is, byte for byte, the manifest that the evidence was written for",
     "policy-hash": "the kept policy is the one that the manifest and the evidence name",
+    "policy-terms": "the manifest claims what the kept policy asks for: secret, columns, notion, epsilon",
     "plan-hash": "the kept plan is the one that the manifest and the evidence name",
     "counts": "the counts are well formed and describe as many records as were released",
     "alphabets": "the protocol's inputs, and the secret, are those of the counts",

@@ -11,16 +11,14 @@ import duckdb
 import numpy as np
 
 from funnel.engines.base import Released
+from funnel.engines.repeat import distinct_rows, repeated
 from funnel.engines.source import Source, describe, unreadable
 from funnel.engines.sql import literal
 from funnel.errors import ReleaseError
 from funnel.model import Alphabet
-from funnel.model.joint import IntArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-WRITE_BATCH = 1 << 17
 
 
 class DuckDB:
@@ -111,57 +109,32 @@ class DuckDB:
             raise unreadable(self.source, error) from None
 
     def write(self, select: str, released: Released, target: Path, form: str) -> None:
-        """Write released rows in order as parquet or csv. Raises ReleaseError."""
-        import pyarrow as pa
+        """Write released rows in order as parquet or csv. Raises ReleaseError.
 
-        schema = pa.schema(
-            [(f"v{i}", pa.dictionary(pa.int32(), pa.string())) for i in range(_width(released))]
-        )
-        self.connection.register(
-            "released", pa.RecordBatchReader.from_batches(schema, _batches(released, schema))
-        )
-        options = "FORMAT parquet, COMPRESSION zstd" if form == "parquet" else "FORMAT csv, HEADER true"
+        `select` gives names and types to the distinct rows v0, v1, …; each is then repeated as often as it was
+        drawn. Arrow writes Parquet, because it repeats a dictionary's code without unpacking the value.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         try:
-            self.connection.execute(f"COPY ({select}) TO {literal(str(target))} ({options})")
-        except duckdb.Error as error:
+            self.connection.register("released", distinct_rows(released))
+            rows = self.connection.sql(select).to_arrow_table()
+            schema, batches = repeated(rows, released.counts)
+            if form == "parquet":
+                with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+                    for batch in batches:
+                        writer.write_batch(batch)
+            else:
+                reader = pa.RecordBatchReader.from_batches(schema, batches)
+                self.connection.register("rows", reader)
+                self.connection.execute(
+                    f"COPY (SELECT * FROM rows) TO {literal(str(target))} (FORMAT csv, HEADER)"
+                )
+        except (duckdb.Error, OSError) as error:
             raise ReleaseError(
                 "release-write",
                 f"the data could not be written: {str(error).splitlines()[0]}",
-                where=str(target),
+                where=str(target.parent),
                 advice="Free disk space or choose another folder, then run again.",
             ) from None
-        finally:
-            self.connection.unregister("released")
-
-
-def _width(released: Released) -> int:
-    """Number of released columns."""
-    return sum(len(alphabet.columns) for alphabet in released.outputs)
-
-
-def _batches(released: Released, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Each tuple of outputs, repeated as often as it was drawn, as batches of constant dictionary columns."""
-    import pyarrow as pa
-
-    dictionaries = [
-        (block, pa.array([value[i] for value in alphabet.values], pa.string()))
-        for block, alphabet in enumerate(released.outputs)
-        for i in range(len(alphabet.columns))
-    ]
-    ends = np.cumsum(released.counts)
-    for start in range(0, int(ends[-1]), WRITE_BATCH):
-        index = _window(ends, start, min(start + WRITE_BATCH, int(ends[-1])))
-        yield pa.record_batch(
-            [
-                pa.DictionaryArray.from_arrays(released.codes[index, block].astype(np.int32), dictionary)
-                for block, dictionary in dictionaries
-            ],
-            schema=schema,
-        )
-
-
-def _window(ends: IntArray, start: int, stop: int) -> IntArray:
-    """Which tuple stands in each of the rows start … stop-1, where tuple i ends before row ends[i]."""
-    first, last = np.searchsorted(ends, [start, stop - 1], side="right")
-    inside = np.clip(ends[first : last + 1], start, stop)
-    return np.repeat(np.arange(first, last + 1), np.diff(inside, prepend=start))

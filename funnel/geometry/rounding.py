@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_CHOICES = 5_000
 """Entries up to which the integer program is tried."""
-_RANGE = 2**10
+_RANGE = 2**17
 """How many units an entry may move; one unit on a rare value can be worth many on a frequent one."""
 _REACH = 64
 """Inequalities further away than this many units enter the integer program only when violated."""
@@ -26,9 +26,9 @@ _NODES = 20
 _ROUNDS = 8
 """Times that inequalities are added to the integer program, or mass to the rows that need it."""
 _NEAR_FACET = 1e-3
-"""Inequalities further away than this leave room."""
+"""Inequalities further away than this, relative to the row, leave room."""
 _ROOM = 1e-9
-"""Depth inside all inequalities that is not a rounding error."""
+"""Depth inside all inequalities, relative to the row, that is not a rounding error."""
 _RELATIVE = 1e-14
 """Error of a floating-point product of weights and an inequality, as a share of the weights."""
 
@@ -68,13 +68,12 @@ def has_room(near: Near) -> bool:
     if len(entries[0]) > _MOST_CHOICES:
         return False
     sums = _column_sums(entries[1])
-    matrix = _on_entries(near, entries, near.protocol @ near.inequalities.T > -_NEAR_FACET)
-    if not matrix.shape[0]:
-        return True
+    size = near.protocol.max(axis=1)
+    tight = near.protocol @ near.inequalities.T > -_NEAR_FACET * size[:, None]
     options: Any = {
-        "A_ub": _beside(matrix, 1.0),
-        "b_ub": np.zeros(matrix.shape[0]),
-        "A_eq": _beside(sums, 0.0),
+        "A_ub": _beside(_on_entries(near, entries, tight), size[np.nonzero(tight)[0]]),
+        "b_ub": np.zeros(tight.sum()),
+        "A_eq": _beside(sums, np.zeros(sums.shape[0])),
         "b_eq": np.ones(sums.shape[0]),
     }
     depth = np.append(np.zeros(len(entries[0])), -1.0)
@@ -99,11 +98,11 @@ def _on_entries(near: Near, entries: tuple[IntArray, ...], active: npt.NDArray[n
     return csr_array((weight, (which, entry)), shape=(len(row), len(entries[0])))
 
 
-def _beside(matrix: csr_array, value: float) -> csr_array:
-    """One more column of a constant."""
+def _beside(matrix: csr_array, column: FloatArray) -> csr_array:
+    """The matrix and one more column."""
     from scipy.sparse import csr_array, hstack
 
-    return csr_array(hstack([matrix, csr_array(np.full((matrix.shape[0], 1), value))]))
+    return csr_array(hstack([matrix, csr_array(column[:, None])]))
 
 
 class _IntegerProgram:
@@ -173,18 +172,19 @@ def round_by_mixing(near: Near, bits: int, *, margin: float) -> IntArray | None:
     """Integer weights (b, a) by largest remainders, with uninformative mass for rows outside, or None.
 
     Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.
+    Whole units leave the remainders as they are; ever more rows get some, for rounding anew pushes out others.
     """
     total = 2.0**bits
     margin = max(margin, total * _RELATIVE)
     mass = np.zeros(len(near.protocol))
-    for _ in range(_ROUNDS):
+    for attempt in range(_ROUNDS):
         if mass.sum() >= total:
             break
         weights = _largest_remainders((total - mass.sum()) * near.protocol + mass[:, None], bits)
         need = (weights @ near.inequalities.T + margin).max(axis=1, initial=-1.0)
         if (need <= 0).all():
             return weights
-        mass += np.maximum(need, 0.0)
+        mass += np.ceil(np.maximum(need + need.max() * 2**attempt, 0.0))
     return None
 
 

@@ -9,6 +9,11 @@ from funnel.engines.sql import identifier, literal
 from funnel.policy.columns import Attribute
 
 OTHER = "other"
+_KEPT = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    *("FLOAT", "DOUBLE", "DECIMAL", "DATE"),
+)
+"""Types that are released as they are; any other is released as text."""
 _FLOATS = {"FLOAT", "DOUBLE", "REAL"}
 
 
@@ -55,7 +60,8 @@ def bin_labels(edges: tuple[float, ...]) -> list[str]:
 
 
 def _plain(name: str, column: str, kind: str) -> Key:
-    return Key(name, present(column, kind), f"CAST({identifier(name)} AS VARCHAR)", kind)
+    released = kind if kind.startswith(_KEPT) else "VARCHAR"
+    return Key(name, present(column, kind), f"CAST({identifier(name)} AS VARCHAR)", released)
 
 
 def _bins(value: str, edges: tuple[float, ...]) -> str:

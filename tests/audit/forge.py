@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import yaml
 
 RELEASE = "20261121T112034Z-3f9a1c"
 Weights = list[Any]
@@ -52,11 +53,30 @@ class Forgery:
     evidence: dict[str, Any]
     rows: list[tuple[str | None, ...]]
     columns: list[str]
-    policy: bytes = b"version: 1\nname: forged\n"
+    policy: bytes = b""
     plan: bytes = b'{"format": "funnel-plan/1"}\n'
     ledger: list[dict[str, Any]] = field(default_factory=list)
     own_entry: bool = True
     seal: bool = True
+
+    @property
+    def terms(self) -> bytes:
+        """A policy that asks for just what the manifest claims."""
+        claims = self.manifest
+        privacy = {"notion": claims.get("notion"), "epsilon": claims.get("epsilon")}
+        policy = {
+            "version": 1,
+            "name": claims.get("name"),
+            "source": {"table": "people.parquet"},
+            "estimate": {"minimum": (claims.get("estimate") or {}).get("minimum")},
+            "sensitive": claims.get("sensitive"),
+            "public": claims.get("public"),
+            "privacy": {key: value for key, value in privacy.items() if value is not None},
+            "mechanism": claims.get("mechanism"),
+            "draws": {"kind": (claims.get("draws") or {}).get("kind")},
+            "release": {"format": claims.get("format_of_data")},
+        }
+        return yaml.safe_dump(policy, sort_keys=False, allow_unicode=True).encode()
 
     def write(self, home: Path) -> Place:
         """Write everything under `home`; with `seal`, every hash is that of what is written."""
@@ -68,6 +88,8 @@ class Forgery:
         write_json(place.folder / "protocol.json", self.protocol)
         write_json(place.folder / "report.json", {"format": "funnel-report/1", "rows": len(self.rows)})
         (place.folder / "report.html").write_text("<!doctype html><title>report</title>\n", encoding="utf-8")
+        if not self.policy:
+            self.policy = self.terms
         (place.kept / "policy.yaml").write_bytes(self.policy)
         (place.kept / "plan.json").write_bytes(self.plan)
         if self.seal:

@@ -130,6 +130,13 @@ def test_where_there_are_too_few_draws_to_tell_the_fit_is_not_called_checked(tmp
     assert report.verdict == "every claim that can be checked holds; 1 was not checked"
 
 
+def test_too_few_rows_to_tell_of_independence_are_not_called_checked(tmp_path: Path) -> None:
+    blocks = [keep_or_spread([name], LABELS[:2], 8, 200) for name in "ab"]
+    report = lies(forge(np.array([[[1, 2], [2, 1]], [[2, 1], [1, 1]]]), blocks, epsilon=5.0), tmp_path)
+    assert report.passed
+    assert samples.statuses(report)["draw-independence"] == "not checked"
+
+
 # --- the test of fit itself
 
 
@@ -170,7 +177,7 @@ def test_the_share_of_small_p_values_is_what_it_should_be() -> None:
 
 
 @given(st.integers(2, 30), st.integers(50, 5000), st.integers(0, 2**32 - 1))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_a_doubled_chance_is_refused_once_there_are_draws_enough(cells: int, size: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     stated = np.full(cells, 1 / cells)

@@ -25,6 +25,7 @@ def precise_exp(exponent: Fraction, digits: int = 140) -> Fraction:
 
 
 @given(EXPONENTS)
+@settings(deadline=None)
 def test_the_bound_lies_below_the_exponential_and_close_to_it(exponent: Fraction) -> None:
     bound, exact = exp_below(exponent), precise_exp(exponent)
     above = exact * (1 + Fraction(1, 10**120))
@@ -48,6 +49,7 @@ def test_e_to_the_zero_is_one_exactly() -> None:
 
 
 @given(EXPONENTS, st.integers(30, 80))
+@settings(deadline=None)
 def test_a_ratio_just_above_the_bound_is_told_from_one_just_below(exponent: Fraction, digits: int) -> None:
     gap = Fraction(1, 10**digits)
     assert at_most_exp(precise_exp(exponent) * (1 - gap), exponent)
@@ -55,6 +57,7 @@ def test_a_ratio_just_above_the_bound_is_told_from_one_just_below(exponent: Frac
 
 
 @given(st.fractions(min_value=1, max_value=10**9), st.sampled_from([10, 1e3, 1e100, 1e308]))
+@settings(deadline=None)
 def test_an_enormous_epsilon_costs_nothing_and_holds(ratio: Fraction, epsilon: float) -> None:
     assert at_most_exp(ratio, Fraction(repr(float(epsilon)))) == (math.log(ratio) <= epsilon)
 
@@ -96,7 +99,7 @@ def as_arrays(blocks: list[Block]) -> list[np.ndarray]:
 
 
 @given(channels())
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_leakage_is_that_of_the_definitions(channel: tuple[np.ndarray, list[Block]]) -> None:
     counts, blocks = channel
     table = released_table(counts, as_arrays(blocks))
@@ -106,6 +109,7 @@ def test_leakage_is_that_of_the_definitions(channel: tuple[np.ndarray, list[Bloc
 
 
 @given(channels())
+@settings(deadline=None)
 def test_the_contraction_is_exact_and_loses_nobody(channel: tuple[np.ndarray, list[Block]]) -> None:
     counts, blocks = channel
     table = released_table(counts, as_arrays(blocks))
@@ -118,6 +122,7 @@ def test_the_contraction_is_exact_and_loses_nobody(channel: tuple[np.ndarray, li
 
 
 @given(channels())
+@settings(deadline=None)
 def test_lip_and_ldp_bound_each_other(channel: tuple[np.ndarray, list[Block]]) -> None:
     """[DS] Lemma 1: ε-LDP implies ε-LIP, and ε-LIP implies 2ε-LDP."""
     counts, blocks = channel

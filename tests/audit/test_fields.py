@@ -49,12 +49,14 @@ def refused(read: Callable[[], Any]) -> bool:
 
 
 @given(st.binary(max_size=60))
+@settings(deadline=None)
 def test_any_bytes_are_json_or_a_finding(raw: bytes) -> None:
     if not refused(lambda: parse("file.json", raw)):
         assert json.loads(raw) == parse("file.json", raw).value
 
 
 @given(JSON)
+@settings(deadline=None)
 def test_a_document_is_read_as_it_was_written(document: Any) -> None:
     raw = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if not refused(lambda: parse("file.json", raw)):
@@ -62,11 +64,13 @@ def test_a_document_is_read_as_it_was_written(document: Any) -> None:
 
 
 @given(JSON)
+@settings(deadline=None)
 def test_only_whole_numbers_are_whole(value: Any) -> None:
     assert refused(lambda: field(value).whole()) == (type(value) is not int or not 0 <= value < 1 << 63)
 
 
 @given(JSON)
+@settings(deadline=None)
 def test_numbers_are_the_decimals_that_are_written(value: Any) -> None:
     right = type(value) in (int, float) and 0 <= value <= 1e9
     assert refused(lambda: field(value).number()) != right
@@ -85,6 +89,7 @@ def test_a_finer_or_odder_figure_is_refused(value: Any) -> None:
 
 
 @given(st.lists(st.lists(st.text(max_size=2) | st.none(), min_size=1, max_size=2), max_size=5))
+@settings(deadline=None)
 def test_alphabets_are_distinct_labels_of_one_width(values: list[list[str | None]]) -> None:
     plain = all(part is None or part.isascii() or not any("\ud800" <= ch <= "\udfff" for ch in part)
                 for value in values for part in value)  # fmt: skip
@@ -94,6 +99,7 @@ def test_alphabets_are_distinct_labels_of_one_width(values: list[list[str | None
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
+@settings(deadline=None)
 def test_a_grid_is_read_cell_by_cell(rows: list[list[int]]) -> None:
     grid = field(rows).whole_grid(-1, 3)
     assert grid.dtype == np.int64
@@ -131,6 +137,7 @@ def test_an_object_has_the_keys_of_its_format_and_no_others() -> None:
 
 
 @given(st.text(max_size=400) | JSON)
+@settings(deadline=None)
 def test_what_is_shown_is_printable_and_short(value: Any) -> None:
     text = shown(value)
     assert text.isprintable()

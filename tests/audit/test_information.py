@@ -32,13 +32,13 @@ def as_evidence(counts: np.ndarray) -> Evidence:
 
 def as_blocks(blocks: list[Block]) -> tuple[AuditedBlock, ...]:
     """Protocols as the auditor holds them."""
-    return tuple(
-        AuditedBlock(
-            tuple(block.columns), ("s",) if block.reads_secret else None, (("0",),) if block.reads_secret else None,
-            tuple(map(tuple, block.inputs)), tuple(map(tuple, block.outputs)), block.bits, weights,
-        )
-        for block, weights in zip(blocks, as_arrays(blocks), strict=True)
-    )  # fmt: skip
+    return tuple(as_block(block, weights) for block, weights in zip(blocks, as_arrays(blocks), strict=True))
+
+
+def as_block(block: Block, weights: np.ndarray) -> AuditedBlock:
+    columns, secret = (("s",), (("0",),)) if block.reads_secret else (None, None)
+    inputs, outputs = tuple(map(tuple, block.inputs)), tuple(map(tuple, block.outputs))
+    return AuditedBlock(tuple(block.columns), columns, secret, inputs, outputs, block.bits, weights)
 
 
 @given(channels())

@@ -61,6 +61,8 @@ MANIFEST: dict[str, Change] = {
     "epsilon zero": of_manifest("epsilon", to=0),
     "epsilon below zero": of_manifest("epsilon", to=-1.0),
     "epsilon as text": of_manifest("epsilon", to="1.0"),
+    "epsilon zero where it must be positive": of_manifest("epsilon", to=0.0),
+    "a split of the wrong length": of_manifest("split", to=[]),
     "epsilon true": of_manifest("epsilon", to=True),
     "rows as a float": of_manifest("rows", to=770.0),
     "rows true": of_manifest("rows", to=True),
@@ -96,6 +98,19 @@ def test_an_ill_formed_manifest_fails(lie: str, tmp_path: Path) -> None:
 
     write_json(place.folder / "release.json", forgery.manifest)
     assert "manifest" in failures(samples.audited(place))
+
+
+@pytest.mark.parametrize("column", ["education", "sex"])
+def test_a_column_may_not_stand_in_two_blocks(column: str, tmp_path: Path) -> None:
+    forgery = samples.two_blocks()
+    forgery.manifest["public"] = [[column], [column, "hours"]]
+    assert failures(lies(forgery, tmp_path)) == {"manifest"}
+
+
+def test_perfect_privacy_has_no_epsilon_or_zero(tmp_path: Path) -> None:
+    for index, epsilon in enumerate((None, 0, 0.0)):
+        assert lies(samples.perfect(epsilon=epsilon), tmp_path / str(index)).verdict == "every claim holds"
+    assert failures(lies(samples.perfect(epsilon=1.0), tmp_path / "some")) == {"manifest"}
 
 
 def reweigh(rows: list[list[Any]]) -> Change:

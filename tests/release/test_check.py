@@ -239,14 +239,16 @@ def test_pooling_leaves_large_cells_alone() -> None:
     assert len(set(_pool(np.full(6, 20.0), np.zeros(6, np.int64), 12.0).tolist())) == 6
 
 
-@pytest.mark.parametrize(("cells", "mean"), [(4, 15.0), (4000, 15.0), (4000, 3.0), (200_000, 40.0)])
-def test_chances_are_uniform_when_the_expectation_is_right(cells: int, mean: float) -> None:
+@pytest.mark.parametrize(
+    ("cells", "width", "mean"), [(4, 4, 15.0), (4000, 4, 15.0), (8000, 80, 3.0), (200_000, 4, 40.0)]
+)
+def test_chances_are_uniform_when_the_expectation_is_right(cells: int, width: int, mean: float) -> None:
     """With many cells a bias of one part in a thousand a cell would refuse every honest release."""
     rng = np.random.default_rng(cells)
-    rows = cells // 4
-    shares = rng.dirichlet(np.full(4, 3.0), size=rows)
-    totals = np.full(rows, round(4 * mean))
-    stratum = np.repeat(np.arange(rows), 4)
+    rows = cells // width
+    shares = rng.dirichlet(np.full(width, 3.0), size=rows)
+    totals = np.full(rows, round(width * mean))
+    stratum = np.repeat(np.arange(rows), width)
     chances = [
         g_test(rng.multinomial(totals, shares).ravel(), (totals[:, None] * shares).ravel(), stratum).chance
         for _ in range(300 if cells < 100_000 else 25)

@@ -1,0 +1,93 @@
+"""What may be a cone, and how far outside it a row is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.errors import SolverError
+from funnel.geometry.cone import Cone
+from funnel.geometry.repair import repair
+from tests.geometry.cones import lip, perfect, prior_of, problems
+from tests.strategies import tables
+
+
+def test_all_ones_must_be_strictly_inside() -> None:
+    with pytest.raises(ValueError, match="strictly inside"):
+        Cone(np.array([[1.0, -0.5]]))
+
+
+def test_a_bound_that_floats_cannot_tell_from_zero_is_refused() -> None:
+    with pytest.raises(SolverError) as caught:
+        lip(np.array([[30, 10], [20, 40]]), 1e-15)
+    assert (caught.value.code, caught.value.status) == ("precision", "precision")
+
+
+def test_equalities_hold_at_all_ones() -> None:
+    with pytest.raises(ValueError, match="equality"):
+        Cone(np.zeros((0, 2)), ((1, -2),))
+    with pytest.raises(ValueError, match="equality"):
+        Cone(np.zeros((0, 3)), ((1, -1),))
+
+
+def test_inequalities_and_equalities_do_not_mix() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Cone(np.array([[1.0, -2.0]]), ((1, -1),))
+
+
+@pytest.mark.parametrize("rows", [np.zeros((2, 0)), np.zeros(3), np.array([[np.nan, -1.0]])])
+def test_rows_are_a_finite_matrix(rows: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="finite matrix"):
+        Cone(rows)
+
+
+def test_empty_rows_constrain_nothing() -> None:
+    cone = Cone(np.array([[0.0, 0.0], [1.0, -2.0]]))
+    assert cone.normalised().tolist() == [[1.0, -2.0]]
+    assert cone.constraints(np.array([0.5, 0.5])).tolist() == [[0.5, -1.0]]
+
+
+@given(problems())
+def test_violation_is_the_uninformative_mass_that_repairs(problem: tuple[np.ndarray, Cone]) -> None:
+    table, cone = problem
+    outside = np.eye(table.shape[1])
+    mass = cone.violation(outside)
+    assert (cone.violation(outside + mass[:, None]) <= 1e-9).all()
+    short = mass > 1e-6
+    assert (cone.violation(outside + 0.99 * mass[:, None])[short] > 0).all()
+
+
+@given(tables())
+def test_residual_of_an_equality_is_relative(table: np.ndarray) -> None:
+    cone = perfect(table)
+    assert cone.violation(np.ones((1, table.shape[1])))[0] <= 1e-12
+    assert cone.violation(np.eye(table.shape[1])).max() <= 1
+
+
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_repair_brings_every_row_inside_and_keeps_the_columns(
+    problem: tuple[np.ndarray, Cone], seed: int
+) -> None:
+    table, cone = problem
+    protocol = np.random.default_rng(seed).dirichlet(np.ones(3), size=table.shape[1]).T
+    mended, share = repair(protocol, cone)
+    assert cone.violation(mended).max() <= 1e-12
+    assert np.allclose(mended.sum(axis=0), 1)
+    assert 0 <= share < 1
+    assert (share == 0) == (cone.violation(protocol).max() == 0)
+
+
+def test_repair_takes_the_least_common_share() -> None:
+    """Rows (1, 0) and (0, 1) exceed v1 <= 3 v2 and v2 <= 3 v1 by one half each: t/(1-t) = 1."""
+    mended, share = repair(np.eye(2), Cone(np.array([[1.0, -3.0], [-3.0, 1.0]])))
+    assert share == pytest.approx(0.5)
+    assert np.allclose(mended, [[0.75, 0.25], [0.25, 0.75]])
+
+
+def test_constraints_are_scaled_on_mass() -> None:
+    table = np.array([[1, 2, 400], [300, 2, 1]])
+    scaled = lip(table, 0.5).constraints(prior_of(table))
+    assert np.allclose(np.abs(scaled).max(axis=1), 1)
+    assert (scaled @ prior_of(table) < 0).all()
