@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 import funnel
 from funnel import api
 from funnel.console import complain, console, emit, progress, say
 from funnel.errors import FunnelError, InternalError
+
+_INTERRUPTED = 130
+"""What the shell, and typer, say after Ctrl-C."""
 
 app = typer.Typer(
     name="funnel",
@@ -176,16 +178,13 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         # --traceback may stand anywhere: it is asked for after something went wrong, at the end of the line.
-        code = app([word for word in given if word != "--traceback"], standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        app([word for word in given if word != "--traceback"])
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            complain("interrupted; nothing was published [interrupted]")
+        raise
     except FunnelError as error:
         _fail(error, given)
-    except (KeyboardInterrupt, click.Abort):
-        complain("interrupted; nothing was published [interrupted]")
-        sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -99,7 +99,10 @@ class DuckDB:
             for i in range(len(alphabet.columns))
         }
         codes = pa.array(np.arange(len(alphabet), dtype=np.int32))
-        self.connection.register(name, pa.table(columns | {"code": codes}))
+        try:
+            self.connection.register(name, pa.table(columns | {"code": codes}))
+        except duckdb.Error as error:
+            raise unreadable(self.source, error) from None
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""

@@ -91,7 +91,9 @@ def describe(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[str,
 
 
 def unreadable(source: Source, error: Exception) -> SourceError:
-    """DuckDB's complaint in one line."""
+    """DuckDB's complaint in one line. An interrupt that DuckDB wrapped is raised again as what it was."""
+    if isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error):
+        raise KeyboardInterrupt
     try:
         source.check_unchanged()
     except SourceError as moved:

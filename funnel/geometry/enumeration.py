@@ -89,8 +89,12 @@ def _too_slow(time_limit: float) -> SolverError:
 
 def _failed(reason: str) -> SolverError:
     """The error of a listing that went wrong."""
-    message = f"listing the extreme rays failed: {reason}"
-    return SolverError("solver-failed", message, status="failed", advice=ADVICE)
+    return SolverError(
+        "solver-failed",
+        f"listing the extreme rays failed: {reason}",
+        status="failed",
+        advice="A bound very close to zero exceeds what floats can list: use a larger epsilon, or perfect privacy.",
+    )
 
 
 def _tidy(mass: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 _SIMPLEX = 20_000
 """Up to this many rays the dual simplex is the faster method; above, interior points with crossover."""
-_TOLERANCE = 1e-10
-"""Feasibility asked of the solver, the finest it offers."""
+_TOLERANCES = (1e-10, 1e-8, 1e-6)
+"""Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 _UNUSED = 1e-11
 """Multipliers below this are rounding errors of the solver."""
 _STATUS: dict[int, Literal["time", "empty", "failed"]] = {1: "time", 2: "empty", 3: "failed", 4: "failed"}
@@ -53,24 +54,30 @@ def master(
 
 def _solve(rays: csr_array, worth: FloatArray, seconds: float) -> tuple[FloatArray, FloatArray]:
     """Run the solver: multipliers (k,) of a vertex, so as few rays as there are values, and duals λ (a,)."""
-    if seconds <= 0:
-        raise _failure("time", "no time is left for it")
-    result = _linprog(rays, worth, "highs-ds" if rays.shape[0] <= _SIMPLEX else "highs-ipm", seconds)
-    if result.status != 0:
-        raise _failure(_STATUS.get(result.status, "failed"), str(result.message))
-    return np.maximum(result.x, 0.0), -np.asarray(result.eqlin.marginals)
+    deadline = time.monotonic() + seconds
+    for tolerance in _TOLERANCES:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _failure("time", "no time is left for it")
+        result = _linprog(rays, worth, tolerance, left)
+        if result.status == 0:
+            return np.maximum(result.x, 0.0), -np.asarray(result.eqlin.marginals)
+        if _STATUS.get(result.status) == "time":
+            break
+    raise _failure(_STATUS.get(result.status, "failed"), str(result.message))
 
 
-def _linprog(rays: csr_array, worth: FloatArray, method: str, seconds: float) -> OptimizeResult:
+def _linprog(rays: csr_array, worth: FloatArray, tolerance: float, seconds: float) -> OptimizeResult:
     """minimise -Σ θ_r u(r) subject to Σ θ_r r = 1, θ >= 0."""
     from scipy import optimize
 
     linprog: Any = optimize.linprog  # its stubs know neither sparse matrices nor a method in a variable
     options = {
         "time_limit": seconds,
-        "primal_feasibility_tolerance": _TOLERANCE,
-        "dual_feasibility_tolerance": _TOLERANCE,
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
     }
+    method = "highs-ds" if rays.shape[0] <= _SIMPLEX else "highs-ipm"
     result: OptimizeResult = linprog(
         -worth, A_eq=rays.T.tocsc(), b_eq=np.ones(rays.shape[1]), method=method, options=options
     )

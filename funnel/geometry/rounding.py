@@ -172,7 +172,7 @@ def round_by_mixing(near: Near, bits: int, *, margin: float) -> IntArray | None:
     """Integer weights (b, a) by largest remainders, with uninformative mass for rows outside, or None.
 
     Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.
-    Whole units leave the remainders as they are; ever more rows get some, for rounding anew pushes out others.
+    Whole units leave the remainders as they are; ever more rows get some, as rounding anew pushes out others.
     """
     total = 2.0**bits
     margin = max(margin, total * _RELATIVE)

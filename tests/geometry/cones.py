@@ -35,14 +35,15 @@ def ldp(table: np.ndarray, epsilon: float) -> Cone:
     """p_{x|s} <= e^ε p_{x|s'} for s ≠ s'."""
     given = table / table.sum(axis=1, keepdims=True)
     c = len(given)
-    return Cone(np.array([given[s] - np.exp(epsilon) * given[t] for s in range(c) for t in range(c) if s != t]))
+    pairs = [(s, t) for s in range(c) for t in range(c) if s != t]
+    return Cone(np.array([given[s] - np.exp(epsilon) * given[t] for s, t in pairs]))
 
 
 def perfect(table: np.ndarray) -> Cone:
     """n N[s,x] - N_s N_x = 0, in integers."""
     n, by_s, by_x = int(table.sum()), table.sum(axis=1), table.sum(axis=0)
-    rows = [[n * int(v) - int(by_s[s]) * int(by_x[x]) for x, v in enumerate(row)] for s, row in enumerate(table)]
-    return Cone(np.zeros((0, table.shape[1])), tuple(tuple(row) for row in rows))
+    rows = n * table.astype(object) - np.outer(by_s.astype(object), by_x.astype(object))
+    return Cone(np.zeros((0, table.shape[1])), tuple(tuple(map(int, row)) for row in rows))
 
 
 CONES = {"lip": lip, "ldp": ldp}
@@ -66,7 +67,8 @@ def census(secret: str, public: str) -> np.ndarray:
     import pyarrow.parquet as pq
 
     data = pq.read_table(CENSUS, columns=[secret, public])
-    codes = [np.unique(data[name].to_numpy(zero_copy_only=False), return_inverse=True) for name in (secret, public)]
+    columns = [data[name].to_numpy(zero_copy_only=False) for name in (secret, public)]
+    codes = [np.unique(column, return_inverse=True) for column in columns]
     table = np.zeros([len(values) for values, _ in codes], np.int64)
     np.add.at(table, (codes[0][1], codes[1][1]), 1)
     return table

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from funnel.geometry.enumeration import enumerated_rays, is_quick
 from funnel.geometry.planar import planar_rays
 from tests.geometry.cones import census, ldp, lip, perfect, prior_of, problems
 from tests.strategies import tables
+
+Answer = TypeVar("Answer")
 
 
 def canonical(rays: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -103,9 +107,7 @@ def test_duplicated_columns_are_no_trouble() -> None:
 
 def test_rank_two_is_not_enough_when_three_columns_surround_the_origin() -> None:
     """A v = 0 has then a solution with three entries, which the closed form does not know."""
-    cone = Cone(np.array([[2.0, -1.0, -2.0], [-1.0, 2.0, -2.0]]) @ np.diag([1.0, 1.0, 1.0]))
     prior = np.full(3, 1 / 3)
-    assert planar_rays(cone, prior) is not None
     surrounded = Cone(np.array([[1.0, 0.0, -1.1], [0.0, 1.0, -1.1]]))
     assert planar_rays(surrounded, prior) is None
     rays = enumerated_rays(surrounded, prior, time_limit=60).toarray()
@@ -173,7 +175,7 @@ def test_a_child_that_dies_is_an_error_with_its_last_words(
 
 
 def test_rays_outside_the_cone_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(double_description, "generators", lambda constraints, _: np.eye(constraints.shape[1]))
+    monkeypatch.setattr(double_description, "generators", lambda rows, _: np.eye(rows.shape[1]))
     with pytest.raises(SolverError, match="do not lie in the cone") as caught:
         enumerated_rays(lip(np.eye(3) * 5 + 1, 0.5), np.full(3, 1 / 3), time_limit=60)
     assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")
@@ -187,7 +189,8 @@ def test_the_child_ends_with_its_parent() -> None:
         "t = census('occupation', 'education');"
         "print('ready', flush=True); enumerated_rays(ldp(t, 2.0), prior_of(t), time_limit=60)"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
         child = _wait_for(lambda: _children(parent.pid))[0]
@@ -197,7 +200,7 @@ def test_the_child_ends_with_its_parent() -> None:
     assert _wait_for(lambda: "double_description" not in _command(child))
 
 
-def _wait_for(question, patience: float = 20.0):  # noqa: ANN001, ANN202
+def _wait_for(question: Callable[[], Answer], patience: float = 20.0) -> Answer:
     """Ask until the answer is true."""
     deadline = time.monotonic() + patience
     while not (answer := question()) and time.monotonic() < deadline:
