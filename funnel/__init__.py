@@ -3,6 +3,8 @@
 The names here are the whole Python interface; the command line is thin over the same functions.
 """
 
+from typing import TYPE_CHECKING
+
 from funnel.errors import (
     AuditFailure,
     DrawError,
@@ -17,23 +19,24 @@ from funnel.errors import (
 )
 from funnel.version import __version__
 
-_API = (
-    "audit_release",
-    "check",
-    "load",
-    "new_key",
-    "plan",
-    "rebuild_report",
-    "run",
-    "schema",
-    "starter_policy",
-    "write_key",
-)
+if TYPE_CHECKING:
+    from funnel.api import (
+        audit_release,
+        check,
+        load,
+        new_key,
+        plan,
+        rebuild_report,
+        run,
+        schema,
+        starter_policy,
+        write_key,
+    )
 
 
 def __getattr__(name: str) -> object:
     """Import the interface on first use, so that `import funnel` costs nothing."""
-    if name in _API:
+    if name in __all__:
         from funnel import api
 
         return getattr(api, name)
@@ -52,5 +55,14 @@ __all__ = [
     "SolverError",
     "SourceError",
     "__version__",
-    *_API,
+    "audit_release",
+    "check",
+    "load",
+    "new_key",
+    "plan",
+    "rebuild_report",
+    "run",
+    "schema",
+    "starter_policy",
+    "write_key",
 ]

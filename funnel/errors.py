@@ -168,7 +168,7 @@ class LedgerError(FunnelError):
     """The ledger is damaged."""
 
 
-class AuditFailure(FunnelError):
+class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an error of the program
     """A claim does not hold; `bound` and `achieved` are what was promised and what was measured."""
 
     def __init__(self, message: str, *, bound: str, achieved: str, where: str | None = None) -> None:

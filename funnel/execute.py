@@ -34,7 +34,8 @@ BATCH = 1 << 18
 class Report(Protocol):
     """Told how far a step has come: `done` of `total` (rows, or unknown)."""
 
-    def __call__(self, stage: str, done: int = 0, total: int | None = None) -> None: ...
+    def __call__(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        """Report."""
 
 
 def silent(stage: str, done: int = 0, total: int | None = None) -> None:

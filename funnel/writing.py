@@ -107,10 +107,7 @@ def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
     Raises ReleaseError.
     """
     manifest = _read(release / "release.json")
-    if private is None:
-        content = _read(release / "report.json")
-    else:
-        content = _from_evidence(release, private, manifest)
+    content = _from_evidence(release, private, manifest) if private else _read(release / "report.json")
     page, data = render(content).encode(), to_json(content).encode()
     if to is None:
         _check_same(release, manifest, page, data, private)

@@ -75,7 +75,6 @@ def main(arguments: list[str]) -> None:
         options.rounds,
     )
     print(f"a = {options.a}, c = {options.c}, epsilon = {options.epsilon:g}")
-    print(
-        f"I(X;Y): cone {found['cone'][0]:.10f}, polytope {found['polytope'][0]:.10f} ({found['polytope'][1]:,} vertices)"
-    )
+    (cone, _), (polytope, vertices) = found["cone"], found["polytope"]
+    print(f"I(X;Y): cone {cone:.10f}, polytope {polytope:.10f} ({vertices:,} vertices)")
     print(table(seconds, "cone"))

@@ -83,6 +83,5 @@ def main(arguments: list[str]) -> None:
         "a whole run: check, count, solve, draw, test, write, report, audit, publish"
     )
     print(table(seconds, "COPY id, category"))
-    print(
-        f"peak memory of the process, all sides together: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB"
-    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of the process, all sides together: {peak:,.0f} MiB")

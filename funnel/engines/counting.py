@@ -58,9 +58,10 @@ def check_minimum(joint: Joint, minimum: int) -> None:
             )
             raise SourceError(
                 "below-minimum",
-                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records: {shown}",
-                advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, by '
-                "merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
+                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records: "
+                f"{shown}",
+                advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, '
+                "by merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
             )
 
 

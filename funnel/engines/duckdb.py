@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
+"""What reading a source through DuckDB can raise."""
+
+
 class DuckDB:
     """One connection for one run; a context manager.
 
@@ -82,7 +86,7 @@ class DuckDB:
         """All rows of a small result. Raises SourceError."""
         try:
             return self.connection.execute(statement, list(parameters)).fetchall()
-        except (duckdb.Error, UnicodeDecodeError) as error:
+        except TROUBLE as error:
             raise unreadable(self.source, error) from None
 
     def variables(self, **values: int) -> None:
@@ -101,14 +105,14 @@ class DuckDB:
         codes = pa.array(np.arange(len(alphabet), dtype=np.int32))
         try:
             self.connection.register(name, pa.table(columns | {"code": codes}))
-        except duckdb.Error as error:
+        except TROUBLE as error:
             raise unreadable(self.source, error) from None
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
         try:
             yield from self.connection.sql(statement).to_arrow_reader(rows)
-        except (duckdb.Error, OSError) as error:
+        except TROUBLE as error:
             raise unreadable(self.source, error) from None
 
     def write(self, select: str, released: Released, target: Path, form: str) -> None:

@@ -92,7 +92,7 @@ def describe(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[str,
 
 def unreadable(source: Source, error: Exception) -> SourceError:
     """DuckDB's complaint in one line. An interrupt that DuckDB wrapped is raised again as what it was."""
-    if isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error):
+    if isinstance(error, duckdb.InterruptException) or "interrupt" in str(error).lower():
         raise KeyboardInterrupt
     try:
         source.check_unchanged()
@@ -114,7 +114,7 @@ def unreadable(source: Source, error: Exception) -> SourceError:
 
 
 def _matches(pattern: str) -> tuple[Path, ...]:
-    names = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
+    names = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
     return tuple(path for path in map(Path, names) if path.is_file())
 
 

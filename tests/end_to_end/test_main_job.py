@@ -112,9 +112,7 @@ def test_missing_values_can_be_a_category_or_be_dropped(released, tmp_path):
 
 
 def test_bins_top_and_filter_shape_the_alphabet(released):
-    summary, release = released(
-        public=[{"name": "age", "bins": [0, 25, 45, 65]}], source__filter="sex = 'Female'"
-    )
+    summary, _ = released(public=[{"name": "age", "bins": [0, 25, 45, 65]}], source__filter="sex = 'Female'")
     assert summary.joint.rows == 10_771
     assert [value[0] for value in summary.joint.blocks[0].values] == [
         "[0, 25)",

@@ -101,7 +101,6 @@ def test_one_clear_error_and_nothing_published(cli, tmp_path, code, query, chang
             **changes,
         }
     path = write_policy(tmp_path, **changes)
-    os.chmod(path, 0o600)
     run = cli("run", path)
     assert run.code == 1, (run.code, run.out, run.err)
     assert f"[{code}]" in run.err
@@ -205,7 +204,7 @@ def test_a_full_disk_publishes_nothing_and_the_next_run_works(tmp_path, key, roo
 
 def test_a_key_file_that_others_can_read_is_refused(cli, tmp_path):
     (tmp_path / "open.key").write_text(funnel.new_key())
-    os.chmod(tmp_path / "open.key", 0o644)
+    (tmp_path / "open.key").chmod(0o644)
     run = cli("run", write_policy(tmp_path, draws__key="file:open.key"))
     assert run.code == 1
     assert "[key-permissions]" in run.err

@@ -66,7 +66,8 @@ def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp
 
 def test_hostile_names_are_quoted(tmp_path):
     evil = 'x"; DROP TABLE source; --'
-    duckdb.execute(f"""COPY (SELECT (i % 2)::VARCHAR AS s, (i % 3)::VARCHAR AS "{evil.replace('"', '""')}" FROM range(90) t(i))
+    quoted = evil.replace('"', '""')
+    duckdb.execute(f"""COPY (SELECT (i % 2)::VARCHAR AS s, (i % 3)::VARCHAR AS "{quoted}" FROM range(90) t(i))
                        TO '{tmp_path}/evil.parquet'""")
     path = write_policy(
         tmp_path, source={"table": "evil.parquet"}, sensitive=["s"], public=[evil], draws={"kind": "fresh"}
