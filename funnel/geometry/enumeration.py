@@ -93,7 +93,7 @@ def _failed(reason: str) -> SolverError:
         "solver-failed",
         f"listing the extreme rays failed: {reason}",
         status="failed",
-        advice="A bound very close to zero exceeds what floats can list: use a larger epsilon, or perfect privacy.",
+        advice="A bound very close to zero is beyond floats: use a larger epsilon, or perfect privacy.",
     )
 
 

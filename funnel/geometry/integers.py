@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,9 +19,12 @@ from funnel.model.protocol import MAX_BITS
 Judge = Callable[[IntArray], bool]
 """Whether integer weights (b, a) keep the bound, measured in exact arithmetic."""
 
+Attempt = Callable[[int, float], IntArray | None]
+"""Bits and a margin to integer weights that floats believe inside."""
+
 _LEAST_BITS = 6
 _MOST_CHOICE = 40
-"""Bits up to which the integer program's floats resolve single units."""
+"""Bits up to which the floats of the integer program resolve single units."""
 _MARGINS = (1e-6, 1e-2, 1.0)
 """Units of weight to stay away from the cone's facets, tried in turn while the judge refuses."""
 _EQUALITY_LOSS = 1e-3
@@ -51,50 +54,68 @@ def round_inward(
     target = worth(protocol, prior)
     if target <= _NOTHING:
         return Rounded(np.ones((1, cone.dimension), np.int64), 0)
-    allowed = max(loss, _EQUALITY_LOSS) if cone.equalities else loss
-    best, best_value = None, target / 2
-    for weights, bits in _candidates(protocol, cone, prior, loss):
-        value = worth(weights / 2.0**bits, prior)
-        if value <= best_value or not holds(weights):
-            continue
-        if value >= target * (1 - allowed):
-            return _compact(weights, bits)
-        best, best_value = (weights, bits), value
-    if best is None:
-        raise _too_fine()
-    return _compact(*best)
-
-
-def _candidates(
-    protocol: FloatArray, cone: Cone, prior: FloatArray, loss: float
-) -> Iterator[tuple[IntArray, int]]:
-    """Integer protocols that floats believe inside, coarsest first in each of the ways to get one."""
+    search = _Search(prior, holds, target * (1 - max(loss, _EQUALITY_LOSS if cone.equalities else 0.0)))
     if cone.equalities:
-        yield from _on_lattice(protocol, cone)
-        return
-    near = Near(protocol, prior, cone.normalised())
-    for bits in range(_LEAST_BITS, _MOST_CHOICE + 1 if has_room(near) else 0):
-        yield from _with_margins(bits, partial(round_by_choice, near, bits, loss=loss))
-    for bits in range(_LEAST_BITS, MAX_BITS + 1):
-        yield from _with_margins(bits, partial(round_by_mixing, near, bits))
+        basis = kernel(cone.equalities, cone.dimension)
+        search.coarsest(lambda bits, _: round_exactly(protocol, basis, bits))
+    else:
+        near = Near(protocol, prior, cone.normalised())
+        search.coarsest(partial(round_by_mixing, near))
+        if has_room(near):
+            search.coarser(partial(round_by_choice, near, loss=loss))
+    return _compact(*search.result(target / 2))
 
 
-def _with_margins(bits: int, attempt: Callable[..., IntArray | None]) -> Iterator[tuple[IntArray, int]]:
-    """Candidates ever further inside; when one margin leaves no room, a wider one does not either."""
-    for margin in _MARGINS:
-        weights = attempt(margin=margin)
-        if weights is None:
-            return
-        yield weights, bits
+class _Search:
+    """Integer protocols that lose little enough, ever coarser; and the ones that lose more, for want of better."""
 
+    def __init__(self, prior: FloatArray, holds: Judge, enough: float) -> None:
+        self.prior, self.holds, self.enough = prior, holds, enough
+        self.best: tuple[IntArray, int] | None = None
+        self.poor: list[tuple[float, IntArray, int]] = []
 
-def _on_lattice(protocol: FloatArray, cone: Cone) -> Iterator[tuple[IntArray, int]]:
-    """Integer protocols that meet the equalities exactly; only the constant one where nothing else does."""
-    basis = kernel(cone.equalities, cone.dimension)
-    for bits in range(_LEAST_BITS, MAX_BITS + 1):
-        weights = round_exactly(protocol, basis, bits)
-        if weights is not None:
-            yield weights, bits
+    def coarsest(self, attempt: Attempt) -> None:
+        """The first that serves, from few bits to many."""
+        for bits in range(_LEAST_BITS, MAX_BITS + 1):
+            if self._serves(attempt, bits):
+                return
+
+    def coarser(self, attempt: Attempt) -> None:
+        """The fewest bits that serve, below those found so far, by bisection: failures are what takes time."""
+        low, high = _LEAST_BITS, min(_MOST_CHOICE, self.best[1] - 1 if self.best else MAX_BITS)
+        while low <= high:
+            middle = (low + high) // 2
+            if self._serves(attempt, middle):
+                high = middle - 1
+            else:
+                low = middle + 1
+
+    def result(self, least: float) -> tuple[IntArray, int]:
+        """The coarsest that serves, else the best that the judge accepts and is worth `least`."""
+        if self.best is not None:
+            return self.best
+        for value, weights, bits in sorted(self.poor, key=lambda entry: -entry[0]):
+            if value >= least and self.holds(weights):
+                return weights, bits
+        raise _too_fine()
+
+    def _serves(self, attempt: Attempt, bits: int) -> bool:
+        """Try ever further inside while the judge refuses; where one margin fails, a wider one does too."""
+        for margin in _MARGINS:
+            weights = attempt(bits, margin)
+            if weights is None or not self._informs(weights, bits):
+                return False
+            if self.holds(weights):
+                self.best = weights, bits
+                return True
+        return False
+
+    def _informs(self, weights: IntArray, bits: int) -> bool:
+        """Whether little enough is lost; the others are kept in mind."""
+        value = worth(weights / 2.0**bits, self.prior)
+        if value < self.enough:
+            self.poor.append((value, weights, bits))
+        return value >= self.enough
 
 
 def _compact(weights: IntArray, bits: int) -> Rounded:

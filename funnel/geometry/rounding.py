@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from funnel.geometry.quiet import silenced
 from funnel.geometry.utility import information_slope
 from funnel.model.joint import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ class Near:
     inequalities: FloatArray
 
 
-def round_by_choice(near: Near, bits: int, *, margin: float, loss: float) -> IntArray | None:
+def round_by_choice(near: Near, bits: int, margin: float, *, loss: float) -> IntArray | None:
     """Integer weights (b, a) with the protocol's zeros, chosen by an integer program, or None.
 
     Columns sum to 2^bits, rows stay `margin` units inside, and slope·w keeps the share 1 - loss of the
@@ -123,13 +124,14 @@ class _IntegerProgram:
 
         start = self.base[self.entries]
         bounds = Bounds(np.maximum(-start, -_RANGE), np.full(len(start), _RANGE))
-        result = milp(
-            np.zeros(len(start)),
-            integrality=np.ones(len(start), int),
-            bounds=bounds,
-            constraints=[*self.fixed, *self._inside()],
-            options={"node_limit": _NODES, "presolve": False},  # with presolve HiGHS may print to stdout
-        )
+        with silenced():
+            result = milp(
+                np.zeros(len(start)),
+                integrality=np.ones(len(start), int),
+                bounds=bounds,
+                constraints=[*self.fixed, *self._inside()],
+                options={"node_limit": _NODES},
+            )
         if result.x is None:
             return None
         weights = self.base.copy()
@@ -168,7 +170,7 @@ class _IntegerProgram:
         return [LinearConstraint(matrix, np.full(len(room), -np.inf), room)]
 
 
-def round_by_mixing(near: Near, bits: int, *, margin: float) -> IntArray | None:
+def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:
     """Integer weights (b, a) by largest remainders, with uninformative mass for rows outside, or None.
 
     Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.

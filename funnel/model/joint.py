@@ -80,13 +80,13 @@ class Joint:
         return cls(Alphabet.from_dict(data["secret"]), blocks, cells[:, :-1], cells[:, -1])
 
     @classmethod
-    def from_table(cls, table: npt.ArrayLike) -> Joint:
+    def from_table(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "X") -> Joint:
         """A joint of one secret and one block from a dense table N[s, x] (c, a); values are named s1…, x1…."""
         counts = np.asarray(table, np.int64)
         cells = np.argwhere(counts > 0).astype(np.int64)
         return cls(
-            Alphabet(("S",), tuple((f"s{i + 1}",) for i in range(counts.shape[0]))),
-            (Alphabet(("X",), tuple((f"x{i + 1}",) for i in range(counts.shape[1]))),),
+            Alphabet((hidden,), tuple((f"s{i + 1}",) for i in range(counts.shape[0]))),
+            (Alphabet((public,), tuple((f"x{i + 1}",) for i in range(counts.shape[1]))),),
             cells,
             counts[counts > 0],
         )

@@ -29,11 +29,6 @@ class Outcome:
         return json.loads(self.out)
 
 
-@pytest.fixture(scope="session")
-def key() -> str:
-    return funnel.new_key()
-
-
 @pytest.fixture
 def cli(key: str) -> Callable[..., Outcome]:
     """Run `funnel …` with a key in the environment; `env` changes it."""

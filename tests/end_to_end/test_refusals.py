@@ -101,6 +101,7 @@ def test_one_clear_error_and_nothing_published(cli, tmp_path, code, query, chang
             **changes,
         }
     path = write_policy(tmp_path, **changes)
+    path.chmod(0o600)  # one case names the policy itself as the key
     run = cli("run", path)
     assert run.code == 1, (run.code, run.out, run.err)
     assert f"[{code}]" in run.err

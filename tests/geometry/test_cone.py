@@ -91,3 +91,24 @@ def test_constraints_are_scaled_on_mass() -> None:
     scaled = lip(table, 0.5).constraints(prior_of(table))
     assert np.allclose(np.abs(scaled).max(axis=1), 1)
     assert (scaled @ prior_of(table) < 0).all()
+
+
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_the_cone_is_a_cone(problem: tuple[np.ndarray, Cone], seed: int) -> None:
+    """Closed under sums and scaling, and under post-processing of outputs, which merges rows."""
+    table, cone = problem
+    rows = np.random.default_rng(seed).exponential(size=(3, table.shape[1]))
+    rows += cone.violation(rows)[:, None]
+    assert cone.violation(7 * rows).max() <= 1e-9
+    assert cone.violation(rows.sum(axis=0, keepdims=True)).max() <= 1e-9
+
+
+def test_a_negative_entry_is_a_violation() -> None:
+    assert Cone(np.zeros((0, 2))).violation(np.array([[-0.25, 1.0], [0.0, 1.0]])).tolist() == [0.25, 0.0]
+
+
+def test_equalities_are_not_repaired_but_signs_are() -> None:
+    cone = perfect(np.array([[3, 1], [1, 3]]))
+    mended, share = repair(np.array([[1.25, 0.5], [-0.25, 0.5]]), cone)
+    assert mended.min() == 0
+    assert share == pytest.approx(0.2)

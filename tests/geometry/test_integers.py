@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from funnel.errors import SolverError
 from funnel.geometry import integers
 from funnel.geometry.cone import Cone
 from funnel.geometry.integers import Rounded, round_inward
+from funnel.geometry.quiet import silenced
 from funnel.geometry.rounding import Near, has_room, round_by_choice, round_by_mixing
 from funnel.geometry.solve import Solution, maximise
 from funnel.geometry.utility import worth
@@ -203,3 +207,32 @@ def test_room_is_seen_and_used() -> None:
     assert (chosen.sum(axis=0) == 1 << 20).all()
     assert (chosen[near.protocol == 0] == 0).all()
     assert round_by_choice(near, 6, margin=1e-6, loss=2e-5) is None
+
+
+def test_choosing_saves_bits_over_mixing(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = census("marital_status", "education")
+    cone, prior = lip(table, 1.0), prior_of(table)
+    _, chosen = rounded(cone, prior)
+    monkeypatch.setattr(integers, "has_room", lambda _: False)
+    _, mixed = rounded(cone, prior)
+    check(mixed, cone)
+    assert chosen.bits <= mixed.bits - 4
+
+
+def test_what_libraries_print_does_not_reach_our_output(capfd: pytest.CaptureFixture[str]) -> None:
+    print("before", flush=True)
+    with silenced():
+        ctypes.CDLL(None).puts(b"noise")
+    ctypes.CDLL(None).puts(b"after")
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == "before\nafter\n"
+
+
+def test_without_a_standard_output_nothing_is_silenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: int) -> int:
+        raise OSError
+
+    monkeypatch.setattr(os, "dup", closed)
+    with silenced():
+        ran = True
+    assert ran

@@ -185,7 +185,7 @@ def test_rays_outside_the_cone_are_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_child_ends_with_its_parent() -> None:
     """A parent that is killed outright cannot clean up; its child must not go on computing."""
     program = (
-        "import sys; from tests.geometry.cones import *; from funnel.geometry.enumeration import enumerated_rays;"
+        "from tests.geometry.cones import *; from funnel.geometry.enumeration import enumerated_rays;"
         "t = census('occupation', 'education');"
         "print('ready', flush=True); enumerated_rays(ldp(t, 2.0), prior_of(t), time_limit=60)"
     )

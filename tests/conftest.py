@@ -1,0 +1,13 @@
+"""What several rooms of the tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+import funnel
+
+
+@pytest.fixture(scope="session")
+def key() -> str:
+    """A key for permanent draws, new in every session."""
+    return funnel.new_key()
