@@ -17,7 +17,7 @@ def tables(folder: Path) -> dict[str, Path]:
         "plain.csv": "SELECT i AS id, 'd' || (i % 3) AS diagnosis, 'r' || (i % 5) AS region FROM range(300) t(i)",
         "no entity.parquet": "SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS \"b c\" FROM range(200) t(i)",
         "holes.parquet": "SELECT i AS id, nullif('s' || (i % 3), 's0') AS s, 'x' || (i % 4) AS x FROM range(240) t(i)",
-        "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, CASE WHEN i < 3 THEN 'p' ELSE 'q' END AS x FROM range(90) t(i)",
+        "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'p', 'q') AS x FROM range(90) t(i)",
         "numbers.parquet": 'SELECT i AS "no", i % 2 AS "2020", i % 7 AS "yes" FROM range(210) t(i)',
     }
     for name, query in made.items():

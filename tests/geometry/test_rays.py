@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.optimize import linprog
 
 from funnel.errors import SolverError
 from funnel.geometry import double_description, enumeration, planar
@@ -181,6 +182,21 @@ def test_rays_outside_the_cone_are_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")
 
 
+def test_an_interrupted_listing_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def communicate(self, *_: object, **__: object) -> tuple[bytes, bytes]:
+            started.append(self)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    table = census("occupation", "education")
+    with pytest.raises(KeyboardInterrupt):
+        enumerated_rays(ldp(table, 2.0), prior_of(table), time_limit=60)
+    assert started[0].returncode == -signal.SIGKILL
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel to end children with their parent")
 def test_the_child_ends_with_its_parent() -> None:
     """A parent that is killed outright cannot clean up; its child must not go on computing."""
@@ -221,6 +237,41 @@ def _command(pid: int) -> str:
             return line.read()
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+@given(problems(secrets=2, most=6))
+def test_rays_of_the_plane_hold_every_allowed_row(problem: tuple[np.ndarray, Cone]) -> None:
+    """Completeness without another solver: no direction of the cone sticks out of the hull of the rays.
+
+    Every row of an optimal protocol for a random linear utility is found among the rays: the largest w·v over
+    the cone's slice equals the largest over the rays.
+    """
+    table, cone = problem
+    prior = prior_of(table)
+    rays = planar_rays(cone, prior)
+    assert rays is not None
+    for gain in np.random.default_rng(0).normal(size=(3, len(prior))):
+        best = linprog(
+            -gain, A_ub=cone.constraints(prior), b_ub=np.zeros(len(cone.rows)),
+            A_eq=np.ones((1, len(prior))), b_eq=[1.0],
+        )  # fmt: skip
+        assert best.status == 0
+        assert (rays @ (gain * prior)).max() == pytest.approx(-best.fun, abs=1e-7)
+
+
+@given(problems(secrets=4, most=5))
+def test_enumerated_rays_hold_every_allowed_row(problem: tuple[np.ndarray, Cone]) -> None:
+    """The same for cones of any rank: a bound over rays is only a bound when none is missing."""
+    table, cone = problem
+    prior = prior_of(table)
+    rays = enumerated_rays(cone, prior, time_limit=60)
+    for gain in np.random.default_rng(1).normal(size=(3, len(prior))):
+        best = linprog(
+            -gain, A_ub=cone.constraints(prior), b_ub=np.zeros(len(cone.rows)),
+            A_eq=np.ones((1, len(prior))), b_eq=[1.0],
+        )  # fmt: skip
+        assert best.status == 0
+        assert (rays @ (gain * prior)).max() == pytest.approx(-best.fun, abs=1e-6)
 
 
 @settings(max_examples=25)

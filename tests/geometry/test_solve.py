@@ -86,6 +86,16 @@ def test_two_values_by_hand() -> None:
     assert (solution.rung, solution.rays) == ("planar", 2)
 
 
+def test_tens_of_thousands_of_rays() -> None:
+    """A binary secret of three hundred values: interior points, then a vertex, then three hundred outputs."""
+    table = np.random.default_rng(0).dirichlet(np.full(600, 0.5)).reshape(2, 300)
+    solution = maximise(lip(table, 0.5), prior_of(table), time_limit=60)
+    assert solution.rays == 41124
+    assert len(solution.protocol) <= 300
+    assert solution.bound - solution.value <= 1e-8
+    assert solution.value == pytest.approx(4.9594295325, abs=1e-8)
+
+
 # Theorems
 
 
