@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     )
 
 
+def __dir__() -> list[str]:
+    """The whole interface, also before it is imported."""
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Import the interface on first use, so that `import funnel` costs nothing."""
     if name in __all__:

@@ -1,5 +1,18 @@
-"""`python -m funnel`."""
+"""`funnel`, and `python -m funnel`: the command line, loaded where an interrupt is already understood."""
 
-from funnel.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from funnel.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("interrupted; nothing was published [interrupted]", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -59,7 +59,7 @@ def check(policy: Path | str) -> Checked:
         loaded = load(path)
         source = find(loaded.path(loaded.source.table))
         with DuckDB(source) as engine:
-            compile_plan(loaded, engine.schema(), source.reader)
+            compile_plan(loaded, engine.schema(), source)
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
         if error.code == "source-missing":
@@ -91,7 +91,7 @@ def plan(policy: Path | str, *, memory: str = "2GB", threads: int | None = None)
     loaded = load(policy)
     source = find(loaded.path(loaded.source.table))
     with DuckDB(source, memory=memory, threads=threads) as engine:
-        compiled = compile_plan(loaded, engine.schema(), source.reader)
+        compiled = compile_plan(loaded, engine.schema(), source)
         return Explained(compiled, sizes(loaded, compiled, engine))
 
 

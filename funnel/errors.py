@@ -54,6 +54,7 @@ CATALOGUE: dict[str, str] = {
     "below-minimum": "a public value has too few records",
     "below-bins": "a value lies below the first bin",
     "alphabet-too-large": "a domain has more values than a protocol can hold",
+    "nothing-to-propose": "the table has no columns that a starter policy could use",
     "one-secret": "the sensitive columns take a single value",
     # solver and mechanism
     "solver-time": "the solver did not finish in its time limit",

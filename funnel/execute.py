@@ -14,6 +14,7 @@ from funnel.engines.base import Released
 from funnel.engines.duckdb import DuckDB
 from funnel.engines.source import Source, changed, find
 from funnel.errors import AuditFailure, InternalError
+from funnel.history import warnings
 from funnel.mechanisms.product import Protection, protect
 from funnel.model import Joint
 from funnel.planner import Plan, compile_plan
@@ -22,6 +23,7 @@ from funnel.policy import Policy
 from funnel.release.check import check_draws
 from funnel.release.draw import Drawer
 from funnel.release.keys import Key, load_key, one_time_key
+from funnel.release.ledger import Ledger
 from funnel.release.publish import Publisher, new_release_id
 from funnel.release.tally import Tally
 from funnel.summary import Measured, Summary, measure
@@ -59,7 +61,7 @@ def execute(
     """
     source = find(policy.path(policy.source.table))
     with DuckDB(source, memory=limits.memory, threads=limits.threads) as engine:
-        plan = compile_plan(policy, engine.schema(), source.reader)
+        plan = compile_plan(policy, engine.schema(), source)
     key = _key(policy)
     with ExitStack() as stack:
         publisher = None if dry_run else stack.enter_context(_publisher(policy))
@@ -96,6 +98,7 @@ class _Work:
     joint: Joint
     protection: Protection
     measured: Measured
+    warnings: tuple[str, ...] = ()
     tally: Tally
     data: Path
 
@@ -192,7 +195,7 @@ class _Work:
         released = Released(tuple(p.outputs for p in self.protection.protocols), codes, counts)
         data = self.publisher.public / f"data.{step.format}"
         self.engine.write(step.statement, released, data, step.format)
-        self.publisher.entry = write_release(
+        entry = write_release(
             Facts(
                 self.publisher.release_id,
                 self.policy,
@@ -206,6 +209,8 @@ class _Work:
             self.publisher.public,
             self.publisher.private,
         )
+        self.publisher.entry = entry
+        self.warnings = tuple(warnings(Ledger(self.publisher.private_root).entries(), entry))
 
     def _audit(self) -> None:
         """The auditor's own word on the staged files, before anyone can see them."""
@@ -219,4 +224,4 @@ class _Work:
     def summary(self) -> Summary:
         """What `run --json` prints."""
         release = None if self._publisher is None else str(self.publisher.target.resolve())
-        return Summary(self.policy, self.joint, self.protection, self.measured, release)
+        return Summary(self.policy, self.joint, self.protection, self.measured, release, self.warnings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +14,14 @@ from funnel.engines.sql import identifier
 from funnel.errors import SourceError
 
 _TELLING = (
-    "diagnos",
-    "disease",
-    "health",
-    "income",
-    "salary",
-    "marital",
-    "religion",
-    "ethnic",
-    "race",
-    "sex",
-    "gender",
-    "orientation",
-    "party",
-    "convict",
-    "disab",
+    *("secret", "sensitive", "confidential", "private", "diagnos", "disease", "health", "medic", "treatment"),
+    *("income", "salary", "wage", "debt", "benefit", "marital", "religio", "belief", "ethnic", "race", "sex"),
+    *("gender", "orientation", "party", "vote", "union", "convict", "crim", "offen", "disab", "pregnan"),
 )
+"""Parts of names that columns have which people want hidden."""
+_WORDS = ("true", "false", "null", "yes", "no", "on", "off")
 _FEW = 40
+_MINIMUM = 10
 
 
 @dataclass(frozen=True)
@@ -54,28 +46,22 @@ def starter(table: Path, folder: Path) -> str:
     if rows == 0:
         raise SourceError("source-empty", "the table has no rows", where=str(table))
     entity = next(
-        (
-            c
-            for c in columns
-            if c.distinct == rows and not c.missing and c.kind.startswith(("INT", "BIGINT", "VARCHAR"))
-        ),
-        None,
+        (c for c in columns if c.distinct == rows and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None
     )
-    usable = [c for c in columns if 2 <= c.distinct <= _FEW]
-    if len(usable) < 2:
+    usable = [c for c in columns if c is not entity and 2 <= c.distinct <= _FEW]
+    telling = [c for word in _TELLING for c in usable if word in c.name.lower()]
+    secret = telling[0] if telling else usable[-1] if usable else None
+    safe = [c for c in usable if c is not secret and c not in telling]
+    if secret is None or not safe:
         raise SourceError(
-            "source-unreadable",
-            "no two columns have between 2 and 40 values, so there is nothing to propose",
+            "nothing-to-propose",
+            f"no column of 2 to {_FEW} values is left to release beside one to hide, so there is nothing to propose",
             where=str(table),
             advice="Write the policy by hand: see policies/ for examples.",
         )
-    secret = next((c for word in _TELLING for c in usable if word in c.name.lower()), usable[-1])
-    public = max(
-        (c for c in usable if c is not secret and c.rarest >= 10),
-        key=lambda c: c.distinct,
-        default=next(c for c in usable if c is not secret),
-    )
-    return _text(Path(os.path.relpath(table, folder)), rows, columns, entity, secret, public)
+    public = max(safe, key=lambda c: (c.rarest >= _MINIMUM, c.distinct))
+    guess = "a guess by name" if telling else "no name gave the secret away: CHOOSE"
+    return _text(Path(os.path.relpath(table, folder)), rows, columns, entity, secret, public, guess)
 
 
 def _look(engine: DuckDB) -> tuple[int, list[Column]]:
@@ -94,23 +80,29 @@ def _look(engine: DuckDB) -> tuple[int, list[Column]]:
 
 
 def _text(
-    table: Path, rows: int, columns: Sequence[Column], entity: Column | None, secret: Column, public: Column
+    table: Path,
+    rows: int,
+    columns: Sequence[Column],
+    entity: Column | None,
+    secret: Column,
+    public: Column,
+    guess: str,
 ) -> str:
     """The policy file."""
     described = "\n".join(
-        f"#   {c.name:<20} {c.kind:<10} {c.distinct:>9,} values"
+        f"#   {_printable(c.name):<20} {c.kind:<10} {c.distinct:>9,} values"
         + (f", {c.missing:,} missing" if c.missing else "")
         for c in columns
     )
-    minimum = min(10, public.rarest)
+    minimum = min(_MINIMUM, public.rarest)
     note = (
         ""
-        if minimum == 10
+        if minimum == _MINIMUM
         else f"   # {public.name} has a value with {public.rarest} records; 10 or more is safer: use `top`"
     )
     missing = "category" if secret.missing or public.missing else "error"
     draws = (
-        "draws:\n  kind: permanent              # the same person answers the same way every night\n"
+        "draws:\n  kind: permanent              # same key, protocol and values: the same answer\n"
         "  key: env:FUNNEL_KEY          # export FUNNEL_KEY=$(funnel key new)\n"
         if entity
         else "draws:\n  kind: fresh                  # name an entity column above to make draws permanent\n"
@@ -131,7 +123,7 @@ source:
 {holder}  missing: {missing}               # missing values: category | drop | error
 estimate:
   minimum: {minimum}                  # every public value needs this many records{note}
-sensitive: [{_yaml(secret.name)}]      # a guess by name: put the secret here; it is never released
+sensitive: [{_yaml(secret.name)}]      # {guess}; it is never released
 public:                        # what is released, sanitised; a column that is not named is not released
   - {_yaml(public.name)}
 #  - name: age                 # a number in half-open intervals
@@ -157,9 +149,11 @@ def _slug(table: Path) -> str:
 
 
 def _yaml(text: str) -> str:
-    """A plain word as it is, anything else in quotes."""
-    return (
-        text
-        if text.replace("_", "a").isalnum() and text[0].isalpha()
-        else "'" + text.replace("'", "''") + "'"
-    )
+    """A plain word as it is, anything else in double quotes, which YAML reads as JSON does."""
+    plain = text.isascii() and text.replace("_", "a").isalnum() and text[0].isalpha()
+    return text if plain and text.lower() not in _WORDS else json.dumps(text)
+
+
+def _printable(text: str) -> str:
+    """A name on one line, whatever it holds."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

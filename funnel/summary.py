@@ -72,6 +72,7 @@ class Summary:
     protection: Protection
     measured: Measured
     release: str | None
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -103,6 +104,7 @@ class Summary:
                 "released": prod(len(p.outputs) for p in self.protection.protocols),
             },
             "blocks": blocks,
+            "warnings": list(self.warnings),
         }
 
     def text(self) -> str:

@@ -106,12 +106,13 @@ def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
     With the private folder, the full report from the evidence; without, the published one from report.json.
     Raises ReleaseError.
     """
+    release = release / "latest" if (release / "latest").is_dir() else release
     manifest = _read(release / "release.json")
     content = _from_evidence(release, private, manifest) if private else _read(release / "report.json")
     page, data = render(content).encode(), to_json(content).encode()
-    if to is None:
-        _check_same(release, manifest, page, data, private)
     folder = release if to is None else to
+    if folder.resolve().is_relative_to(release.resolve().parent):
+        _check_same(release, manifest, page, data, private)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return _write_report(folder, content)

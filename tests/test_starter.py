@@ -55,3 +55,29 @@ def test_a_policy_is_never_overwritten(tmp_path):
     with pytest.raises(funnel.ReleaseError):
         funnel.api.write_new(tmp_path / "mine.yaml", "text")
     assert (tmp_path / "mine.yaml").read_text() == "precious"
+
+
+def test_a_telling_column_is_hidden_and_never_proposed_for_release(tmp_path):
+    query = "SELECT 'c' || (i % 4) AS colour, 's' || (i % 3) AS secret, 'r' || (i % 5) AS religion FROM range(300) t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    policy = funnel.load(tmp_path / "t.yaml")
+    assert policy.sensitive == ("secret",)
+    assert [block.columns for block in policy.blocks] == [("colour",)]
+
+
+def test_where_no_name_tells_the_author_must_choose(tmp_path):
+    duckdb.sql(
+        f"COPY (SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS b FROM range(99) t(i)) TO '{tmp_path}/t.parquet'"
+    )
+    assert "CHOOSE" in funnel.starter_policy(tmp_path / "t.parquet", tmp_path)
+
+
+def test_names_with_line_breaks_and_quotes_stay_on_their_line(tmp_path):
+    evil = "a\nversion: 2\n\"'"
+    quoted = evil.replace('"', '""')
+    duckdb.execute(f"""COPY (SELECT 'a' || (i % 2) AS "{quoted}", 'b' || (i % 4) AS b FROM range(99) t(i))
+                       TO '{tmp_path}/t.parquet'""")
+    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    policy = funnel.load(tmp_path / "t.yaml")
+    assert evil in (*policy.sensitive, *policy.blocks[0].columns)

@@ -7,12 +7,14 @@ import glob
 import gzip
 import io
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import duckdb
 
-from funnel.engines.sql import literal
+from funnel.engines.sql import listed, literal
 from funnel.errors import SourceError
 
 _PARQUET = (".parquet", ".pq")
@@ -21,12 +23,34 @@ _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 @dataclass(frozen=True)
 class Source:
-    """The files of a table and the SQL that reads them; `stamp` tells whether they have changed since."""
+    """The files of a table; `stamp` tells whether they have changed since they were found."""
 
     pattern: str
     files: tuple[Path, ...]
-    reader: str
     stamp: tuple[tuple[int, int, int], ...]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the table is CSV, whose types are a guess."""
+        return self.pattern.lower().endswith(_TEXT)
+
+    @property
+    def reader(self) -> str:
+        """The SQL that reads the table."""
+        return self.reading(())
+
+    def reading(self, texts: Sequence[str]) -> str:
+        """The SQL that reads the table, with the columns `texts` of a CSV as the text that stands there."""
+        many = ", union_by_name = true" if glob.has_magic(self.pattern) else ""
+        if not self.is_text:
+            return f"read_parquet({literal(self.pattern)}{many})"
+        # The whole file decides the types: a sample would let the first odd value break a nightly run. Only
+        # numbers are guessed; dates and booleans would be rewritten into another spelling.
+        options = "header = true, sample_size = -1, auto_type_candidates = ['BIGINT', 'DOUBLE', 'VARCHAR']"
+        if texts:
+            kept = listed(f"{literal(name)}: 'VARCHAR'" for name in texts)
+            options += f", types = {{{kept}}}"
+        return f"read_csv({literal(self.pattern)}, {options}{many})"
 
     @property
     def folder(self) -> Path:
@@ -62,31 +86,26 @@ def find(path: Path) -> Source:
             where=pattern,
             advice="`source.table` is relative to the policy file; globs such as part-*.parquet are allowed.",
         )
-    many = ", union_by_name = true" if glob.has_magic(pattern) else ""
-    if pattern.lower().endswith(_PARQUET):
-        reader = f"read_parquet({literal(pattern)}{many})"
-    elif pattern.lower().endswith(_TEXT):
-        # The whole file decides the types: a sample would let the first odd value break a nightly run.
-        reader = f"read_csv({literal(pattern)}, header = true, sample_size = -1{many})"
-    else:
+    if not pattern.lower().endswith(_PARQUET + _TEXT):
         raise SourceError(
             "source-unreadable",
             "the source is neither Parquet nor CSV",
             where=pattern,
             advice=f"Its name must end in one of {', '.join(_PARQUET + _TEXT)}.",
         )
-    return Source(pattern, files, reader, _stamp(files))
+    return Source(pattern, files, _stamp(files))
 
 
 def describe(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[str, str]:
     """Column names and DuckDB types. Raises SourceError when the table cannot be read or its header is unusable."""
     try:
         rows = connection.execute(f"DESCRIBE SELECT * FROM {source.reader}").fetchall()
-    except (duckdb.Error, UnicodeDecodeError) as error:
+    except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
         raise unreadable(source, error) from None
-    if source.pattern.lower().endswith(_TEXT):
-        for file in source.files:
-            _check_header(connection, file)
+    for file in source.files:
+        _check_names(_header(connection, file) if source.is_text else _parquet_names(file), file)
+    if source.is_text and len(rows) == 1:
+        _check_fields(source)
     return {str(row[0]): str(row[1]) for row in rows}
 
 
@@ -104,6 +123,15 @@ def unreadable(source: Source, error: Exception) -> SourceError:
             "the table does not fit in the memory allowed",
             where=source.pattern,
             advice="Raise `--memory`, or free disk space for spilling next to `release.private`.",
+        )
+    if isinstance(error, UnicodeDecodeError) or any(
+        word in str(error).lower() for word in ("utf-8", "unicode")
+    ):
+        return SourceError(
+            "source-unreadable",
+            "the source table is not UTF-8 text",
+            where=source.pattern,
+            advice="Convert it, for example with `iconv -f latin1 -t utf-8`.",
         )
     return SourceError(
         "source-unreadable",
@@ -127,21 +155,57 @@ def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int, int], ...]:
     return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats)
 
 
-def _check_header(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """DuckDB renames equal headers in silence; a policy must not pick one of them by luck."""
+def _header(connection: duckdb.DuckDBPyConnection, file: Path) -> list[str]:
+    """The names in a CSV's first line, as they stand there."""
     row = connection.execute(f"SELECT Delimiter, Quote FROM sniff_csv({literal(str(file))})").fetchone()
     delimiter, quote = row if row else (",", '"')
-    opener = gzip.open if file.suffix == ".gz" else open
-    with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
+    with _open(file) as handle:
         line = handle.readline(1 << 20)
     quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
-    names = next(csv.reader(io.StringIO(line), delimiter=delimiter or ",", quotechar=quote), [])
+    return next(csv.reader(io.StringIO(line), delimiter=delimiter or ",", quotechar=quote), [])
+
+
+def _parquet_names(file: Path) -> list[str]:
+    """The names of a Parquet file's columns."""
+    import pyarrow.parquet as pq
+
+    names: list[str] = pq.read_schema(file).names
+    return names
+
+
+def _check_names(names: list[str], file: Path) -> None:
+    """DuckDB renames equal headers in silence; a policy must not pick one of them by luck."""
     repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
     if repeated or any(not name.strip() for name in names):
         what = f"the column name {repeated[0]!r} appears twice" if repeated else "a column has no name"
         raise SourceError(
             "source-header",
-            f"{what} in the header",
+            f"{what} in the header (upper and lower case are the same)",
             where=str(file),
             advice="Give every column a name of its own.",
         )
+
+
+def _check_fields(source: Source) -> None:
+    """A CSV that reads as one column while its header holds several: say which line breaks the table."""
+    for file in source.files:
+        with _open(file) as handle:
+            header = handle.readline(1 << 20)
+            delimiter = max(",;\t|", key=header.count)
+            width = header.count(delimiter) + 1
+            rows = csv.reader(handle, delimiter=delimiter)
+            for row in rows if width > 1 else ():
+                if row and len(row) != width:
+                    raise SourceError(
+                        "source-unreadable",
+                        f"line {rows.line_num + 1} has {len(row)} fields, the header has {width}",
+                        where=str(file),
+                        advice="Give every line the same number of fields, and quote values that hold a delimiter.",
+                    )
+
+
+def _open(file: Path) -> IO[str]:
+    """A CSV file as text."""
+    if file.suffix == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+    return file.open("rt", encoding="utf-8-sig", newline="")

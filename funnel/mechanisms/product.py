@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from funnel.errors import InternalError, SolverError
 from funnel.mechanisms.base import Mechanism, Solved
@@ -76,6 +76,9 @@ def _solve(
         conditions = given_outputs(joint, before, index)
         solved[index] = mechanism.solve(joint.block(index), notion.at(budgets[index]), conditions)
     ordered = tuple(solved[index] for index in range(len(solved)))
+    if len(ordered) > 1:
+        # A block's optimum given what other blocks release bounds nothing that anyone would ask about.
+        ordered = tuple(replace(one, bound=None) for one in ordered)
     table = released_table(joint, [one.protocol for one in ordered])
     return Protection(ordered, tuple(budgets), table)
 

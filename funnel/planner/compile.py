@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from funnel.engines.sql import every, identifier, listed
+from funnel.engines.source import Source
+from funnel.engines.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
-from funnel.planner.columns import Key, present, public_key, secret_key
+from funnel.planner.columns import OTHER, Key, present, public_key, secret_key
 from funnel.planner.fit import check_fit, column_of
 from funnel.planner.plan import Audit, Count, Draw, Identify, Inspect, Plan, Publish, Scan, Solve, Step, Write
 from funnel.policy import Policy
@@ -14,8 +15,8 @@ from funnel.policy import Policy
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
-def compile_plan(policy: Policy, schema: Mapping[str, str], reader: str) -> Plan:
-    """Compile a policy for a source whose columns and DuckDB types are `schema`, read by the SQL `reader`.
+def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source) -> Plan:
+    """Compile a policy for a source whose columns and DuckDB types are `schema`.
 
     Raises PolicyError with every column that is unknown or of a type its use does not allow, and a filter
     that is not one expression.
@@ -23,8 +24,9 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], reader: str) -> Plan
     problems, predicate = check_fit(policy, schema)
     if problems:
         raise PolicyError(problems)
-    names = _Names(policy, schema)
-    steps: list[Step] = [_scan(policy, reader, predicate), _inspect(policy, names)]
+    texts = _texts(policy, schema) if source.is_text else []
+    names = _Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
+    steps: list[Step] = [_scan(policy, source.reading(texts), predicate), _inspect(policy, names)]
     if policy.source.entity is not None:
         steps.append(_identify(names.entity, names.entity_type))
     steps += [
@@ -36,6 +38,15 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], reader: str) -> Plan
         Publish(str(policy.path(policy.release.to)), str(policy.path(policy.release.private))),
     ]
     return Plan(policy.name, policy.sha256, tuple(steps))
+
+
+def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:
+    """Columns whose values are released or hidden as they are, where a guessed number would rewrite them."""
+    plain = [
+        attribute.name for block in policy.blocks for attribute in block.attributes if attribute.bins is None
+    ]
+    columns = [column_of(name, schema) for name in (*policy.sensitive, *plain)]
+    return [column for column in dict.fromkeys(columns) if column and schema[column] == "DOUBLE"]
 
 
 class _Names:
@@ -126,7 +137,8 @@ def _top(key: Key, count: int) -> str:
     value = f"CAST({name} AS VARCHAR)"
     return (
         f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS SELECT {value} AS value FROM raw "
-        f"WHERE {name} IS NOT NULL GROUP BY ALL ORDER BY sum(n) DESC, value LIMIT {count}"
+        f"WHERE {name} IS NOT NULL AND {value} <> {literal(OTHER)} "
+        f"GROUP BY ALL ORDER BY sum(n) DESC, value LIMIT {count}"
     )
 
 

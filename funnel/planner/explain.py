@@ -69,12 +69,12 @@ def _notes(step: steps.Step, found: Sizes | None) -> Iterator[str]:
     if found is None:
         return
     if isinstance(step, steps.Count):
-        yield f"secret: {found.secret:,} values"
+        yield f"sensitive {'+'.join(step.secret)}: {found.secret:,} values"
         for block, size in zip(step.blocks, found.blocks, strict=True):
-            yield f"{'+'.join(block)}: {size:,} values"
+            yield f"public {'+'.join(block)}: {size:,} values"
     if isinstance(step, steps.Solve):
-        for share, solver in zip(step.shares, found.solvers, strict=True):
-            yield f"share {share:g}: {solver}"
+        for number, (share, solver) in enumerate(zip(step.shares, found.solvers, strict=True), start=1):
+            yield f"block {number}, share {share:g} of epsilon: {solver}"
 
 
 def _statements(step: steps.Step) -> Sequence[str]:

@@ -6,11 +6,15 @@ import gzip
 import os
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import funnel
 from funnel.engines.duckdb import DuckDB
 from funnel.engines.source import find
 from funnel.errors import SourceError
+from tests.policies import write_policy
 
 
 def schema(path) -> dict[str, str]:
@@ -74,6 +78,42 @@ def test_equal_or_empty_headers_are_refused(tmp_path, header):
     with pytest.raises(SourceError) as caught:
         schema(tmp_path / "twice.csv")
     assert code(caught) == "source-header"
+
+
+def test_equal_names_in_parquet_are_refused_too(tmp_path):
+    pq.write_table(pa.table({"secret": ["a"], "Secret": ["b"]}), tmp_path / "case.parquet")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "case.parquet")
+    assert code(caught) == "source-header"
+
+
+def test_a_ragged_csv_names_its_line(tmp_path):
+    (tmp_path / "ragged.csv").write_text("id,s,x\n" + "1,a,b\n" * 20 + "1,a,b,c,d\n" * 3 + "2,a\n")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "ragged.csv")
+    assert code(caught) == "source-unreadable"
+    assert "22" in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_are_named_as_what_they_are(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("id,name\n1,Zo\u00eb\n2,Ren\u00e9\n".encode(encoding))
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "t.csv")
+    assert "UTF-8" in str(caught.value)
+
+
+def test_categorical_values_of_a_csv_are_released_as_they_stand_there(tmp_path):
+    rows = [
+        f"{i},{'yes' if i % 2 else 'no'},{'1.10' if i % 3 else '1.1'},0{i % 3}/02/2020" for i in range(90)
+    ]
+    (tmp_path / "t.csv").write_text("id,answer,version,day\n" + "\n".join(rows) + "\n")
+    path = write_policy(tmp_path, source={"table": "t.csv"}, sensitive=["answer"], public=["version", "day"],
+                        draws={"kind": "fresh"}, privacy={"notion": "lip", "epsilon": 2})  # fmt: skip
+    joint = funnel.run(path, dry_run=True).joint
+    assert joint.secret.values == (("no",), ("yes",))
+    assert set(joint.blocks[0].values) == {("1.1",), ("1.10",)}
+    assert set(joint.blocks[1].values) == {("00/02/2020",), ("01/02/2020",), ("02/02/2020",)}
 
 
 def test_a_source_that_moves_is_noticed(tmp_path):

@@ -19,7 +19,7 @@ def compiled(path) -> Plan:
     policy = funnel.load(path)
     source = find(policy.path(policy.source.table))
     with DuckDB(source) as engine:
-        return compile_plan(policy, engine.schema(), source.reader)
+        return compile_plan(policy, engine.schema(), source)
 
 
 def codes(path) -> list[tuple[str, int]]:
