@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from funnel.api import (
         audit_release,
         check,
+        estimate_counts,
         load,
         new_key,
         plan,
@@ -62,6 +63,7 @@ __all__ = [
     "__version__",
     "audit_release",
     "check",
+    "estimate_counts",
     "load",
     "new_key",
     "plan",

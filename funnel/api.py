@@ -12,6 +12,7 @@ from funnel.audit import audit_release as _audit
 from funnel.engines.duckdb import DuckDB
 from funnel.engines.source import find
 from funnel.errors import FunnelError, ReleaseError, SourceError
+from funnel.estimate import Estimates, estimate
 from funnel.execute import Limits, Report, execute, silent
 from funnel.planner import Plan, compile_plan
 from funnel.planner.explain import Sizes, explain, sizes
@@ -119,6 +120,11 @@ def rebuild_report(
     return rebuild(
         Path(release), None if private is None else Path(private), None if to is None else Path(to)
     )
+
+
+def estimate_counts(release: Path | str, confidence: float = 0.95) -> Estimates:
+    """Unbiased counts of X with confidence intervals, from a release's published files. Raises ReleaseError."""
+    return estimate(Path(release), confidence)
 
 
 def new_key() -> str:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from funnel.model import Protocol
 from funnel.report.case import Case
 from funnel.report.figures import Figure, counted, finite, nats_text, share_text
 from funnel.report.wording import listed
@@ -23,10 +24,11 @@ def utility(case: Case, blocks: Sequence[dict[str, Any]], untouched: float) -> d
             _kept(figures),
             *_ceiling(figures, blocks),
             _unchanged(blocks, untouched),
-            *map(_solvable, blocks),
+            *map(_solvable, blocks, case.protocols),
             *(sentence for block in blocks if (sentence := _names_only(block))),
             "Do not read the released shares as the true ones: the draws pull them away from the truth in "
-            "a known way. The command below undoes this and adds confidence intervals.",
+            "a known way. The command below undoes this as far as it can be undone, with confidence intervals, "
+            "and says where it cannot.",
         ],
         "command": f"funnel estimate {shlex.quote(case.manifest['release'])}",
     }  # fmt: skip
@@ -78,9 +80,14 @@ def _names_only(block: dict[str, Any]) -> str | None:
     )
 
 
-def _solvable(block: dict[str, Any]) -> str:
-    """Whether true shares can be worked out from released ones: the rank of Q."""
+def _solvable(block: dict[str, Any], protocol: Protocol) -> str:
+    """Whether true shares can be worked out from released ones: the rank of Q, where Q is published."""
     name, rank, values = block["name"], block["rank"], block["values"]
+    if (protocol.weights != protocol.weights[:, :1]).any():
+        return (
+            f"For {name}, the chances depend on the secret as well as on the true value, and what they are "
+            "given the true value alone is not published: the released shares do not tell the true ones."
+        )
     if rank == values:
         return (
             f"For {name}, Q has full rank ({rank}): the true share of every value can be estimated from the "

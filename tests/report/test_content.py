@@ -201,6 +201,14 @@ def test_rank_tells_whether_true_shares_can_be_estimated() -> None:
     assert any("rank 2 with 3 values" in sentence for sentence in partial["utility"]["sentences"])
 
 
+def test_where_draws_read_the_secret_the_report_does_not_promise_true_shares() -> None:
+    sentences = compose(*SAMPLES["awkward"], published=True)["utility"]["sentences"]
+    (told,) = [sentence for sentence in sentences if "depend on the secret" in sentence]
+    assert "do not tell the true ones" in told
+    name = told.removeprefix("For ").split(",")[0]
+    assert not any(f"For {name}, Q has" in sentence for sentence in sentences)
+
+
 def test_certified_ceilings_are_shares_of_the_entropy() -> None:
     about, protocols, joint = SAMPLES["one_block"]
     utility = about["utility"] | {"upper_bound": 0.9398}
