@@ -13,7 +13,7 @@ from funnel.engines import checks, counting
 from funnel.engines.base import Released
 from funnel.engines.duckdb import DuckDB
 from funnel.engines.source import Source, changed, find
-from funnel.errors import AuditFailure, InternalError
+from funnel.errors import AuditFailure, InternalError, SourceError
 from funnel.history import warnings
 from funnel.mechanisms.product import Protection, protect
 from funnel.model import Joint
@@ -62,7 +62,8 @@ def execute(
     source = find(policy.path(policy.source.table))
     with DuckDB(source, memory=limits.memory, threads=limits.threads) as engine:
         plan = compile_plan(policy, engine.schema(), source)
-    key = _key(policy)
+    key = one_time_key() if dry_run else _key(policy)
+    _check_apart(policy, source)
     with ExitStack() as stack:
         publisher = None if dry_run else stack.enter_context(_publisher(policy))
         folders = [] if publisher is None else [publisher.public]
@@ -83,6 +84,19 @@ def _key(policy: Policy) -> Key:
     if policy.draws.kind == "fresh" or policy.draws.key is None:
         return one_time_key()
     return load_key(policy.draws.key, policy.directory)
+
+
+def _check_apart(policy: Policy, source: Source) -> None:
+    """A pattern that reaches into the release folders would read yesterday's release as tonight's people."""
+    for folder in (policy.release.to, policy.release.private):
+        inside = policy.path(folder).resolve()
+        if any(file.resolve().is_relative_to(inside) for file in source.files):
+            raise SourceError(
+                "release-path",
+                "the pattern of the source also matches files in a release folder",
+                where=source.pattern,
+                advice="Narrow `source.table`, or release somewhere else.",
+            )
 
 
 def _publisher(policy: Policy) -> Publisher:
@@ -159,7 +173,7 @@ class _Work:
         self.engine.prepare(step.statements)
         self.joint = counting.joint_distribution(self.engine, step.cells, step.secret, step.blocks)
         counting.check_bins(self.joint)
-        counting.check_minimum(self.joint, step.minimum)
+        counting.check_minimum(self.joint, step.minimum, secret_published=self.policy.mechanism.reads_secret)
 
     def _solve(self, step: steps.Solve) -> None:
         self.protection = protect(

@@ -115,7 +115,11 @@ def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
         _check_same(release, manifest, page, data, private)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    return _write_report(folder, content)
+    written = _write_report(folder, content)
+    if private is not None:
+        for path in written:
+            path.chmod(0o600)
+    return written
 
 
 def _write_report(folder: Path, content: dict[str, Any]) -> list[Path]:

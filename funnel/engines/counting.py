@@ -46,8 +46,14 @@ def joint_distribution(
     return Joint(alphabets[0], tuple(alphabets[1:]), np.array(codes, np.int64).T, counts)
 
 
-def check_minimum(joint: Joint, minimum: int) -> None:
-    """Refuse public values that too few records share ([mathematics, section 8]: they would disclose)."""
+def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None:
+    """Refuse public values that too few records share: their column of the protocol would disclose them.
+
+    The same for values of the secret, where the mechanism reads it and its protocol therefore names them.
+    Raises SourceError.
+    """
+    if secret_published:
+        _check_secret(joint, minimum)
     for index, block in enumerate(joint.blocks):
         counts = joint.table(index).sum(axis=0)
         rare = np.flatnonzero(counts < minimum)
@@ -63,6 +69,18 @@ def check_minimum(joint: Joint, minimum: int) -> None:
                 advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, '
                 "by merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
             )
+
+
+def _check_secret(joint: Joint, minimum: int) -> None:
+    counts = np.bincount(joint.cells[:, 0], weights=joint.counts)
+    rare = int((counts < minimum).sum())
+    if rare:
+        raise SourceError(
+            "below-minimum",
+            f"{rare} of {len(joint.secret)} values of {' + '.join(joint.secret.columns)} have fewer than {minimum} "
+            "records, and this mechanism publishes how each value of the secret is treated",
+            advice="Use `mechanism: optimal`, which does not, or merge rare values of the secret in the source.",
+        )
 
 
 def check_bins(joint: Joint) -> None:

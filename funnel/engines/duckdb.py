@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +30,8 @@ TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
 class DuckDB:
     """One connection for one run; a context manager.
 
-    `memory` is DuckDB's limit (text such as 2GB); beyond it, data spills into `scratch`, or fails without one.
+    `memory` is DuckDB's limit (text such as 2GB); beyond it, data spills into `scratch`, a private folder that is
+    made for the run where none is given.
     Files outside the source's folder and `folders` cannot be read or written, and settings are locked.
     """
 
@@ -49,13 +52,15 @@ class DuckDB:
         }
         if threads is not None:
             config["threads"] = threads
-        if scratch is not None:
-            config["temp_directory"] = str(scratch)
+        # DuckDB would spill people's data into the current folder, readable by all, and leave it there.
+        self._scratch = _own_scratch() if scratch is None else None
+        spill = Path(self._scratch.name) if self._scratch else scratch
+        config["temp_directory"] = str(spill)
         try:
             self.connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             raise unreadable(source, error) from None
-        reachable = [source.folder, *folders, *([scratch] if scratch else [])]
+        reachable = [source.folder, *folders, spill]
         listed = ", ".join(literal(str(folder)) for folder in reachable)
         self.connection.execute(f"SET allowed_directories = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
@@ -68,6 +73,8 @@ class DuckDB:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.connection.close()
+        if self._scratch:
+            self._scratch.cleanup()
 
     def schema(self) -> dict[str, str]:
         """Column names and types of the source. Raises SourceError."""
@@ -145,3 +152,16 @@ class DuckDB:
                 where=str(target.parent),
                 advice="Free disk space or choose another folder, then run again.",
             ) from None
+
+
+def _own_scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder that only this user can read, removed with the engine."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="funnel-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise ReleaseError(
+            "release-write",
+            f"no temporary folder can be made: {error.strerror}",
+            where=os.environ.get("TMPDIR", "/tmp"),  # noqa: S108
+            advice="Free disk space, or set TMPDIR to a folder with room.",
+        ) from None

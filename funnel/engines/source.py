@@ -27,7 +27,7 @@ class Source:
 
     pattern: str
     files: tuple[Path, ...]
-    stamp: tuple[tuple[int, int, int], ...]
+    stamp: tuple[tuple[int, ...], ...]
 
     @property
     def is_text(self) -> bool:
@@ -142,17 +142,31 @@ def unreadable(source: Source, error: Exception) -> SourceError:
 
 
 def _matches(pattern: str) -> tuple[Path, ...]:
-    names = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
-    return tuple(path for path in map(Path, names) if path.is_file())
+    """The files that DuckDB will read for a pattern, which are not all that Python would find."""
+    if not glob.has_magic(pattern):
+        return (Path(pattern),) if Path(pattern).is_file() else ()
+    found = duckdb.execute("SELECT file FROM glob($1)", [pattern]).fetchall()
+    files = tuple(sorted(Path(row[0]) for row in found))
+    hidden = next((file for file in files if file.name.startswith(".")), None)
+    if hidden is not None:
+        raise SourceError(
+            "source-unreadable",
+            f"the pattern also matches the hidden file {hidden.name}, such as copying tools leave behind",
+            where=pattern,
+            advice="Remove it, or narrow the pattern: its rows would count as people.",
+        )
+    return files
 
 
-def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int, int], ...]:
-    """Identity, size and time of change of every file."""
+def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:
+    """Identity, size, and times of change of every file; the time of the inode cannot be set back."""
     try:
         stats = [file.stat() for file in files]
     except OSError:
         return ()
-    return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats)
+    return tuple(
+        (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats
+    )
 
 
 def _header(connection: duckdb.DuckDBPyConnection, file: Path) -> list[str]:

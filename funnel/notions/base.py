@@ -15,9 +15,16 @@ from funnel.model.exact import exp_below, rational
 from funnel.model.joint import FloatArray
 from funnel.model.leakage import Leakage
 
+MAX_EPSILON = 100.0
+"""Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
 Epsilon = Annotated[
     float,
-    Field(gt=0, allow_inf_nan=False, description="Bound of the notion, in nats; smaller is more private"),
+    Field(
+        gt=0,
+        le=MAX_EPSILON,
+        allow_inf_nan=False,
+        description="Bound of the notion, in nats; smaller is more private",
+    ),
 ]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Split = Literal["equal", "optimal"] | dict[str, Share]

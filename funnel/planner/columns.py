@@ -11,7 +11,7 @@ from funnel.policy.columns import Attribute
 OTHER = "other"
 _KEPT = (
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-    *("FLOAT", "DOUBLE", "DECIMAL", "DATE"),
+    "DATE",
 )
 """Types that are released as they are; any other is released as text."""
 _FLOATS = {"FLOAT", "DOUBLE", "REAL"}
@@ -19,10 +19,12 @@ _FLOATS = {"FLOAT", "DOUBLE", "REAL"}
 
 @dataclass(frozen=True)
 class Key:
-    """`raw` computes a row's key from the source; `label` is the released text of `name`, the key's own column."""
+    """`raw` computes a row's key from the source; of `name`, the key's own column, `text` is the value as text
+    and `label` what may be released of it."""
 
     name: str
     raw: str
+    text: str
     label: str
     released_type: str
 
@@ -36,14 +38,15 @@ def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
     """The key of a public attribute: its value, its bin, or its value among the most frequent."""
     name = f"x{block}_{index}"
     if attribute.bins is not None:
-        return Key(name, _bins(present(attribute.name, kind), attribute.bins), identifier(name), "VARCHAR")
+        bins = _bins(present(attribute.name, kind), attribute.bins)
+        return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
     key = _plain(name, attribute.name, kind)
     if attribute.top is None:
         return key
     kept = f"SELECT value FROM {identifier('top_' + name)}"
-    stays = f"{key.label} IN ({kept}) OR {identifier(name)} IS NULL"
-    label = f"CASE WHEN {stays} THEN {key.label} ELSE {literal(OTHER)} END"
-    return Key(name, key.raw, label, "VARCHAR")
+    stays = f"{key.text} IN ({kept}) OR {identifier(name)} IS NULL"
+    label = f"CASE WHEN {stays} THEN {key.text} ELSE {literal(OTHER)} END"
+    return Key(name, key.raw, key.text, label, "VARCHAR")
 
 
 def present(column: str, kind: str) -> str:
@@ -61,7 +64,19 @@ def bin_labels(edges: tuple[float, ...]) -> list[str]:
 
 def _plain(name: str, column: str, kind: str) -> Key:
     released = kind if kind.startswith(_KEPT) else "VARCHAR"
-    return Key(name, present(column, kind), f"CAST({identifier(name)} AS VARCHAR)", released)
+    text = _text(identifier(name), kind)
+    return Key(name, present(column, kind), text, text, released)
+
+
+def _text(key: str, kind: str) -> str:
+    """One spelling per number, whatever its type: permanent draws go by the label, and 1.0 is the 1 of last night."""
+    text = f"CAST({key} AS VARCHAR)"
+    if kind.startswith("DECIMAL"):
+        return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
+    if kind in _FLOATS:
+        whole = f"{key} = trunc({key}) AND abs({key}) < 1e15"
+        return f"CASE WHEN {whole} THEN CAST(CAST({key} AS BIGINT) AS VARCHAR) ELSE {text} END"
+    return text
 
 
 def _bins(value: str, edges: tuple[float, ...]) -> str:

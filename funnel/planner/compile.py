@@ -134,7 +134,7 @@ def _count(policy: Policy, names: _Names) -> Count:
 
 def _top(key: Key, count: int) -> str:
     name = identifier(key.name)
-    value = f"CAST({name} AS VARCHAR)"
+    value = key.text
     return (
         f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS SELECT {value} AS value FROM raw "
         f"WHERE {name} IS NOT NULL AND {value} <> {literal(OTHER)} "

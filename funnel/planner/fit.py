@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from funnel.engines.expressions import ExpressionError, check_condition, parse
 from funnel.errors import Problem
 from funnel.policy import Policy
+from funnel.policy.columns import folded
 from funnel.policy.document import Path
 
 _NUMERIC = (
@@ -30,10 +31,10 @@ _INEXACT = ("FLOAT", "DOUBLE", "BOOLEAN")
 
 
 def column_of(name: str, schema: Mapping[str, str]) -> str | None:
-    """The source's spelling of a column; DuckDB's names ignore case."""
+    """The source's spelling of a column; DuckDB's names, and the policy's roles, ignore the case of ASCII letters."""
     if name in schema:
         return name
-    return next((column for column in schema if column.lower() == name.lower()), None)
+    return next((column for column in schema if folded(column) == folded(name)), None)
 
 
 def check_fit(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem], str | None]:

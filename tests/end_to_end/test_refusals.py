@@ -83,6 +83,12 @@ CASES = [
     ("key-missing", None, {"draws__key": "env:NO_SUCH_KEY"}),
     ("key-missing", None, {"draws__key": "file:no-such.key"}),
     ("key-unreadable", None, {"draws__key": "file:policy.yaml"}),
+    (
+        "below-minimum",
+        "SELECT i AS id, if(i < 3, 'rare', 's' || (i % 2)) AS s, 'x' || (i % 3) AS x FROM range(99) t(i)",
+        {"mechanism": "conditional-reporting"},
+    ),
+    ("epsilon", None, {"privacy__epsilon": 1e7}),
     ("sensitive-public", None, {"public": ["marital_status"]}),
     ("filter", None, {"source__filter": "age > 18; DROP TABLE people"}),
 ]

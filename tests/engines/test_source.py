@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -149,3 +150,40 @@ def test_the_engine_reaches_no_file_beyond_its_folders(tmp_path):
             with pytest.raises(SourceError):
                 engine.rows(statement)
     assert sorted(path.name for path in outside.iterdir()) == ["secret.csv"]
+
+
+def test_hidden_files_in_a_pattern_are_refused_not_read(tmp_path):
+    for name in ("a.parquet", ".b.parquet"):
+        duckdb.sql("SELECT 'u' AS x").write_parquet(str(tmp_path / name))
+    with pytest.raises(SourceError) as caught:
+        find(tmp_path / "*.parquet")
+    assert ".b.parquet" in str(caught.value)
+    (tmp_path / ".b.parquet").unlink()
+    source = find(tmp_path / "*.parquet")
+    duckdb.sql("SELECT 'u' AS x").write_parquet(str(tmp_path / ".c.parquet"))
+    with pytest.raises(SourceError):
+        source.check_unchanged()
+
+
+def test_a_rewrite_that_restores_its_time_is_noticed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\nu\n")
+    source, before = find(path), path.stat()
+    path.write_text("x\nv\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(SourceError) as caught:
+        source.check_unchanged()
+    assert code(caught) == "source-changed"
+
+
+def test_what_spills_is_private_and_goes_away(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "big.parquet"
+    duckdb.sql(f"COPY (SELECT 'person-' || hash(i) AS id FROM range(400000) t(i)) TO '{path}'")
+    with DuckDB(find(path), memory="12MB", threads=1) as engine:
+        scratch = Path(engine.row("SELECT current_setting('temp_directory')")[0])
+        assert scratch.stat().st_mode & 0o077 == 0
+        engine.prepare((f"CREATE TEMP TABLE t AS SELECT id FROM {engine.source.reader}",))
+        assert any(scratch.iterdir())
+    assert not scratch.exists()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["big.parquet"]

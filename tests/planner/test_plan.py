@@ -125,3 +125,49 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
 
 def test_bins_are_half_open_and_the_last_one_is_open():
     assert bin_labels((0, 25, 35.5)) == ["[0, 25)", "[25, 35.5)", "[35.5, ∞)"]
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL(9,2)"])
+def test_a_number_has_one_label_whatever_its_type(tmp_path, kind):
+    """Permanent draws go by the label: one missing value must not turn 1 into 1.0 and redraw everybody."""
+    query = f"SELECT i AS id, 's' || (i % 2) AS s, CAST(i % 3 AS {kind}) AS x FROM range(90) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    path = write_policy(
+        tmp_path, source={"table": "t.parquet", "entity": "id"}, sensitive=["s"], public=["x"]
+    )
+    joint = funnel.run(path, dry_run=True).joint
+    assert joint.blocks[0].values == (("0",), ("1",), ("2",))
+
+
+def test_fractions_keep_what_they_say(tmp_path):
+    duckdb.execute(f"""COPY (SELECT 's' || (i % 2) AS s, CAST((i % 3) / 4.0 AS DECIMAL(9,3)) AS d,
+                       (i % 3) / 4.0::DOUBLE AS f FROM range(90) t(i)) TO '{tmp_path}/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "t.parquet"}, sensitive=["s"], public=[["d", "f"]],
+                        draws={"kind": "fresh"})  # fmt: skip
+    values = funnel.run(path, dry_run=True).joint.blocks[0].values
+    assert {value[0] for value in values} == {value[1] for value in values} == {"0", "0.25", "0.5"}
+
+
+def test_letters_beyond_ascii_are_different_columns_as_duckdb_has_it(tmp_path):
+    duckdb.execute(f"""COPY (SELECT 's' || (i % 2) AS "État", 'x' || (i % 3) AS x FROM range(90) t(i))
+                       TO '{tmp_path}/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "t.parquet"}, sensitive=["État"], public=["état"],
+                        draws={"kind": "fresh"})  # fmt: skip
+    assert [code for code, _ in codes(path)] == ["unknown-column"]
+
+
+def test_a_pattern_that_reaches_into_the_release_folder_is_refused(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    (tmp_path / "data").mkdir()
+    duckdb.execute(f"""COPY (SELECT i AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(900) t(i))
+                       TO '{tmp_path}/data/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "data/**/*.parquet"}, sensitive=["s"], public=["x"],
+                        draws={"kind": "fresh"}, release__to="data/out")  # fmt: skip
+    try:
+        funnel.run(path)
+    except funnel.FunnelError as error:
+        assert error.code == "release-path"
+        return
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.run(path)
+    assert caught.value.code == "release-path"
