@@ -45,12 +45,16 @@ def _secret(case: Case, s: int, expected: FloatArray, hidden: Mask) -> dict[str,
     entry: dict[str, Any] = {"value": wording.label(case.joint.secret.values[s]), "pooled": False}
     if not case.published:
         entry["records"] = int(case.secret_counts[s])
-    return entry | {
-        "before": figures.belief(prior, case.published),
-        "lowest": None if ends[0] is None else figures.belief(ends[0], case.published),
-        "highest": None if ends[1] is None else figures.belief(ends[1], case.published),
-        "promised": figures.around(*case.notion.within(prior, case.epsilon), case.published),
-    } | _moves(case, prior, ends)
+    return (
+        entry
+        | {
+            "before": figures.belief(prior, case.published, case.step),
+            "lowest": None if ends[0] is None else figures.belief(ends[0], case.published, case.step),
+            "highest": None if ends[1] is None else figures.belief(ends[1], case.published, case.step),
+            "promised": figures.around(*case.notion.within(prior, case.epsilon), case.step),
+        }
+        | _moves(case, prior, ends)
+    )
 
 
 def _told(after: FloatArray, hidden: Mask, at: int) -> float | None:
@@ -60,7 +64,7 @@ def _told(after: FloatArray, hidden: Mask, at: int) -> float | None:
 
 
 def _moves(case: Case, prior: float, ends: list[float | None]) -> dict[str, Any]:
-    """`change`, rounded up at four decimals, and `moves`; None where withheld or unbounded."""
+    """`change`, rounded up but never past ε, and `moves`; None where withheld or unbounded."""
     if None in ends:
         return {"change": None, "moves": None}
     moves = _changes(case, np.array([prior]), np.array(ends, float))
@@ -68,7 +72,8 @@ def _moves(case: Case, prior: float, ends: list[float | None]) -> dict[str, Any]
     if not math.isfinite(worst):
         return {"change": None, "moves": None}
     parts = np.clip(moves / case.epsilon, -1, 1) if case.epsilon else np.zeros(2)
-    return {"change": figures.nats(worst), "moves": [round(float(part), 2) + 0.0 for part in parts]}
+    change = min(figures.nats(worst, max(case.step / 10, 1e-4)), max(figures.nats(worst), case.epsilon))
+    return {"change": change, "moves": [figures.share(float(part), max(case.step, 0.01)) for part in parts]}
 
 
 def _changes(case: Case, before: FloatArray, after: FloatArray) -> FloatArray:
@@ -142,4 +147,4 @@ def guess(case: Case) -> dict[str, float] | None:
     if case.published and (few or case.unnamed.all()):
         return None
     before, after = expected.sum(axis=1).max() / total, expected.max(axis=0).sum() / total
-    return {"before": figures.share(before, case.published), "after": figures.share(after, case.published)}
+    return {"before": figures.share(before, case.step), "after": figures.share(after, case.step)}

@@ -19,10 +19,14 @@ MATRIX_CELLS = 4096
 """Largest protocol, in cells, that the report spells out; protocol.json always holds it."""
 
 
+RARE = 0.1
+"""A value that is released as itself with a smaller chance can be estimated only with a wide error."""
+
+
 def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
     """What the report says of one block; `bound` is its certified upper bound of I(X;Y) in nats, or None."""
     protocol = case.protocols[index]
-    prior = case.joint.table(index).sum(axis=0) / case.joint.rows
+    prior = _prior(case, index)
     matrix = seen(case, index)
     return {
         "name": wording.listed([wording.human(column) for column in protocol.inputs.columns]),
@@ -31,11 +35,11 @@ def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
         "outputs": len(protocol.outputs),
         "bits": protocol.bits,
         "reads_secret": protocol.reads_secret,
-        "share": _share(case, index),
+        "as_is": case.as_is[index],
         "leakage": figures.finite(lip(case.block_tables[index]).nats),
         "utility": _utility(prior, matrix, bound),
         "rank": int(np.linalg.matrix_rank(matrix)),
-        "kept": figures.share(float(prior @ _kept(protocol, matrix)), case.published),
+        "kept": figures.share(float(prior @ _kept(protocol, matrix)), case.step),
         "shares": _shares(case, index, prior, matrix),
         "protocol": _matrix(case, protocol, matrix),
         "beliefs": belief_map(case, index),
@@ -49,12 +53,6 @@ def seen(case: Case, index: int) -> FloatArray:
         return protocol.probabilities()[:, 0, :]
     given = case.joint.table(index) / case.joint.table(index).sum(axis=0)
     return np.asarray(np.einsum("ysx,sx->yx", protocol.probabilities(), given))
-
-
-def _share(case: Case, index: int) -> float:
-    """The block's share of ε."""
-    split = case.manifest.get("split") or [1.0 / len(case.protocols)] * len(case.protocols)
-    return float(split[index])
 
 
 def _utility(prior: FloatArray, matrix: FloatArray, bound: float | None) -> dict[str, figures.Figure]:
@@ -80,33 +78,76 @@ def _shares(case: Case, index: int, prior: FloatArray, matrix: FloatArray) -> li
     often it is kept, and how often it is true where it is released. None where groups are too small.
     """
     protocol = case.protocols[index]
-    small = case.published and bool(withheld(prior * case.joint.rows, case.minimum).any())
-    after = dict(zip(protocol.outputs.values, (matrix @ prior).tolist(), strict=True))
+    small = _small(case, prior)
     entries = []
     for x, (value, kept) in enumerate(zip(protocol.inputs.values, _kept(protocol, matrix), strict=True)):
         entry: dict[str, Any] = {"value": wording.label(value)}
         if not case.published:
             entry["records"] = int(case.joint.table(index)[:, x].sum())
-        reached = after.get(value, 0.0)
+        reached, true = _truth(protocol, prior, matrix, x)
         entries.append(entry | {
-            "before": None if small else figures.share(float(prior[x]), case.published),
-            "after": None if small else figures.share(reached, case.published),
-            "kept": figures.share(float(kept), case.published),
-            "true": None if small or reached == 0 else
-                    figures.share(float(prior[x] * kept / reached), case.published),
+            "before": None if small else figures.share(float(prior[x]), case.step),
+            "after": None if small else figures.share(reached, case.step),
+            "kept": figures.share(float(kept), _finest(case, protocol)),
+            "true": None if small or true is None else figures.share(true, case.step),
         })  # fmt: skip
     return entries
 
 
+def _small(case: Case, prior: FloatArray) -> bool:
+    """Whether some value has too few records for a published report to tell shares."""
+    return case.published and bool(withheld(prior * case.joint.rows, case.minimum).any())
+
+
+def _truth(protocol: Protocol, prior: FloatArray, matrix: FloatArray, x: int) -> tuple[float, float | None]:
+    """How often value x is expected among those released, and how often it is true there; None if never seen."""
+    value = protocol.inputs.values[x]
+    if value not in protocol.outputs.values:
+        return 0.0, None
+    y = protocol.outputs.values.index(value)
+    reached = float(matrix[y] @ prior)
+    return reached, float(prior[x] * matrix[y, x]) / reached if reached else None
+
+
+def seldom_true(case: Case, index: int) -> list[tuple[str, float]]:
+    """Released values that are true in fewer than half the records that show them, with that unrounded share."""
+    prior, protocol, matrix = _prior(case, index), case.protocols[index], seen(case, index)
+    if _small(case, prior):
+        return []
+    shares = [
+        (value, _truth(protocol, prior, matrix, x)[1]) for x, value in enumerate(protocol.inputs.values)
+    ]
+    return [(wording.label(value), true) for value, true in shares if true is not None and true < 0.5]
+
+
+def seldom_kept(case: Case, index: int) -> list[tuple[str, float]]:
+    """Values that are released as themselves with a chance below RARE, with that unrounded chance."""
+    protocol = case.protocols[index]
+    chances = zip(protocol.inputs.values, _kept(protocol, seen(case, index)).tolist(), strict=True)
+    return [(wording.label(value), kept) for value, kept in chances if kept < RARE]
+
+
+def _finest(case: Case, protocol: Protocol) -> float:
+    """The step of a published Q(y|x): coarser where it is a mean over the secret, so a figure of the table."""
+    if not case.published:
+        return figures.EXACT
+    return max(case.step, 0.01) if protocol.reads_secret else figures.FLOOR
+
+
+def _prior(case: Case, index: int) -> FloatArray:
+    """Shares of the true values of a block, (a,)."""
+    return np.asarray(case.joint.table(index).sum(axis=0) / case.joint.rows)
+
+
 def _matrix(case: Case, protocol: Protocol, matrix: FloatArray) -> dict[str, Any] | None:
-    """Labels and Q(y|x); published to three decimals, two where the chances are means over the secret."""
+    """Labels and Q(y|x); published to three decimals, two or fewer where the chances are means over the secret."""
     if matrix.size > MATRIX_CELLS:
         return None
-    digits = 6 if not case.published else 2 if protocol.reads_secret else 3
+    finest = _finest(case, protocol)
     return {
         "inputs": [wording.label(value) for value in protocol.inputs.values],
         "outputs": [wording.label(value) for value in protocol.outputs.values],
-        "chances": [[round(float(chance), digits) for chance in row] for row in matrix],
+        "chances": [[figures.share(float(chance), finest) for chance in row] for row in matrix],
     }
 
 
@@ -126,4 +167,4 @@ def untouched(case: Case) -> float:
         kept = np.stack([_kept(protocol, layer) for layer in np.moveaxis(protocol.probabilities(), 1, 0)])
         secret = case.joint.cells[:, 0] if protocol.reads_secret else 0
         chance = chance * kept[secret, case.joint.cells[:, 1 + index]]
-    return figures.share(float(chance.sum() / case.joint.rows), case.published)
+    return figures.share(float(chance.sum() / case.joint.rows), case.step)

@@ -12,7 +12,7 @@ import numpy as np
 from funnel.model import Joint, Protocol
 from funnel.model.channel import ExactArray, released_table
 from funnel.model.joint import FloatArray, IntArray
-from funnel.report import wording
+from funnel.report import figures, wording
 from funnel.report.disclosure import Mask, withheld
 from funnel.report.figures import Figure, finite
 
@@ -35,6 +35,37 @@ class Case:
     def epsilon(self) -> float:
         """The bound in nats; 0 for perfect privacy."""
         return float(self.manifest.get("epsilon") or 0.0)
+
+    @property
+    def step(self) -> float:
+        """The step to which this report rounds shares of records."""
+        return self.published_step if self.published else figures.EXACT
+
+    @property
+    def published_step(self) -> float:
+        """The step of the published report: none of its shares tells `minimum` records apart."""
+        return figures.step(self.minimum, self.joint.rows)
+
+    @cached_property
+    def as_is(self) -> tuple[bool, ...]:
+        """Which blocks are released as they are: every value as itself, with certainty."""
+        return tuple(map(_identity, self.protocols))
+
+    @property
+    def all_as_is(self) -> bool:
+        """Whether all that is released is the truth."""
+        return all(self.as_is)
+
+    @property
+    def why_as_is(self) -> str:
+        """Why a release may be the truth: the promise allows all that the true values tell."""
+        true = f"the true values of {self.public}"
+        if not self.epsilon:
+            return f"In this table {true} say nothing about {self.secret.name}, so they are released as they are."
+        return (
+            f"ε = {figures.epsilon_text(self.epsilon)} is as much as, or more than, {true} give away about "
+            f"{self.secret.name} by themselves, so they are released as they are."
+        )
 
     @property
     def notion(self) -> wording.Wording:
@@ -77,6 +108,14 @@ class Case:
     def leakage(self, measure: str) -> Figure:
         """A measured leakage of the manifest in nats; None where it is unbounded or not measured."""
         return finite(self.manifest["leakage"].get(measure))
+
+
+def _identity(protocol: Protocol) -> bool:
+    """Whether Q(x|x) = 1 for every value x, in whole numbers."""
+    place = {value: row for row, value in enumerate(protocol.outputs.values)}
+    rows = [place.get(value) for value in protocol.inputs.values]
+    sure = 1 << protocol.bits
+    return all(y is not None and bool((protocol.weights[y, :, x] == sure).all()) for x, y in enumerate(rows))
 
 
 def expected_records(table: ExactArray, rows: int) -> FloatArray:

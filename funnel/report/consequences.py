@@ -6,7 +6,16 @@ import math
 from typing import Any
 
 from funnel.report.case import Case
-from funnel.report.figures import Figure, epsilon_text, factor_text, nats_text, share_text
+from funnel.report.figures import (
+    Figure,
+    epsilon_text,
+    factor_text,
+    least_text,
+    nats_text,
+    nats_unit,
+    points_text,
+    share_text,
+)  # fmt: skip
 
 SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 """The ε of the table that explains ε; the release's own is added."""
@@ -42,7 +51,7 @@ def _lemma(case: Case) -> list[_Row]:
 
 
 def _most(nats: float) -> str:
-    return f"at most {epsilon_text(nats)} nats" if nats else "0"
+    return f"at most {nats_unit(nats)}" if nats else "0"
 
 
 def _found(nats: Figure) -> str:
@@ -57,8 +66,10 @@ def _threat(case: Case, guess: dict[str, float] | None) -> _Row:
         f"Gain of someone who guesses each record’s {case.secret.name}, in the share guessed right",
         "Theorem 1 of [PF] at the measured I(S;Y): a gain is at most 2√2·L·√I(S;Y); "
         "for right or wrong L = ½, since only differences of cost matter",
-        None if bound is None else f"at most {share_text(math.ceil(1000 * bound) / 1000)}",
-        None if guess is None else f"{share_text(guess['after'] - guess['before'])} "
+        None if bound is None else f"at most {points_text(math.ceil(1000 * bound) / 1000)}",
+        None
+        if guess is None
+        else f"{points_text(guess['after'] - guess['before'])} "
         f"(from {share_text(guess['before'])} to {share_text(guess['after'])})",
     )
 
@@ -69,10 +80,10 @@ def scale(case: Case) -> dict[str, Any]:
     rows = [(epsilon, *case.notion.within(EXAMPLE, epsilon)) for epsilon in values]
     return {
         "caption": f"Someone who gives a value of {case.secret.name} a probability of {EXAMPLE:.0%} can be "
-        "led to any figure between the two on the right. Smaller is more private; at 0, nothing is learnt.",
+        "led to any figure between the two on the right. Smaller is more private; at epsilon 0, nothing is learnt.",
         "factor": f"{case.notion.subject(case.secret)} may change by",
         "rows": [{"epsilon": epsilon_text(epsilon), "here": epsilon == case.epsilon,
                   "factor": f"× or ÷ {factor_text(epsilon)}",
-                  "from": share_text(math.floor(1000 * low + 1e-9) / 1000),
+                  "from": least_text(math.floor(1000 * low + 1e-9) / 1000),
                   "to": share_text(math.ceil(1000 * high - 1e-9) / 1000)} for epsilon, low, high in rows],
     }  # fmt: skip

@@ -31,13 +31,15 @@ def compose(
     """The report of a release with this manifest (release.json) and one protocol per block of `joint`.
 
     `published`: figures are rounded, and nothing is said of groups below the manifest's `estimate.minimum`;
-    otherwise full figures with counts. `bounds` are certified upper bounds of I(X_j;Y_j) in nats per block.
+    otherwise full figures with counts. `bounds` are certified upper bounds of I(X_j;Y_j) in nats per block; they
+    are told of a single block only, for a block beside others is bounded under conditions that depend on those.
     `protocol_sha256` is the hash of protocol.json; the manifest's `files`, if there, serve as well.
     Raises InternalError where the manifest's leakage is not that of the protocols, or a notion has no words.
     """
     case = Case(manifest, protocols, joint, published)
     _agree(case)
-    blocks = [block(case, j, bounds[j] if bounds else None) for j in range(len(protocols))]
+    proven = bounds if bounds and len(protocols) == 1 else [None] * len(protocols)
+    blocks = [block(case, j, bound) for j, bound in enumerate(proven)]
     measured, same = _measured(case), untouched(case)
     return {
         "format": FORMAT,
@@ -54,7 +56,7 @@ def compose(
         "limits": limits(case, same),
         "audit": _audit(case),
         "provenance": _provenance(case, protocol_sha256),
-        "glossary": glossary(),
+        "glossary": glossary(ceiling=_ceiling(case) is not None),
         "papers": papers(),
     }
 
@@ -73,7 +75,8 @@ def _title(case: Case) -> dict[str, Any]:
     manifest = case.manifest
     minimum = figures.counted(case.minimum, "record")
     notice = (
-        f"Figures are rounded, and none is given for groups of fewer than {minimum}."
+        f"Shares and beliefs are rounded, to steps of {figures.percent_text(case.step)} at the finest, and none "
+        f"is given for groups of fewer than {minimum}."
         if case.published
         else "Private: this version holds counts of people. Keep it with the evidence; publish the other one."
     )
@@ -86,6 +89,7 @@ def _title(case: Case) -> dict[str, Any]:
         "date": figures.date_text(manifest["created"]),
         "rows": manifest["rows"],
         "minimum": case.minimum,
+        "step": case.step,
         "notice": notice,
     }
 
@@ -97,6 +101,7 @@ def _promise(case: Case) -> dict[str, Any]:
         "name": notion.title,
         "epsilon": case.epsilon,
         "sentence": notion.promise(case.secret, case.epsilon),
+        "condition": notion.condition(case.secret),
         "observer": notion.observer(case.secret),
         "definition": notion.definition,
     }
@@ -105,17 +110,32 @@ def _promise(case: Case) -> dict[str, Any]:
 def _headline(case: Case) -> list[dict[str, str]]:
     """The three figures to remember: bound, measured, information kept."""
     measured, kept = case.leakage(case.notion.measure), case.manifest["utility"]
-    certified = figures.finite(kept.get("upper_bound"))
-    factor = f"a factor of {figures.factor_text(case.epsilon)}; 0 would tell nothing"
+    factor = f"a factor of {figures.factor_text(case.epsilon)}; epsilon 0 would tell nothing"
     return [
         {"label": "Promised", "figure": wording.bound_sentence(case.manifest["notion"], case.epsilon),
          "note": factor if case.epsilon else "nothing can be learnt"},
         {"label": "Measured", "figure": figures.nats_text(measured),
          "note": _of_bound(measured, case.epsilon)},
         {"label": "Information kept", "figure": _percent(kept.get("normalised")),
-         "note": "of what the true values say" if certified is None
-         else f"proven: no more than {figures.share_text(certified)} is possible"},
+         "note": _of_information(case)},
     ]  # fmt: skip
+
+
+def _of_information(case: Case) -> str:
+    ceiling = _ceiling(case)
+    if case.all_as_is:
+        return "the true values are released as they are"
+    if ceiling is None:
+        return "of what the true values say"
+    return f"proven: no more than {ceiling} is possible by drawing from {case.public} alone"
+
+
+def _ceiling(case: Case) -> str | None:
+    """The certified bound as text; None where none is proven, or where it bounds nothing."""
+    certified = figures.finite(case.manifest["utility"].get("upper_bound"))
+    if certified is None or case.all_as_is or len(case.protocols) > 1 or certified >= 1:
+        return None
+    return figures.most_text(certified)
 
 
 def _percent(value: object) -> str:
@@ -136,13 +156,16 @@ def _scope(case: Case) -> dict[str, Any]:
     hidden = case.secret.name
     columns = {column for names in case.manifest["public"] for column in names}
     itself = [] if columns.intersection(case.manifest["sensitive"]) else [f"{hidden} itself"]
+    each = "each is released as it is" if case.all_as_is else "each is drawn for on its own"
     withheld = wording.listed(
-        [*itself, "every other column", "identifiers", "counts of people",
+        [*itself, "every other column", "identifiers", "the counts behind the figures",
          "the order of the records (the table is sorted by released value)"]
     )  # fmt: skip
     return {
         "hidden": {"name": hidden, "values": len(case.joint.secret)},
-        "records": f"{figures.counted(case.manifest['rows'], 'record')}, each drawn for on its own",
+        "records": f"{figures.counted(case.manifest['rows'], 'record')}, after the policy’s filter and rows left "
+        f"out for missing values, if any; {each}",
+        "as_is": case.all_as_is,
         "withheld": f"{withheld[:1].upper()}{withheld[1:]}.",
     }
 
@@ -175,14 +198,17 @@ def _strongest(case: Case) -> str:
 
 
 def _drawing(case: Case) -> dict[str, str]:
-    permanent = case.manifest["draws"]["kind"] == "permanent"
+    if case.all_as_is:
+        return {
+            "mechanism": case.why_as_is,
+            "draws": "Nothing is left to chance.",
+            "rule": "protocol.json gives every true value itself, with certainty.",
+        }
     return {
-        "mechanism": wording.mechanism(case.manifest["mechanism"]),
-        "draws": "Draws are permanent: a record gets the same released values every time, under the same key."
-        if permanent else "Draws are fresh: every release draws anew.",
-        "rule": "Each value is drawn by comparing a secret random whole number with the published "
-        "whole-number weights, so the chances are exactly those shown.",
-    }  # fmt: skip
+        "mechanism": wording.mechanism(case.manifest["mechanism"], len(case.protocols)),
+        "draws": wording.draws(case.manifest["draws"]["kind"]),
+        "rule": wording.RULE,
+    }
 
 
 def _audit(case: Case) -> dict[str, Any]:

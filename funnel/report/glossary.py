@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+CEILING = "Proven ceiling"
+
 TERMS: tuple[tuple[str, str], ...] = (
     (
         "Record",
@@ -72,8 +74,9 @@ TERMS: tuple[tuple[str, str], ...] = (
         "All the information that the true values hold. I(X;Y) / H(X) is the share that is kept.",
     ),
     (
-        "Certified bound",
-        "A proven ceiling: no protocol that keeps the promise can keep more information.",
+        CEILING,
+        "A proven limit of usefulness: no protocol that keeps the promise and draws from the true public values "
+        "alone can keep more information.",
     ),
     (
         "Rank",
@@ -81,8 +84,8 @@ TERMS: tuple[tuple[str, str], ...] = (
     ),
     (
         "Permanent and fresh draws",
-        "Permanent: the same record under the same key gives the same answer every time. Fresh: every "
-        "release draws anew.",
+        "Permanent: a record gives the same answer every time under the same key, the same protocol and the "
+        "same true values; when counts change, the protocol is solved anew. Fresh: every release draws anew.",
     ),
     (
         "SHA-256",
@@ -104,9 +107,9 @@ PAPERS: tuple[tuple[str, str], ...] = (
 )
 
 
-def glossary() -> list[dict[str, str]]:
-    """Term and meaning, in reading order."""
-    return [{"term": term, "meaning": meaning} for term, meaning in TERMS]
+def glossary(*, ceiling: bool) -> list[dict[str, str]]:
+    """Term and meaning, in reading order; the ceiling only where the report has one."""
+    return [{"term": term, "meaning": meaning} for term, meaning in TERMS if ceiling or term != CEILING]
 
 
 def papers() -> list[dict[str, str]]:

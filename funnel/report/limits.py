@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel.report.case import Case
-from funnel.report.figures import counted, power_text, share_text
+from funnel.report.figures import counted, factor_text, percent_text, power_text, share_text
 from funnel.report.wording import listed
 
 
@@ -17,10 +17,15 @@ def limits(case: Case, untouched: float) -> list[dict[str, str]]:
 
 
 def _public_values(case: Case, untouched: float) -> tuple[str, str]:
+    shown = (
+        "They are released as they are: all released values are the true ones."
+        if case.all_as_is
+        else "A record’s released values are expected to be exactly its true ones in "
+        f"{share_text(untouched)} of records."
+    )
     return (
         f"The true {case.public}",
-        f"The promise protects {case.secret.name}, not the released columns themselves. A record’s "
-        f"released values are expected to be exactly its true ones in {share_text(untouched)} of records.",
+        f"The promise protects {case.secret.name}, not the released columns themselves. {shown}",
     )
 
 
@@ -44,7 +49,9 @@ def _other_tables(case: Case) -> tuple[str, str]:
 
 def _outside_knowledge(case: Case) -> tuple[str, str]:
     secret = case.secret.name
-    if case.notion.measure == "ldp":
+    if not case.epsilon:
+        text = _perfect(case)
+    elif case.notion.measure == "ldp":
         text = (
             f"The promise holds whatever was believed about the person’s {secret}. It does not hold as "
             "stated for someone who knows more about the person’s true public values than their "
@@ -54,11 +61,27 @@ def _outside_knowledge(case: Case) -> tuple[str, str]:
     else:
         text = (
             "The promise is about someone who starts from the frequencies in the table. Someone who "
-            "already knows more about the person (a true public value, say, or another column) starts from "
-            "another belief, and for them the change may be larger. Nor does it bound what the true values "
-            f"of {case.public} say about {secret} to someone who knows them already."
+            "already knows more about the person (that a true public value is one of a few, say, or another "
+            "column) starts from another belief, and for them the change may be larger. For someone who differs "
+            f"only in how likely they hold each {secret}, and takes the true values to be distributed for each "
+            "as in the table, it is at most the square of the factor promised: "
+            f"{factor_text(2 * case.epsilon)}. Nor does the promise bound what the true values of {case.public} "
+            f"say about {secret} to someone who knows them already."
         )
     return "Knowledge from elsewhere", text
+
+
+def _perfect(case: Case) -> str:
+    """Independence of S and Y is a fact about p(x|s), whatever the p(s); more knowledge of x undoes it."""
+    secret = case.secret.name
+    return (
+        f"With the table’s distribution of {secret} and the true values, the released values are independent of "
+        f"{secret}: they have the same chances for each {secret}. So someone with any other belief about "
+        f"{secret} alone, who takes the true values to be distributed for each {secret} as in the table, learns "
+        "nothing either. Someone who knows more about the person’s true public values than that (that one of "
+        "them is one of a few, say, or another column that goes with them) may learn something. Nor does the "
+        f"promise bound what the true values of {case.public} say about {secret} to someone who knows them already."
+    )
 
 
 def _several_rows(_: Case) -> tuple[str, str]:
@@ -74,11 +97,17 @@ def _several_releases(case: Case) -> tuple[str, str]:
         "Leakage about a secret does not add up: two releases that each tell nothing can together tell "
         "everything that the true values tell. It has to be measured on the releases together"
     )
-    if case.manifest["draws"]["kind"] == "permanent":
+    if case.all_as_is:
+        text = (
+            "The true values are released as they are: publishing values that have not changed adds nothing, but "
+            f"every change shows. {common}. The publisher’s ledger lists all releases."
+        )
+    elif case.manifest["draws"]["kind"] == "permanent":
         text = (
             "The draws are permanent: under the same key and protocol a record whose true values have not "
-            "changed gives the same answer every time, so publishing again adds nothing. A new protocol or "
-            f"a new key does add. {common}. The publisher’s ledger lists all releases."
+            "changed gives the same answer every time, so publishing again adds nothing. A new key does add, and "
+            f"so does a new protocol, which any change of the counts may bring. {common}. The publisher’s ledger "
+            "lists all releases."
         )
     else:
         text = (
@@ -90,8 +119,12 @@ def _several_releases(case: Case) -> tuple[str, str]:
 
 def _estimation(case: Case) -> tuple[str, str]:
     """Section on what the protocol itself discloses: which defence this release uses."""
-    bits = sorted({protocol.bits for protocol in case.protocols})
-    fine = f"the published chances are multiples of {listed([f'1/{power_text(b)}' for b in bits])}, no finer"
+    bits = sorted({protocol.bits for protocol in case.protocols} - {0})
+    fine = (
+        f"the published chances are multiples of {listed([f'1/{power_text(b)}' for b in bits])}, no finer"
+        if bits
+        else "the published chances are all 0 or 1"
+    )
     floor = f"every true value of {case.public} had to have at least {counted(case.minimum, 'record')}"
     if case.manifest["estimate"].get("kind", "counts") == "private":
         text = (
@@ -103,8 +136,11 @@ def _estimation(case: Case) -> tuple[str, str]:
             "The promise takes the distribution of the table as known to everyone. It was counted from "
             "these very records, and the published chances depend on it, so they say something about the "
             f"counts behind them. The defence used here is support and precision: {floor}, and {fine}. The "
-            "counts themselves are not published. The figures hold for the distribution as counted; for "
-            "the population from which the records come they carry the usual error of an estimate."
+            f"table of counts is not published, and the published report rounds shares to steps of "
+            f"{percent_text(case.published_step)}; but its figures, and those in release.json, are computed from "
+            "the counts, and in a small table they can, taken together, narrow the counts down. The figures "
+            "hold for the distribution as counted; for the population from which the records come they carry "
+            "the usual error of an estimate."
         )
     if any(protocol.reads_secret for protocol in case.protocols):
         text += (
@@ -126,7 +162,7 @@ def _small_groups(case: Case) -> tuple[str, str]:
 
 
 def _key(case: Case) -> tuple[str, str]:
-    if not case.manifest["draws"].get("key_fingerprint"):
+    if case.all_as_is or not case.manifest["draws"].get("key_fingerprint"):
         return "The key", ""
     return (
         "The key",

@@ -26,9 +26,10 @@ def render(content: dict[str, Any]) -> str:
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    published = content["published"]
+    published, step = content["published"], content["step"]
     environment.filters.update(
-        belief=lambda value: figures.belief_text(value, published), share=figures.share_text,
+        belief=lambda value: figures.belief_text(value, published, step), share=figures.share_text,
+        least=lambda value: figures.least_text(value, max(step, figures.FLOOR)),
         power=figures.power_text, nats=figures.nats_text, factor=figures.factor_text,
         count=figures.count_text, epsilon=figures.epsilon_text, short=_short,
     )  # fmt: skip

@@ -6,9 +6,19 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from funnel.model import Protocol
+from funnel.report.blocks import seldom_kept, seldom_true
 from funnel.report.case import Case
-from funnel.report.figures import Figure, counted, finite, nats_text, share_text
+from funnel.report.figures import (
+    FLOOR,
+    Figure,
+    counted,
+    finite,
+    least_text,
+    most_text,
+    nats_text,
+    share,
+    share_text,
+)  # fmt: skip
 from funnel.report.wording import listed
 
 _NAMES = 6
@@ -18,20 +28,31 @@ _NAMES = 6
 def utility(case: Case, blocks: Sequence[dict[str, Any]], untouched: float) -> dict[str, Any]:
     """The manifest's utility figures, the share of records unchanged, and sentences that explain them."""
     figures = {name: finite(value) for name, value in case.manifest["utility"].items()}
-    return figures | {
+    told = {
         "untouched": untouched,
-        "sentences": [
-            _kept(figures),
-            *_ceiling(figures, blocks),
-            _unchanged(blocks, untouched),
-            *map(_solvable, blocks, case.protocols),
-            *(sentence for block in blocks if (sentence := _names_only(block))),
-            "Do not read the released shares as the true ones: the draws pull them away from the truth in "
-            "a known way. The command below undoes this as far as it can be undone, with confidence intervals, "
-            "and says where it cannot.",
-        ],
-        "command": f"funnel estimate {shlex.quote(case.manifest['release'])}",
-    }  # fmt: skip
+        "sentences": [_kept(figures), *_sentences(case, figures, blocks, untouched)],
+    }
+    command = None if case.all_as_is else f"funnel estimate {shlex.quote(case.manifest['release'])}"
+    return figures | told | {"command": command}
+
+
+def _sentences(
+    case: Case, figures: dict[str, Figure], blocks: Sequence[dict[str, Any]], untouched: float
+) -> list[str]:
+    if case.all_as_is:
+        return [case.why_as_is, "The released shares are the true ones, and there is nothing to undo."]
+    names_only = [_names_only(case, index, block) for index, block in enumerate(blocks) if not block["as_is"]]
+    drawn = [block["name"] for block in blocks if not block["as_is"]]
+    whose = "the released shares" if len(drawn) == len(blocks) else f"the released shares of {listed(drawn)}"
+    return [
+        *_ceiling(case, figures),
+        _unchanged(blocks, untouched),
+        *(_solvable(case, index, block) for index, block in enumerate(blocks)),
+        *filter(None, names_only),
+        f"Do not read {whose} as the true ones: the draws pull them away from the truth in "
+        "a known way. The command below undoes this as far as it can be undone, with confidence intervals, "
+        "and says where it cannot.",
+    ]
 
 
 def _kept(figures: dict[str, Figure]) -> str:
@@ -45,15 +66,22 @@ def _kept(figures: dict[str, Figure]) -> str:
     )
 
 
-def _ceiling(figures: dict[str, Figure], blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """The certified ceiling of the release, else those of its blocks."""
-    together = figures.get("upper_bound")
-    if together is not None:
-        return [f"It is proven that no protocol with this promise can keep more than {share_text(together)}."]
-    alone = [f"{block['name']}: {share_text(block['utility']['upper_bound'])}"
-             for block in blocks if block["utility"]["upper_bound"] is not None]  # fmt: skip
-    if alone:
-        return [f"Proven ceilings for each block at its own share of the bound: {'; '.join(alone)}."]
+def _ceiling(case: Case, figures: dict[str, Figure]) -> list[str]:
+    """The certified ceiling of a single block; for several none is proven, neither together nor one by one."""
+    proven = figures.get("upper_bound")
+    if len(case.protocols) > 1:
+        return [
+            "No ceiling is proven for several blocks: another release may keep more under the same promise."
+        ]
+    if proven is not None:
+        return (
+            [
+                "It is proven that no protocol with this promise that draws from the true "
+                f"{case.public} alone can keep more than {most_text(proven)}."
+            ]
+            if proven < 1
+            else []
+        )
     return ["This mechanism is not claimed to be the best: another one may keep more under the same promise."]
 
 
@@ -67,22 +95,35 @@ def _unchanged(blocks: Sequence[dict[str, Any]], untouched: float) -> str:
     )
 
 
-def _names_only(block: dict[str, Any]) -> str | None:
+def _names_only(case: Case, index: int, block: dict[str, Any]) -> str | None:
     """Which released values are mostly not the true ones: their names are names and no more."""
-    few = [one for one in block["shares"] if one["after"] and one["true"] is not None and one["true"] < 0.5]
+    few = seldom_true(case, index)
     if not few:
         return None
-    names = [f"{one['value']} ({share_text(one['true'])})" for one in few[:_NAMES]]
-    more = [counted(len(few) - _NAMES, "other")] if len(few) > _NAMES else []
     return (
         f"In {block['name']}, some released values are true in fewer than half the records that show them. "
-        f"Do not take these at their word: {listed(names + more)}."
+        f"Do not take these at their word: {_named(few, case.step)}."
     )
 
 
-def _solvable(block: dict[str, Any], protocol: Protocol) -> str:
+def _named(values: Sequence[tuple[str, float]], step: float) -> str:
+    """The first few values with a share each, rounded as the report rounds, and how many more there are."""
+    step = max(step, FLOOR)
+    names = [f"{value} ({_coarse(part, step)})" for value, part in values[:_NAMES]]
+    more = [counted(len(values) - _NAMES, "other")] if len(values) > _NAMES else []
+    return listed(names + more)
+
+
+def _coarse(part: float, step: float) -> str:
+    return least_text(part if part < step else share(part, step), step) if part else share_text(0.0)
+
+
+def _solvable(case: Case, index: int, block: dict[str, Any]) -> str:
     """Whether true shares can be worked out from released ones: the rank of Q, where Q is published."""
     name, rank, values = block["name"], block["rank"], block["values"]
+    protocol = case.protocols[index]
+    if block["as_is"]:
+        return f"{name[:1].upper()}{name[1:]} is released as it is: its released shares are the true ones."
     if (protocol.weights != protocol.weights[:, :1]).any():
         return (
             f"For {name}, the chances depend on the secret as well as on the true value, and what they are "
@@ -91,10 +132,21 @@ def _solvable(block: dict[str, Any], protocol: Protocol) -> str:
     if rank == values:
         return (
             f"For {name}, Q has full rank ({rank}): the true share of every value can be estimated from the "
-            "released ones without bias."
+            f"released ones without bias.{_uncertain(case, index)}"
         )
     return (
         f"For {name}, Q has rank {rank} with {counted(values, 'value')}: only "
         f"{counted(rank, 'combination')} of the true shares can be estimated, because the chances of some "
         "values are mixtures of those of others."
+    )
+
+
+def _uncertain(case: Case, index: int) -> str:
+    """A warning where values are hardly ever released as themselves: unbiased says nothing about the error."""
+    few = seldom_kept(case, index)
+    if not few:
+        return ""
+    return (
+        " That does not make the estimates good: those of values that are hardly ever released as they are can be "
+        f"very uncertain. As it is, each is released with this chance: {_named(few, FLOOR)}."
     )

@@ -35,7 +35,8 @@ class Wording:
 
     `measure` is the manifest's leakage that its ε bounds; `subject` is what that leakage is about.
     `change(before, after)` is the signed change of a belief in nats that ε bounds, written as `quantity`;
-    `within(before, ε)` are the beliefs that the promise still allows.
+    `within(before, ε)` are the beliefs that the promise still allows. `condition` says for whom the promise holds,
+    so briefly that it can be quoted with it; `observer` says the same in full.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Wording:
     promise: Callable[[Secret, float], str]
     subject: Callable[[Secret], str]
     observer: Callable[[Secret], str]
+    condition: Callable[[Secret], str]
     change: Callable[[FloatArray, FloatArray], FloatArray]
     within: Callable[[float, float], tuple[float, float]]
 
@@ -91,6 +93,20 @@ def _any_belief(secret: Secret) -> str:
     )
 
 
+def _nothing_else(_: Secret) -> str:
+    return (
+        "This holds for someone who knows how the values are distributed in the table, and nothing else about "
+        "the person."
+    )
+
+
+def _whatever_believed(secret: Secret) -> str:
+    return (
+        f"This holds whatever was believed about the person’s {secret.name} before, for someone who knows no more "
+        f"about the true public values than how they are distributed in the table for each {secret.name}."
+    )
+
+
 def _factor(before: FloatArray, after: FloatArray) -> FloatArray:
     """ln P(s|y)/P(s)."""
     return np.asarray(np.log(after / before))
@@ -129,21 +145,21 @@ NOTIONS: dict[str, Wording] = {
         "lip",
         "exp(−ε) ≤ P(s | y) / P(s) ≤ exp(ε) for every secret value s and every released y [DS, Definition 2]",
         "ln P(s | y) / P(s)",
-        _lip_promise, _belief, _knows_the_table, _factor, _within_factor,
+        _lip_promise, _belief, _knows_the_table, _nothing_else, _factor, _within_factor,
     ),
     "ldp": Wording(
         "Local differential privacy of the secret",
         "ldp",
         "P(y | s) ≤ exp(ε) · P(y | s′) for all secret values s, s′ and every released y [DS, Definition 1]",
         "the logarithm of how the odds of s change",
-        _ldp_promise, _any_odds, _any_belief, _odds, _within_odds,
+        _ldp_promise, _any_odds, _any_belief, _whatever_believed, _odds, _within_odds,
     ),
     "perfect": Wording(
         "Perfect privacy",
         "lip",
         "P(s | y) = P(s) for every secret value s and every released y",
         "ln P(s | y) / P(s)",
-        _perfect_promise, _belief, _knows_the_table, _factor, _within_factor,
+        _perfect_promise, _belief, _any_belief, _whatever_believed, _factor, _within_factor,
     ),
 }  # fmt: skip
 
@@ -170,8 +186,34 @@ def notion(name: str) -> Wording:
     return NOTIONS[name]
 
 
-def mechanism(name: str) -> str:
-    """How a mechanism draws, in a sentence."""
+_BLOCK_BY_BLOCK = (
+    "The chances were computed block by block, each time to keep as much information about the true values as the "
+    "promise allows given what the blocks before release; all blocks together may keep less than would be possible."
+)
+
+_DRAWS = {
+    "permanent": "Draws are permanent: a record gets the same released values every time under the same key, as "
+    "long as the protocol and its true values are the same. When counts change, the protocol is solved anew, and "
+    "released values may change with it.",
+    "fresh": "Draws are fresh: every release draws anew.",
+}
+
+RULE = (
+    "Each value is drawn by comparing a secret whole number with the whole-number weights in protocol.json. That "
+    "number comes from a keyed function that, as far as is known, nobody without the key can tell from chance. "
+    "So the chances are exactly those in protocol.json; the ones shown here are rounded."
+)
+
+
+def draws(kind: str) -> str:
+    """What is said of permanent or fresh draws."""
+    return _DRAWS["permanent" if kind == "permanent" else "fresh"]
+
+
+def mechanism(name: str, blocks: int = 1) -> str:
+    """How a mechanism draws, in a sentence; several blocks are each at their best, but not all together."""
+    if name == "optimal" and blocks > 1:
+        return _BLOCK_BY_BLOCK
     return MECHANISMS.get(name, f"The chances of each value were set by the mechanism “{printable(name)}”.")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from funnel.model import Joint, Protocol
 from funnel.model.channel import released_table
-from funnel.report import compose, render
+from funnel.report import compose, figures, render
 from funnel.report.case import expected_records
 from funnel.report.disclosure import withheld, withheld_cells
 from tests.report.sample import manifest, response
@@ -250,4 +250,65 @@ def test_a_single_small_value_is_pooled_with_the_next() -> None:
         "value": "2 rarest values, pooled because some have fewer than 10 records",
         "pooled": True,
     }
-    assert math.isclose(entries[0]["before"], 0.73)
+    assert math.isclose(entries[0]["before"], 0.72)
+
+
+@given(st.integers(1, 50), st.integers(1, 10**6))
+def test_a_step_of_a_published_share_is_the_minimum_in_records(minimum: int, rows: int) -> None:
+    found = figures.step(minimum, rows)
+    assert found in figures.STEPS
+    assert found * rows >= minimum or rows < minimum
+    assert found == 0.001 or figures.STEPS[figures.STEPS.index(found) - 1] * rows < minimum
+
+
+@settings(deadline=None, max_examples=30)
+@given(releases())
+def test_every_published_share_and_belief_is_a_multiple_of_the_step(
+    release: tuple[dict[str, Any], list[Protocol], Joint],
+) -> None:
+    content = compose(*release, published=True)
+    step = content["step"]
+    assert step == figures.step(content["minimum"], content["rows"])
+    told = [
+        entry[key]
+        for block in content["blocks"]
+        for entry in block["shares"]
+        for key in ("before", "after", "true")
+    ]
+    told += [block["kept"] for block in content["blocks"]] + [content["utility"]["untouched"]]
+    told += [*(content["measured"]["guess"] or {}).values()]
+    for entry in content["measured"]["secrets"]:
+        told += (
+            []
+            if entry["pooled"]
+            else [entry["before"], entry["lowest"], entry["highest"], *entry["promised"]]
+        )
+    for share in told:
+        assert share in (None, 0.0, 1.0) or abs(share / step - round(share / step)) < 1e-6
+
+
+def test_shares_of_a_small_table_do_not_tell_its_counts() -> None:
+    """Tables that differ by a few records have the same published shares and beliefs before."""
+    told = []
+    for table in ([[40, 21], [22, 37]], [[41, 20], [23, 36]]):
+        joint = Joint.from_table(table)
+        parts = [response(joint.blocks[0], 1.0)]
+        content = compose(manifest(joint, parts), parts, joint, published=True)
+        told.append([content["step"], *(one["before"] for one in content["blocks"][0]["shares"]),
+                     *(one["before"] for one in content["measured"]["secrets"])])  # fmt: skip
+    assert told[0] == told[1] and told[0][0] == 0.1
+    page = render(content)
+    assert "to steps of 10% at the finest" in page and "counts of people" not in page
+
+
+@settings(deadline=None, max_examples=30)
+@given(releases())
+def test_a_change_rounded_up_stays_within_a_promise_that_is_kept(
+    release: tuple[dict[str, Any], list[Protocol], Joint],
+) -> None:
+    about, _, _ = release
+    worst = about["leakage"][about["notion"]]
+    if worst is None or worst > about["epsilon"]:
+        return
+    for entry in compose(*release, published=True)["measured"]["secrets"]:
+        assert entry["pooled"] or entry["change"] is None or entry["change"] <= about["epsilon"]

@@ -18,6 +18,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from funnel.audit.published import nothing_private
+from funnel.errors import AuditFailure
 from funnel.model import Joint
 from funnel.report import compose, figures, render
 from tests.report import sample
@@ -117,6 +119,33 @@ def test_the_promise_and_the_three_figures_lead_the_page(made: tuple[dict[str, A
     assert places == sorted(places) and places[-1] < text.index("What is not promised")
 
 
+def test_the_condition_stands_in_the_box_of_the_promise(made: tuple[dict[str, Any], str]) -> None:
+    content, page = made
+    box = re.search(r'<section class="headline".*?</section>', page, re.DOTALL)
+    assert box and html.escape(content["promise"]["condition"], quote=False) in box[0].replace("&#39;", "'")
+
+
+def test_a_page_says_to_machines_whether_it_is_private(made: tuple[dict[str, Any], str]) -> None:
+    kind = "published" if made[0]["published"] else "private"
+    assert re.findall(r'<meta name="funnel-report" content="(\w+)">', made[1]) == [kind]
+
+
+def test_the_auditor_tells_the_private_report_from_the_published_one(
+    made: tuple[dict[str, Any], str], tmp_path: Path
+) -> None:
+    """Either file alone gives it away, and the published ones never do."""
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "report.html").write_text(made[1], "utf-8")
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "report.json").write_text(json.dumps(made[0]), "utf-8")
+    for folder in (tmp_path / "page", tmp_path / "figures"):
+        if made[0]["published"]:
+            assert nothing_private(folder) == "by name and by content"
+        else:
+            with pytest.raises(AuditFailure, match="the private report"):
+                nothing_private(folder)
+
+
 def leaves(content: Any) -> Iterator[Any]:
     """Every number and text of a content."""
     if isinstance(content, dict | list):
@@ -126,10 +155,10 @@ def leaves(content: Any) -> Iterator[Any]:
         yield content
 
 
-def written(number: float, published: bool) -> set[str]:
+def written(number: float, published: bool, step: float) -> set[str]:
     """The ways in which the page may write one number of the content."""
     ways = {f"{number:,}", f"{abs(number):g}", f"{abs(number):.2f}", figures.nats_text(number)}
-    ways |= {figures.share_text(number), figures.belief_text(number, published), f"{100 * number:.0f}"}
+    ways |= {figures.share_text(number), figures.belief_text(number, published, step), f"{100 * number:.0f}"}
     ways |= {figures.factor_text(abs(number)), figures.share_text(min(abs(number), 1))}
     return ways | ({figures.power_text(number)} if isinstance(number, int) else set())
 
@@ -147,7 +176,7 @@ def test_every_figure_on_the_page_comes_from_the_content(made: tuple[dict[str, A
         if isinstance(leaf, str):
             allowed.update(NUMBER.findall(leaf))
         elif leaf is not None and not isinstance(leaf, bool):
-            for text in written(leaf, content["published"]):
+            for text in written(leaf, content["published"], content["step"]):
                 allowed.update(NUMBER.findall(text))
     for entry in content["measured"]["secrets"]:
         if bound and entry.get("change") is not None:

@@ -217,8 +217,73 @@ def test_published_beliefs_have_two_digits_and_a_floor(value: float, text: str) 
 @given(st.floats(0, 1), st.floats(0, 1), st.booleans())
 def test_intervals_are_rounded_outwards(one: float, other: float, published: bool) -> None:
     low, high = sorted((one, other))
-    shown = figures.around(low, high, published)
+    shown = figures.around(low, high, 0.001 if published else figures.EXACT)
     assert 0 <= shown[0] <= low + 1e-8 and high - 1e-8 <= shown[1] <= 1
+
+
+@pytest.mark.parametrize(("value", "step", "text"), [
+    (0.03, 0.05, "below 5%"), (0.97, 0.05, "above 95%"), (0.07, 0.05, "5%"), (0.05, 0.05, "5%"),
+    (0.0011, 0.002, "below 0.2%"), (0.0304, 0.002, "3.0%"), (0.46, 0.002, "46%"), (0.6, 1.0, "below 100%"),
+])  # fmt: skip
+def test_beliefs_of_small_tables_have_coarser_steps(value: float, step: float, text: str) -> None:
+    assert figures.belief_text(figures.belief(value, True, step), True, step) == text
+
+
+def test_the_headline_says_for_whom_the_promise_holds() -> None:
+    conditions = {name: wording.notion(name).condition(MARITAL) for name in wording.NOTIONS}
+    assert conditions["lip"] == (
+        "This holds for someone who knows how the values are distributed in the table, and nothing else about the "
+        "person."
+    )
+    assert conditions["ldp"].startswith(
+        "This holds whatever was believed about the person’s marital status before"
+    )
+    assert conditions["perfect"] == conditions["ldp"]
+    assert composed()["promise"]["condition"] == conditions["lip"]
+
+
+def test_the_unit_of_nothing_is_epsilon() -> None:
+    assert composed(epsilon=2.0)["headline"][0]["note"] == "a factor of 7.39; epsilon 0 would tell nothing"
+
+
+def test_chances_are_exact_in_the_protocol_and_rounded_in_the_report() -> None:
+    rule = composed()["drawing"]["rule"]
+    assert "exactly those in protocol.json" in rule and "shown here are rounded" in rule
+    assert "nobody without the key can tell from chance" in rule
+
+
+def test_permanent_draws_last_as_long_as_key_protocol_and_true_values() -> None:
+    content = composed()
+    (word,) = [one["meaning"] for one in content["glossary"] if one["term"] == "Permanent and fresh draws"]
+    for text in (content["drawing"]["draws"], word):
+        assert "under the same key" in text and "protocol" in text and "true values" in text
+        assert "counts change" in text and "solved anew" in text
+    assert "any change of the counts" in limit(content, "Several releases")
+
+
+def test_records_are_those_left_by_the_policy() -> None:
+    assert composed()["scope"]["records"] == (
+        "32,561 records, after the policy’s filter and rows left out for missing values, if any; each is drawn "
+        "for on its own"
+    )
+
+
+def test_perfect_privacy_says_what_other_knowledge_does() -> None:
+    text = limit(compose(*sample.independent(), published=True), "Knowledge from elsewhere")
+    assert "any other belief about illness alone" in text and "learns nothing either" in text
+    assert "more about the person’s true public values" in text and "may learn something" in text
+    assert "starts from the frequencies" not in text
+
+
+def test_another_belief_about_the_secret_costs_the_square_of_the_factor() -> None:
+    """[DS] Lemma 1: ε-LIP gives 2ε-LDP, which holds for every belief about S."""
+    assert "7.39" in limit(composed(epsilon=1.0), "Knowledge from elsewhere")
+
+
+def test_counts_are_not_said_to_be_safe() -> None:
+    text = limit(composed(), "The distribution behind the promise")
+    assert "table of counts is not published" in text and "narrow the counts down" in text
+    assert "steps of 0.1%" in text and "counts themselves are not published" not in text
 
 
 @given(st.floats(0, 30))
