@@ -118,7 +118,7 @@ class Summary:
             f"rows       {self.joint.rows:,}",
             f"leakage    {own.nats:.4f} of {notion.epsilon:g} nats allowed ({notion.notion}, measured exactly)",
             f"kept       {measured.normalised:.2%} of the information in the public columns"
-            + ("" if bound is None else f"; no protocol keeps more than {bound:.2%}"),
+            + ("" if bound is None else f"; proven ceiling {bound:.2%}"),
         ]
         if folder:
             lines.append(f"report     {folder}/report.html")

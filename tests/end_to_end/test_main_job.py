@@ -147,6 +147,7 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     assert {finding.claim for finding in report.findings if finding.status == "not checked"} <= {
         "draws-repeat",
         "utility-bound",
+        "report-page",
     }
     html = Path(summary.release, "report.html").read_text()
     assert "<script" not in html
