@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.audit import draws, evidence, leakage, ledger, manifest, protocols, published, table, terms
+from funnel.audit import (
+    draws,
+    evidence,
+    leakage,
+    ledger,
+    manifest,
+    protocols,
+    published,
+    reports,
+    rewrite,
+    table,
+    terms,
+)
 from funnel.audit.files import private_folder, release_folder
 from funnel.audit.findings import NEEDS_PRIVATE, PRIVATE, AuditReport, Notebook
 from funnel.audit.manifest import Manifest
@@ -38,6 +50,7 @@ def audit_release(release: Path, private: Path | None = None, *, staged: bool = 
         kept = private_folder(private, read.claims.release)
         _private(kept, notes, read)
         _ledger(kept.parent, notes, read.claims, staged=staged)
+    notes.check("report-page", reports.page)
     notes.check("utility-bound", leakage.upper_bound, read and read.claims)
     notes.check("draws-repeat", draws.repeat, read and read.claims)
     return notes.report(folder)
@@ -50,6 +63,8 @@ def _published(folder: Path, notes: Notebook) -> Read | None:
     notes.check("nothing-private", published.nothing_private, folder)
     blocks = notes.learn("protocol", protocols.read_protocol, folder)
     agreed = notes.learn("protocol-manifest", protocols.as_stated, blocks, claims)
+    notes.check("mechanism", terms.as_named, agreed, claims)
+    notes.check("report-figures", reports.as_claimed, folder, agreed, claims)
     notes.check("stated-bound", manifest.bound_kept, claims)
     if claims is None:
         return None
@@ -60,6 +75,7 @@ def _published(folder: Path, notes: Notebook) -> Read | None:
     rows = notes.learn("data-rows", table.read_rows, source, claims)
     counts = notes.learn("data-values", table.encode, rows, agreed)
     notes.check("data-order", table.ordered, rows, agreed)
+    notes.check("data-bytes", rewrite.nothing_beside, source, rows, claims)
     return Read(claims, agreed, counts)
 
 
@@ -72,7 +88,7 @@ def _private(folder: Path, notes: Notebook, read: Read) -> None:
     notes.check("policy-terms", terms.as_asked, policy, claims)
     notes.check("plan-hash", evidence.same_plan, folder, kept, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
-    notes.check("minimum", evidence.enough_records, whole, claims)
+    notes.check("minimum", evidence.enough_records, whole, read.blocks, claims)
     agreed = notes.learn("alphabets", evidence.same_alphabets, whole, read.blocks, claims)
     channel = notes.learn("channel", leakage.measure, agreed, read.blocks)
     notes.check("leakage-bound", leakage.bound_held, channel, claims)

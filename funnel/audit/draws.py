@@ -13,7 +13,7 @@ import numpy.typing as npt
 from funnel.audit.evidence import Evidence
 from funnel.audit.exact import ExactArray
 from funnel.audit.fields import IntArray
-from funnel.audit.findings import Unchecked, broken
+from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Block, Blocks
 
@@ -47,7 +47,8 @@ def every_record(evidence: Evidence, blocks: Blocks) -> str:
                 expected=expected[code],
                 found=found[code],
             )
-    return f"{evidence.rows} records in each of {len(blocks)} block(s)"
+    where = "one block" if len(blocks) == 1 else f"each of {len(blocks)} blocks"
+    return f"{counted(evidence.rows, 'record')} in {where}"
 
 
 def _inputs(evidence: Evidence, axis: int, block: Block) -> Counter[int]:
@@ -77,7 +78,8 @@ def into_table(evidence: Evidence, blocks: Blocks, released: dict[tuple[int, ...
                 expected=expected[code],
                 found=found[code],
             )
-    return f"{len(released)} distinct rows agree, column by column"
+    agree = "agrees" if len(released) == 1 else "agree"
+    return f"{counted(len(released), 'distinct row')} {agree}, column by column"
 
 
 def possible(evidence: Evidence, blocks: Blocks) -> tuple[Evidence, str]:
@@ -93,9 +95,10 @@ def possible(evidence: Evidence, blocks: Blocks) -> tuple[Evidence, str]:
                 "evidence.json",
                 f"{_name(block)}: output {output} was drawn for input {code}",
                 expected="a positive weight",
-                found=f"weight 0, drawn {count} times",
+                found=f"weight 0, drawn {counted(count, 'time')}",
             )
-    return evidence, f"{sum(map(len, evidence.draws))} pairs of input and output, each with a positive weight"
+    pairs = counted(sum(map(len, evidence.draws)), "pair")
+    return evidence, f"{pairs} of input and output, each with a positive weight"
 
 
 def fits(evidence: Evidence, blocks: Blocks) -> str | Unchecked:
@@ -113,7 +116,7 @@ def fits(evidence: Evidence, blocks: Blocks) -> str | Unchecked:
         degrees += inputs.degrees + outputs.degrees
     if not degrees:
         return Unchecked("too few draws to tell")
-    return f"G tests with {degrees} degrees of freedom, p = {least:.2g}"
+    return f"G tests with {_freedom(degrees)}, p = {least:.2g}"
 
 
 def _fitted(block: Block, draws: IntArray) -> tuple[Fit, Fit]:
@@ -129,10 +132,10 @@ def _fitted(block: Block, draws: IntArray) -> tuple[Fit, Fit]:
     return inputs, outputs
 
 
-def repeat(manifest: Manifest) -> Unchecked | str:
+def repeat(manifest: Manifest) -> Unchecked:
     """Whether the same record answers the same way again is known only to who holds the key."""
     if manifest.draws == "fresh":
-        return "not claimed: every release draws anew"
+        return Unchecked(NOT_CLAIMED + "every release draws anew")
     return Unchecked("needs the key, which an auditor never sees")
 
 
@@ -168,7 +171,12 @@ def independent(blocks: Blocks, table: ExactArray, released: dict[tuple[int, ...
         degrees += test.degrees
     if not degrees:
         return Unchecked("too few rows to tell")
-    return f"G tests over {len(groups)} group(s) of blocks with {degrees} degrees of freedom, p = {least:.2g}"
+    over = counted(len(groups), "group")
+    return f"G tests over {over} of blocks with {_freedom(degrees)}, p = {least:.2g}"
+
+
+def _freedom(degrees: int) -> str:
+    return counted(degrees, "degree of freedom", "degrees of freedom")
 
 
 def _expected(table: ExactArray, rows: int) -> FloatArray:

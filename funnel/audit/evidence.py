@@ -116,7 +116,12 @@ def _distinct(field: Field, grid: IntArray) -> IntArray:
 def _ratio(field: Field) -> Fraction | None:
     """`num/den`, or `inf`."""
     text = field.text(f"inf|{_RATIO}")
-    return None if text == "inf" else Fraction(text)
+    if text == "inf":
+        return None
+    ratio = Fraction(text)
+    if text != f"{ratio.numerator}/{ratio.denominator}":
+        raise field.wrong("a ratio in lowest terms")
+    return ratio
 
 
 def same_manifest(evidence: Evidence, manifest: Manifest) -> str:
@@ -209,18 +214,21 @@ def same_alphabets(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> tu
     return evidence, f"{len(secret.values)} secret values; {sizes} inputs"
 
 
-def enough_records(evidence: Evidence, manifest: Manifest) -> str:
-    """Every value of every block has the promised number of records. Raises AuditFailure."""
+def enough_records(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> str:
+    """Every value of every block has the promised number of records, and so has every value of the secret
+    where a block reads it: the protocol then names that value. Raises AuditFailure.
+    """
     fewest = manifest.rows
-    for axis, block in enumerate(evidence.blocks, start=1):
-        records = np.zeros(len(block.values), np.int64)
+    named = [evidence.secret] if any(block.secret for block in blocks) else []
+    for axis, alphabet in enumerate([*named, *evidence.blocks], start=1 - len(named)):
+        records = np.zeros(len(alphabet.values), np.int64)
         np.add.at(records, evidence.cells[:, axis], evidence.counts)
         fewest = min(fewest, int(records.min()))
         if fewest < manifest.minimum:
             raise broken(
                 "evidence.json",
-                f"a value of {', '.join(block.columns)} has too few records",
+                f"a value of {', '.join(alphabet.columns)} has too few records",
                 expected=f"at least {manifest.minimum}",
-                found=f"{fewest} for {block.values[records.argmin()]}",
+                found=f"{fewest} for {alphabet.values[records.argmin()]}",
             )
     return f"at least {fewest} records each, {manifest.minimum} promised"

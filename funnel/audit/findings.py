@@ -24,6 +24,9 @@ PUBLISHED: dict[str, str] = {
     "data-rows": "the table has as many rows as the manifest states",
     "data-values": "every released value is an output that the protocol can produce",
     "data-order": "the order of the rows follows from the released values alone",
+    "data-bytes": "the data file holds its rows and nothing beside them, byte for byte as its writer makes them",
+    "mechanism": "the protocol reads the secret just where the mechanism named does",
+    "report-figures": "report.json has the form of a published report, and the figures of the manifest",
     "stated-bound": "the leakage that the manifest states keeps the bound it promises",
 }
 """Claims that the published files can prove or refute by themselves."""
@@ -54,17 +57,22 @@ PRIVATE: dict[str, str] = {
 """Claims that need the counts, the draws or the ledger."""
 
 BEYOND: dict[str, str] = {
-    "utility-bound": "no protocol that keeps the bound tells more about X than the stated upper bound",
-    "draws-repeat": "an unchanged record answers the same way in every release under the same key",
+    "report-page": "report.html, and the sentences of report.json, say no more than the figures checked above",
+    "utility-bound": "no protocol that keeps the bound and reads X alone tells more about X than is stated",
+    "draws-repeat": "an unchanged record answers alike in every release of the same protocol and key",
 }
 """Claims of a release that its files and its evidence do not suffice to prove."""
 
 TITLES = PUBLISHED | PRIVATE | BEYOND
 NEEDS_PRIVATE = "needs the private evidence: --private DIR"
 RESTS = "rests on a claim above that does not hold"
+NOT_CLAIMED = "not claimed: "
+"""How the detail begins where a release does not make the claim, so that nothing is left to check."""
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 _MARKS: dict[Status, str] = {"passed": "passed     ", "failed": "FAILED     ", "not checked": "not checked"}
+_UNCLAIMED = "not claimed"
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,16 @@ class Finding:
     status: Status
     detail: str
 
+    @property
+    def claimed(self) -> bool:
+        """False where the release does not make this claim: it is not checked, and nothing is missing."""
+        return self.status != "not checked" or not self.detail.startswith(NOT_CLAIMED)
+
     def text(self) -> str:
         """One line for a terminal."""
-        return f"{_MARKS[self.status]} {self.title} [{self.claim}]: {self.detail}"
+        mark = _MARKS[self.status] if self.claimed else _UNCLAIMED
+        detail = self.detail if self.claimed else self.detail.removeprefix(NOT_CLAIMED)
+        return f"{mark} {self.title} [{self.claim}]: {detail}"
 
 
 @dataclass(frozen=True)
@@ -98,11 +113,16 @@ class AuditReport:
         return tuple(finding for finding in self.findings if finding.status == status)
 
     @property
+    def unchecked(self) -> tuple[Finding, ...]:
+        """The claims that the release makes and that were not checked."""
+        return tuple(finding for finding in self.of("not checked") if finding.claimed)
+
+    @property
     def verdict(self) -> str:
-        """The report in one line."""
-        failed, unchecked = len(self.of("failed")), len(self.of("not checked"))
+        """The report in one line; claims that the release does not make count for nothing."""
+        failed, unchecked = len(self.of("failed")), len(self.unchecked)
         if failed:
-            return f"{_claims(failed)} {'FAILS' if failed == 1 else 'FAIL'}{_left(unchecked)}"
+            return f"{counted(failed, 'claim')} {'FAILS' if failed == 1 else 'FAIL'}{_left(unchecked)}"
         if not unchecked:
             return "every claim holds"
         public_only = any(finding.detail == NEEDS_PRIVATE for finding in self.findings)
@@ -119,12 +139,21 @@ class AuditReport:
         }
 
     def text(self) -> str:
-        """One line per finding and the verdict last, for a terminal."""
-        return "\n".join([*(finding.text() for finding in self.findings), self.verdict])
+        """One line per finding, one for all that wait for the private evidence, and the verdict last."""
+        lines, waiting = [], [one.claim for one in self.findings if one.detail == NEEDS_PRIVATE]
+        for finding in self.findings:
+            if finding.detail != NEEDS_PRIVATE:
+                lines.append(finding.text())
+            elif finding.claim == waiting[0]:
+                needs = f"{counted(len(waiting), 'claim')} {'needs' if len(waiting) == 1 else 'need'}"
+                asked = NEEDS_PRIVATE.removeprefix("needs")
+                lines.append(f"{_MARKS['not checked']} {needs}{asked} [{', '.join(waiting)}]")
+        return "\n".join([*lines, self.verdict])
 
 
-def _claims(count: int) -> str:
-    return "1 claim" if count == 1 else f"{count} claims"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 entry`, `2 entries`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _left(unchecked: int) -> str:
@@ -133,7 +162,7 @@ def _left(unchecked: int) -> str:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """What a check returns when it cannot decide, with the reason."""
+    """What a check returns when it cannot decide, with the reason; NOT_CLAIMED heads it where nothing is claimed."""
 
     reason: str
 

@@ -16,7 +16,7 @@ from funnel.audit.exact import (
     lip_ratio,
     released_table,
 )
-from funnel.audit.findings import Unchecked, broken
+from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
 from funnel.audit.information import public_entropy, public_information, secret_information
 from funnel.audit.manifest import STEP, Manifest
 from funnel.audit.protocols import Blocks
@@ -49,7 +49,7 @@ def measure(evidence: Evidence, blocks: Blocks) -> tuple[Channel, str]:
         )
     table = released_table(evidence.dense(), [block.weights for block in blocks])
     channel = Channel(table, lip_ratio(table), ldp_ratio(table))
-    return channel, f"{table.size} cells; lip {_nats(channel.lip)}, ldp {_nats(channel.ldp)} nats"
+    return channel, f"{counted(table.size, 'cell')}; lip {_nats(channel.lip)}, ldp {_nats(channel.ldp)} nats"
 
 
 def bound_held(channel: Channel, manifest: Manifest) -> str:
@@ -61,10 +61,10 @@ def bound_held(channel: Channel, manifest: Manifest) -> str:
         raise broken(
             "protocol.json",
             f"the {name} leakage of the channel released breaks the bound of {manifest.notion}",
-            expected=f"at most {float(epsilon):.12g} nats",
+            expected=f"at most {_limit(epsilon)}",
             found=f"{_nats(ratio)} nats",
         )
-    return f"{name} {_nats(ratio)} <= {float(epsilon):.12g} nats, in whole numbers"
+    return f"{name} {_nats(ratio)} <= {_limit(epsilon)}, in whole numbers"
 
 
 def as_kept(channel: Channel, evidence: Evidence) -> str:
@@ -146,11 +146,11 @@ def utility_as_published(
     return f"I(X;Y) = {kept:.6f}, H(X) = {entropy:.6f} nats, ratio {share:.6f}"
 
 
-def upper_bound(manifest: Manifest) -> str | Unchecked:
+def upper_bound(manifest: Manifest) -> Unchecked:
     """A stated upper bound is at least what was reached; that nothing beats it, only the solver can show."""
     bound, reached = manifest.stated.upper_bound, manifest.stated.normalised
     if bound is None:
-        return "none is stated"
+        return Unchecked(NOT_CLAIMED + "no upper bound is stated")
     if bound < reached - STEP:
         raise broken(
             "release.json",
@@ -168,6 +168,11 @@ def _nats(ratio: Fraction | None) -> str:
     if ratio is None:
         return "infinite"
     return f"{math.log(ratio.numerator) - math.log(ratio.denominator):.6f}"
+
+
+def _limit(epsilon: Fraction) -> str:
+    """`1 nat`, `0.5 nats`."""
+    return f"{float(epsilon):.12g} {'nat' if epsilon == 1 else 'nats'}"
 
 
 def _text(ratio: Fraction | None) -> str:

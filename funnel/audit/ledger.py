@@ -9,7 +9,7 @@ from pathlib import Path
 
 from funnel.audit.fields import Field, parse
 from funnel.audit.files import content
-from funnel.audit.findings import broken
+from funnel.audit.findings import broken, counted
 from funnel.audit.manifest import STEP, Manifest
 
 NAME = "ledger.jsonl"
@@ -35,7 +35,7 @@ def read_ledger(folder: Path) -> tuple[list[Field], str]:
         entries.append(entry)
         digests.append(hashlib.sha256(line).hexdigest())
     _reaches(folder / HEAD, digests)
-    return entries, f"{len(entries)} entries"
+    return entries, counted(len(entries), "entry", "entries")
 
 
 def _lines(path: Path) -> list[bytes]:

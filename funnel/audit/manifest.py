@@ -13,6 +13,10 @@ from funnel.audit.findings import broken, shown
 
 FORMAT = "funnel-release/1"
 NOTIONS = ("lip", "ldp", "perfect")
+ESTIMATES = ("counts",)
+NEAR = Fraction(1, 10**9)
+"""How far a sum of shares may lie from one."""
+
 _ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _SHA = r"[0-9a-f]{64}"
@@ -46,20 +50,24 @@ class Manifest:
     sha256: str
     release: str
     name: str
+    created: str
     sensitive: tuple[str, ...]
     public: tuple[tuple[str, ...], ...]
     notion: str
     epsilon: Fraction
     mechanism: str
+    split: tuple[Fraction, ...]
     draws: str
     fingerprint: str | None
     minimum: int
+    estimate: str
     rows: int
     data: str
     stated: Stated
     sizes: tuple[int, tuple[int, ...], tuple[int, ...]]
     policy_sha256: str
     plan_sha256: str
+    versions: dict[str, str]
     files: dict[str, tuple[str, int]]
 
     @property
@@ -74,7 +82,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     root = parse("release.json", raw)
     root["format"].among(FORMAT)
     root.keys(*_KEYS)
-    _read_only_for_form(root)
+    root["description"].text()
     draws, fingerprint = _draws(root["draws"])
     notion = root["notion"].among(*NOTIONS)
     epsilon = _epsilon(root["epsilon"], notion)
@@ -82,36 +90,35 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         sha256=hashlib.sha256(raw).hexdigest(),
         release=root["release"].text(_ID),
         name=root["name"].text(),
+        created=root["created"].text(_TIME),
         sensitive=root["sensitive"].names(),
         public=_public(root["public"]),
         notion=notion,
         epsilon=epsilon,
         mechanism=root["mechanism"].text(),
+        split=_split(root["split"], len(root["public"].items())),
         draws=draws,
         fingerprint=fingerprint,
         minimum=_minimum(root["estimate"]),
+        estimate=root["estimate"]["kind"].among(*ESTIMATES),
         rows=root["rows"].whole(1, MOST_ROWS),
         data=f"data.{root['format_of_data'].among('parquet', 'csv')}",
         stated=_stated(root["leakage"], root["utility"], epsilon),
         sizes=_sizes(root["alphabet"], len(root["public"].value)),
         policy_sha256=root["policy_sha256"].text(_SHA),
         plan_sha256=root["plan_sha256"].text(_SHA),
+        versions={name: version.text() for name, version in root["versions"].members()},
         files=_files(root["files"], root["format_of_data"].value),
     )
     return manifest, f"{manifest.release}, {manifest.rows} rows, {shown(', '.join(manifest.columns))}"
 
 
-def _read_only_for_form(root: Field) -> None:
-    """Fields that carry no claim of their own but must be what the format says."""
-    root["description"].text()
-    root["created"].text(_TIME)
-    for _, version in root["versions"].members():
-        version.text()
-    shares = root["split"].items()
-    for share in shares:
-        share.number()
-    if len(shares) != len(root["public"].items()):
-        raise root["split"].wrong("one share per public block")
+def _split(field: Field, blocks: int) -> tuple[Fraction, ...]:
+    """Every block's share of epsilon: positive, and one together."""
+    shares = tuple(share.number(high=1) for share in field.items())
+    if len(shares) != blocks or not all(shares) or not -NEAR <= sum(shares, Fraction(-1)) <= NEAR:
+        raise field.wrong("one positive share per public block, which sum to 1")
+    return shares
 
 
 def _public(field: Field) -> tuple[tuple[str, ...], ...]:
@@ -138,14 +145,15 @@ def _draws(field: Field) -> tuple[str, str | None]:
     field.keys("kind", "key_fingerprint")
     kind = field["kind"].among("permanent", "fresh")
     print_ = field["key_fingerprint"]
-    if print_.value is None and kind == "fresh":
+    if kind == "fresh":
+        if print_.value is not None:
+            raise print_.wrong("null: fresh draws have no key")
         return kind, None
     return kind, print_.text(r"[0-9a-f]{16}")
 
 
 def _minimum(field: Field) -> int:
     field.keys("minimum", "kind")
-    field["kind"].among("counts", "private")
     return field["minimum"].whole()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.audit.fields import Field, IntArray, Label, parse
 from funnel.audit.files import content
-from funnel.audit.findings import broken
+from funnel.audit.findings import broken, counted
 from funnel.audit.manifest import Manifest
 
 FORMAT = "funnel-protocol/1"
@@ -48,7 +48,7 @@ def read_protocol(folder: Path) -> tuple[Blocks, str]:
     if not blocks:
         raise root["blocks"].wrong("one or more blocks")
     sizes = ", ".join(f"{len(block.inputs)} to {len(block.outputs)} at 2^{block.bits}" for block in blocks)
-    return blocks, f"{len(blocks)} block(s): {sizes}"
+    return blocks, f"{counted(len(blocks), 'block')}: {sizes}"
 
 
 def _block(field: Field) -> Block:
@@ -104,4 +104,4 @@ def as_stated(blocks: Blocks, manifest: Manifest) -> tuple[Blocks, str]:
             raise broken(
                 "protocol.json", f"the {what} are not the manifest's", expected=expected, found=found
             )
-    return blocks, ", ".join(f"{a} to {b} values" for a, b in zip(public, released, strict=True))
+    return blocks, ", ".join(f"{a} to {counted(b, 'value')}" for a, b in zip(public, released, strict=True))

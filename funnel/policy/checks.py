@@ -84,11 +84,19 @@ def _second_mention(first: Mention, again: Mention, line: int) -> Finding:
     name = f"`{shortened(again.column)}`"
     if first.role == again.role:
         spelt = "" if first.column == again.column else f" as `{shortened(first.column)}`"
-        return Finding(again.path, "duplicate-column", f"{name} is named twice; first on line {line}{spelt}",
-                       "Keep one of them; upper and lower case make no difference.")
+        return Finding(
+            again.path,
+            "duplicate-column",
+            f"{name} is named twice; first on line {line}{spelt}",
+            "Keep one of them; upper and lower case make no difference.",
+        )
     if first.role == "entity":
-        return Finding(again.path, "entity", f"{name} identifies persons (`source.entity`, line {line}), "
-                       f"so it cannot be {again.role}", f"Remove it from `{again.role}`.")
+        return Finding(
+            again.path,
+            "entity",
+            f"{name} identifies persons (`source.entity`, line {line}), so it cannot be {again.role}",
+            f"Remove it from `{again.role}`.",
+        )
     said = f"{name} is sensitive (line {line}), so it cannot be public under this notion"
     return Finding(again.path, "sensitive-public", said, "Remove it from `public` or from `sensitive`.")
 
@@ -97,13 +105,21 @@ def _split(data: Any) -> Iterator[Finding]:
     """Either a word, or a positive share for every block that sums to one."""
     path, split = ("privacy", "split"), _at(data, "privacy", "split")
     if split == "optimal":
-        yield Finding(path, "unsupported", "`split: optimal` is not offered in this version of funnel",
-                      "Use `equal`, or name a share for every block.")
+        yield Finding(
+            path,
+            "unsupported",
+            "`split: optimal` is not offered in this version of funnel",
+            "Use `equal`, or name a share for every block.",
+        )
     elif isinstance(split, dict):
         yield from list(_shares(split)) or _names(split, _blocks(data))
     elif split not in (None, "equal"):
-        yield Finding(path, "split", f"`privacy.split` must be `equal` or a mapping, not {described(split)}",
-                      choice(split, ["equal"]) if isinstance(split, str) else None)
+        yield Finding(
+            path,
+            "split",
+            f"`privacy.split` must be `equal` or a mapping, not {described(split)}",
+            choice(split, ["equal"]) if isinstance(split, str) else None,
+        )
 
 
 def _shares(split: dict[str, Any]) -> Iterator[Finding]:
@@ -141,8 +157,13 @@ def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Itera
             yield _misnamed((*path, name), len(fits), blocks)
     absent = ["+".join(columns) for columns, times in zip(blocks, named, strict=True) if not times]
     if absent and not wrong:
-        yield Finding(path, "split", f"the split leaves out {listed(absent).replace(' or ', ' and ')}",
-                      "Name every block of `public` once.", key=True)
+        yield Finding(
+            path,
+            "split",
+            f"the split leaves out {listed(absent).replace(' or ', ' and ')}",
+            "Name every block of `public` once.",
+            key=True,
+        )
     elif not wrong and not adds_up(list(split.values())):
         yield Finding(path, "split", f"the shares add up to {sum(split.values()):.10g}, not to 1", key=True)
 
@@ -164,18 +185,28 @@ def _draws(data: Any) -> Iterator[Finding]:
     given, entity = draws or {}, "entity" in (source or {})
     kind = given.get("kind", "permanent" if entity else "fresh")
     if kind == "permanent" and not entity:
-        yield Finding(("draws", "kind"), "missing-key",
-                      "permanent draws need `source.entity`, which says whose record it is",
-                      "Name that column, or write `kind: fresh`.")
+        yield Finding(
+            ("draws", "kind"),
+            "missing-key",
+            "permanent draws need `source.entity`, which says whose record it is",
+            "Name that column, or write `kind: fresh`.",
+        )
     if kind == "permanent" and "key" not in given:
-        yield Finding(("draws", "key") if draws else ("source", "entity"), "missing-key",
-                      "permanent draws (the default where `source.entity` is given) need `draws.key`",
-                      "Make a key with `funnel key new` and name it as `key: env:NAME` or `key: file:PATH`; "
-                      "or write `kind: fresh`.", key=True)
+        yield Finding(
+            ("draws", "key") if draws else ("source", "entity"),
+            "missing-key",
+            "permanent draws (the default where `source.entity` is given) need `draws.key`",
+            "Make a key with `funnel key new` and name it as `key: env:NAME` or `key: file:PATH`; "
+            "or write `kind: fresh`.",
+            key=True,
+        )
     if "kind" not in given and "key" in given and not entity:
-        yield Finding(("draws", "key"), "wrong-value",
-                      "this key would not be used: without `source.entity` draws are fresh in every release",
-                      "Name that column, or write `kind: fresh` if you mean it.")
+        yield Finding(
+            ("draws", "key"),
+            "wrong-value",
+            "this key would not be used: without `source.entity` draws are fresh in every release",
+            "Name that column, or write `kind: fresh` if you mean it.",
+        )
 
 
 def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:

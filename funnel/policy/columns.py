@@ -28,7 +28,9 @@ class Attribute(Section):
 
     name: Column
     bins: tuple[Edge, ...] | None = Field(
-        None, strict=False, min_length=1,
+        None,
+        strict=False,
+        min_length=1,
         description="Increasing edges of half-open intervals [a, b) of numbers; the last interval is open",
     )
     top: int | None = Field(
@@ -47,8 +49,11 @@ class Attribute(Section):
         """Point at the first edge that is not above the one before it."""
         for index, (low, high) in enumerate(pairwise(edges or ()), start=1):
             if not low < high:
-                raise PydanticCustomError("bins", "the edges must increase, but {high} follows {low}",
-                                          {"at": (index,), "low": f"{low:g}", "high": f"{high:g}"})
+                raise PydanticCustomError(
+                    "bins",
+                    "the edges must increase, but {high} follows {low}",
+                    {"at": (index,), "low": f"{low:g}", "high": f"{high:g}"},
+                )
         return edges
 
     @model_validator(mode="after")

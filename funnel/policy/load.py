@@ -49,8 +49,9 @@ def loads(text: str, path: str | FilePath = "policy.yaml") -> Policy:
     return policy
 
 
-def problem_at(policy: Policy, path: tuple[str | int, ...], code: str, message: str,
-               suggestion: str | None = None) -> Problem:
+def problem_at(
+    policy: Policy, path: tuple[str | int, ...], code: str, message: str, suggestion: str | None = None
+) -> Problem:
     """A problem found after loading, at the place of the policy file that caused it.
 
     `path` is the way to it, e.g. ("source", "filter") or `policy.place(column)`; what the file does not spell
@@ -77,8 +78,14 @@ def _decoded(content: bytes, path: str | FilePath) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        problem = Problem("policy-unreadable", "the policy is not in UTF-8", str(path), line, column,
-                          "Save the file in UTF-8.")
+        problem = Problem(
+            "policy-unreadable",
+            "the policy is not in UTF-8",
+            str(path),
+            line,
+            column,
+            "Save the file in UTF-8.",
+        )
         raise PolicyError([problem]) from None
 
 

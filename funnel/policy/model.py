@@ -53,8 +53,9 @@ class Source(Section):
 class Estimate(Section):
     """How the joint distribution of the secret and the public columns is estimated."""
 
-    minimum: int = Field(10, ge=1, le=MOST_RECORDS,
-                         description="Records that every value of every public block needs at least")
+    minimum: int = Field(
+        10, ge=1, le=MOST_RECORDS, description="Records that every value of every public block needs at least"
+    )
     kind: Literal["counts"] = Field("counts", description="counts: the table's own frequencies")
 
 
@@ -119,11 +120,13 @@ class Policy(Section):
     source: Source = Field(description="Where the records are")
     estimate: Estimate = Field(default_factory=Estimate, description="How the distribution is estimated")
     sensitive: Sensitive = Field(
-        strict=False, min_length=1,
+        strict=False,
+        min_length=1,
         description="The secret: one column, or several as their tuple; never released",
     )
     public: tuple[Annotated[Block, BeforeValidator(as_block)], ...] = Field(
-        strict=False, min_length=1,
+        strict=False,
+        min_length=1,
         description="Everything that is released: columns, or lists of columns (blocks)",
     )
     privacy: AnyNotion = Field(description="The privacy notion that the release keeps, with its parameters")
@@ -161,8 +164,9 @@ class Policy(Section):
         split = self.privacy.split
         if isinstance(split, str):
             return (1 / len(self.public),) * len(self.public)
-        return tuple(next(split[name] for name in spellings(block.columns) if name in split)
-                     for block in self.public)
+        return tuple(
+            next(split[name] for name in spellings(block.columns) if name in split) for block in self.public
+        )
 
     @property
     def text(self) -> str:

@@ -56,8 +56,12 @@ class _Reader:
                 yield loader.get_event()  # type: ignore[no-untyped-call]
         except yaml.MarkedYAMLError as error:
             problem = error.problem or error.context or "unreadable"
-            self.stop(_mark(error.problem_mark or error.context_mark), "policy-syntax",
-                      f"this is not valid YAML: {shortened(problem, 120)}", _ADVICE.get(problem))
+            self.stop(
+                _mark(error.problem_mark or error.context_mark),
+                "policy-syntax",
+                f"this is not valid YAML: {shortened(problem, 120)}",
+                _ADVICE.get(problem),
+            )
         except yaml.reader.ReaderError as error:
             before = text[: error.position]
             mark = (before.count("\n") + 1, error.position - before.rfind("\n"))
@@ -65,8 +69,9 @@ class _Reader:
             self.stop(mark, "policy-syntax", f"this is not valid YAML: it holds the character {character}")
         except (ValueError, OverflowError):
             # PyYAML passes on what chr() and int() say of an impossible \U escape or %YAML version.
-            self.stop(_mark(loader.get_mark()), "policy-syntax",
-                      "this is not valid YAML: a number is out of range")
+            self.stop(
+                _mark(loader.get_mark()), "policy-syntax", "this is not valid YAML: a number is out of range"
+            )
 
     def stop(self, mark: Mark, code: str, message: str, suggestion: str | None = None) -> None:
         """Raise everything noted so far and this."""
@@ -81,8 +86,12 @@ class _Reader:
                 continue
             mark = _mark(event.start_mark)
             if read:
-                self.document.refuse(mark, "policy-syntax", "the file holds several documents",
-                                     "Keep each policy in a file of its own.")
+                self.document.refuse(
+                    mark,
+                    "policy-syntax",
+                    "the file holds several documents",
+                    "Keep each policy in a file of its own.",
+                )
                 return
             if event.tags:
                 self.document.refuse(mark, "policy-alias", "a %TAG directive is not allowed", "Remove it.")
@@ -118,8 +127,12 @@ class _Reader:
             self.document.refuse(mark, "policy-alias", said, "Write the value out.")
         if getattr(event, "tag", None) is not None:
             self.document.broken.add(path)
-            self.document.refuse(mark, "policy-alias", f"the tag `{shortened(event.tag)}` is not allowed",
-                                 "Remove the tag; put a text that looks like a number into quotes.")
+            self.document.refuse(
+                mark,
+                "policy-alias",
+                f"the tag `{shortened(event.tag)}` is not allowed",
+                "Remove the tag; put a text that looks like a number into quotes.",
+            )
 
     def sequence(self, path: Path) -> list[Any]:
         """The items up to the end of the list."""
@@ -173,13 +186,18 @@ class _Reader:
             value = resolve(event.value)
             if value is None and path:
                 self.document.broken.add(path)
-                self.document.refuse(mark, "wrong-type", f"`{dotted(path)}` has no value",
-                                     "Give it a value, or leave it out.")
+                self.document.refuse(
+                    mark, "wrong-type", f"`{dotted(path)}` has no value", "Give it a value, or leave it out."
+                )
             return value
         except ValueError as error:
             self.document.broken.add(path)
-            self.document.refuse(mark, "wrong-value", f"`{shortened(event.value)}`: {error}",
-                                 "Remove the zeros, or put it into quotes if it is a text.")
+            self.document.refuse(
+                mark,
+                "wrong-value",
+                f"`{shortened(event.value)}`: {error}",
+                "Remove the zeros, or put it into quotes if it is a text.",
+            )
             return None
 
     def text(self, value: str, mark: Mark, path: Path) -> str:

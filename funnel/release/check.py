@@ -98,7 +98,8 @@ def _refuse_impossible(counts: IntArray, forbidden: npt.NDArray[np.bool_], what:
     impossible = int(counts[forbidden].sum())
     if impossible:
         raise DrawError(
-            "draw-distribution", f"{impossible:,} rows of {what} hold values that their protocol never draws",
+            "draw-distribution",
+            f"{impossible:,} rows of {what} hold values that their protocol never draws",
             advice=_FAULT,
         )
 

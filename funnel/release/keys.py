@@ -97,12 +97,16 @@ def write_key(path: Path) -> Key:
             os.close(descriptor)
     except FileExistsError as error:
         raise DrawError(
-            "key-write", "the file exists already, and a key is never overwritten", where=str(path),
+            "key-write",
+            "the file exists already, and a key is never overwritten",
+            where=str(path),
             advice="Name another file, or move this one away.",
         ) from error
     except OSError as error:
         raise DrawError(
-            "key-write", f"the key could not be written: {error.strerror}", where=str(path),
+            "key-write",
+            f"the key could not be written: {error.strerror}",
+            where=str(path),
             advice="Name a file in a folder that you can write to, with space left on its disk.",
         ) from error
     return _parse(text, str(path))
@@ -125,8 +129,12 @@ def load_key(reference: str, base: Path) -> Key:
 def _from_environment(name: str) -> Key:
     text = os.environ.get(name, "")
     if not text.strip():
-        raise DrawError("key-missing", f"the environment variable {name} is not set", where=f"env:{name}",
-                        advice=f"{_MAKE} Then export it: {name}=funnel-key-1:…")
+        raise DrawError(
+            "key-missing",
+            f"the environment variable {name} is not set",
+            where=f"env:{name}",
+            advice=f"{_MAKE} Then export it: {name}=funnel-key-1:…",
+        )
     return _parse(text, f"env:{name}")
 
 
@@ -139,7 +147,9 @@ def _from_file(path: Path) -> Key:
         raise DrawError("key-missing", "the key file does not exist", where=where, advice=_MAKE) from error
     except (OSError, ValueError) as error:
         raise DrawError(
-            "key-unreadable", f"the key file cannot be read: {_reason(error)}", where=where,
+            "key-unreadable",
+            f"the key file cannot be read: {_reason(error)}",
+            where=where,
             advice="Run as the user who owns the key.",
         ) from error
     try:
@@ -155,8 +165,10 @@ def _check_mode(mode: int, path: Path) -> None:
         raise DrawError("key-unreadable", "this is not a plain file", where=f"file:{path}", advice=_MAKE)
     if mode & 0o077:
         raise DrawError(
-            "key-permissions", f"others can use this key file (mode {mode & 0o777:03o})",
-            where=f"file:{path}", advice=f"Run: chmod 600 {path}",
+            "key-permissions",
+            f"others can use this key file (mode {mode & 0o777:03o})",
+            where=f"file:{path}",
+            advice=f"Run: chmod 600 {path}",
         )
 
 
@@ -169,8 +181,12 @@ def _parse(text: str, where: str) -> Key:
         decoded = b""
     secret, checksum = decoded[:_SIZE], decoded[_SIZE:]
     if len(decoded) != _SIZE + _CHECK or not hmac.compare_digest(checksum, _checksum(secret)):
-        raise DrawError("key-unreadable", "this is not a key, or it was cut short or mistyped", where=where,
-                        advice=f"A key is one line that begins with {_PREFIX}. {_MAKE}")
+        raise DrawError(
+            "key-unreadable",
+            "this is not a key, or it was cut short or mistyped",
+            where=where,
+            advice=f"A key is one line that begins with {_PREFIX}. {_MAKE}",
+        )
     return Key(secret)
 
 

@@ -111,8 +111,12 @@ class Ledger:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise LedgerError("ledger", f"the ledger cannot be read: {error.strerror}", where=str(self.path),
-                              advice="Run as the user who owns the private folder.") from error
+            raise LedgerError(
+                "ledger",
+                f"the ledger cannot be read: {error.strerror}",
+                where=str(self.path),
+                advice="Run as the user who owns the private folder.",
+            ) from error
 
     def _parse(self, line: bytes, number: int, previous: str) -> dict[str, Any]:
         try:

@@ -13,8 +13,20 @@ from typing import Any
 from funnel.model.exact import exp_below, log_above, rational
 from funnel.release.durable import to_json, write_json, writing
 
-__all__ = ["Draws", "Estimate", "Manifest", "Sizes", "Utility", "file_entry", "leakage_figure", "round_to",
-           "round_up", "sha256_file", "to_json", "write_json"]
+__all__ = [
+    "Draws",
+    "Estimate",
+    "Manifest",
+    "Sizes",
+    "Utility",
+    "file_entry",
+    "leakage_figure",
+    "round_to",
+    "round_up",
+    "sha256_file",
+    "to_json",
+    "write_json",
+]
 
 FORMAT = "funnel-release/1"
 DECIMALS = 4

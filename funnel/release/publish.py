@@ -180,7 +180,9 @@ class _Lock:
             owner = self._owner()
             os.close(self._descriptor)
             raise ReleaseError(
-                "release-busy", f"another run is publishing: {owner}", where=str(self._path.parent),
+                "release-busy",
+                f"another run is publishing: {owner}",
+                where=str(self._path.parent),
                 advice="Wait for it to end, or stop it; then run again.",
             ) from None
         except OSError:
@@ -213,7 +215,9 @@ def _check_apart(to: Path, private: Path) -> None:
         published, hidden = to.resolve(), private.resolve()
     if hidden.is_relative_to(published):
         raise ReleaseError(
-            "release-path", "the private folder lies inside the published one", where=str(private),
+            "release-path",
+            "the private folder lies inside the published one",
+            where=str(private),
             advice="Name a folder under `release.private` that the readers of the release cannot reach.",
         )
 
@@ -221,8 +225,10 @@ def _check_apart(to: Path, private: Path) -> None:
 def _check_latest(latest: Path) -> None:
     if os.path.lexists(latest) and not latest.is_symlink():
         raise ReleaseError(
-            "release-path", "`latest` is taken by something that is not a link to a release",
-            where=str(latest), advice="Move it away, or name another folder under `release.to`.",
+            "release-path",
+            "`latest` is taken by something that is not a link to a release",
+            where=str(latest),
+            advice="Move it away, or name another folder under `release.to`.",
         )
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 RELEASE = "20261121T112034Z-3f9a1c"
@@ -53,6 +54,7 @@ class Forgery:
     evidence: dict[str, Any]
     rows: list[tuple[str | None, ...]]
     columns: list[str]
+    report: dict[str, Any] | None = None
     policy: bytes = b""
     plan: bytes = b'{"format": "funnel-plan/1"}\n'
     ledger: list[dict[str, Any]] = field(default_factory=list)
@@ -86,7 +88,7 @@ class Forgery:
         data = place.folder / f"data.{self.manifest['format_of_data']}"
         write_table(data, self.columns, self.rows)
         write_json(place.folder / "protocol.json", self.protocol)
-        write_json(place.folder / "report.json", {"format": "funnel-report/1", "rows": len(self.rows)})
+        write_json(place.folder / "report.json", self.report or as_report(self.manifest, self.protocol))
         (place.folder / "report.html").write_text("<!doctype html><title>report</title>\n", encoding="utf-8")
         if not self.policy:
             self.policy = self.terms
@@ -248,7 +250,7 @@ def as_manifest(
         "public": [block.columns for block in blocks],
         "notion": notion,
         "epsilon": epsilon,
-        "mechanism": "optimal",
+        "mechanism": "conditional-reporting" if any(block.reads_secret for block in blocks) else "optimal",
         "split": [1.0 / len(blocks)] * len(blocks),
         "draws": {"kind": "fresh", "key_fingerprint": None},
         "estimate": {"minimum": minimum, "kind": "counts"},
@@ -272,7 +274,7 @@ def as_manifest(
         },
         "policy_sha256": "",
         "plan_sha256": "",
-        "versions": {"funnel": "0.1.0", "python": "3.11"},
+        "versions": {"funnel": "0.1.0", "python": "3.11", "duckdb": duckdb.__version__},
         "files": {},
     }
 
@@ -405,14 +407,49 @@ def edit(path: Path, change: Any) -> None:
     write_json(path, document)
 
 
+def as_report(manifest: dict[str, Any], protocol: dict[str, Any]) -> dict[str, Any]:
+    """The figures of report.json that the manifest and the protocol state too; none of its sentences."""
+    told = ("release", "created", "rows", "leakage", "utility")
+    said = {key: copy.deepcopy(manifest.get(key)) for key in told}
+    epsilon = float(manifest.get("epsilon") or 0)
+    return {
+        "format": "funnel-report/1",
+        "published": True,
+        **{key: said[key] for key in ("release", "created", "rows")},
+        "minimum": (manifest.get("estimate") or {}).get("minimum"),
+        "promise": {"notion": manifest.get("notion"), "epsilon": epsilon},
+        "scope": {"hidden": {"values": manifest["alphabet"]["sensitive"]}},
+        "measured": {"bound": epsilon, "leakage": said["leakage"]},
+        "blocks": [as_report_block(block) for block in protocol["blocks"]],
+        "utility": said["utility"],
+        "provenance": [{"what": "Release", "value": manifest["release"]}],
+    }
+
+
+def as_report_block(block: dict[str, Any]) -> dict[str, Any]:
+    """One block of report.json."""
+    sizes = {key: len(block[name]) for key, name in (("values", "inputs"), ("outputs", "outputs"))}
+    own = {key: block[key] for key in ("columns", "bits")}
+    return {**own, **sizes, "reads_secret": block["secret"] is not None, "protocol": None}
+
+
 def write_table(path: Path, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """The rows as Parquet or CSV, in the order given."""
+    """The rows as Parquet or CSV, in the order given, laid out as a release's are."""
     cells = {name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(columns)}
+    if path.suffix == ".parquet":
+        write_parquet(path, pa.table({name: column.dictionary_encode() for name, column in cells.items()}))
+        return
     with duckdb.connect(":memory:") as connection:
         connection.register("released", pa.table(cells))
-        options = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER true"
         target = str(path).replace("'", "''")
-        connection.execute(f"COPY released TO '{target}' ({options})")
+        connection.execute(f"COPY released TO '{target}' (FORMAT csv, HEADER true)")
+
+
+def write_parquet(path: Path, table: pa.Table, rows: int = 1 << 18) -> None:
+    """Row groups of `rows` rows, packed by Zstandard, without Arrow's schema."""
+    with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
+        for batch in table.to_batches(max_chunksize=rows):
+            writer.write_batch(batch)
 
 
 def chained(entries: list[dict[str, Any]]) -> bytes:

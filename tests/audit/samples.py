@@ -10,6 +10,9 @@ import numpy as np
 from funnel.audit import AuditReport, audit_release
 from tests.audit.forge import Block, Forgery, Place, forge, keep_or_spread
 
+WHOLE = "every claim that can be checked holds; 1 was not checked"
+"""The verdict where only the words of the report's page are left to a reader."""
+
 ONE = np.array([[100, 200, 50, 80], [150, 60, 90, 40]])
 """N[s, x] of one block of four values."""
 
@@ -88,6 +91,11 @@ def failures(report: AuditReport) -> set[str]:
 def statuses(report: AuditReport) -> dict[str, str]:
     """Status by claim."""
     return {finding.claim: finding.status for finding in report.findings}
+
+
+def missing(report: AuditReport) -> set[str]:
+    """The claims that the release makes and that were not checked."""
+    return {finding.claim for finding in report.unchecked}
 
 
 def detail(report: AuditReport, claim: str) -> str:

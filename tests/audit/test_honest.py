@@ -11,7 +11,7 @@ from funnel.audit import audit_release
 from funnel.audit.findings import BEYOND, NEEDS_PRIVATE, PRIVATE, PUBLISHED, TITLES
 from funnel.errors import ReleaseError
 from tests.audit import samples
-from tests.audit.forge import RELEASE, Place, forge, keep_or_spread
+from tests.audit.forge import RELEASE, Place, forge, keep_or_spread, write_parquet
 from tests.audit.samples import audited, detail, statuses
 
 LEDGER_ENTRY = {
@@ -28,6 +28,10 @@ LEDGER_ENTRY = {
 }
 
 
+UNCLAIMED = dict.fromkeys(BEYOND, "not checked")
+"""Fresh draws and no upper bound claim neither; the words of the report are left to a reader."""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return samples.one_block().write(tmp_path)
@@ -37,9 +41,9 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize("kind", samples.HONEST)
 def test_every_claim_of_an_honest_release_holds(kind: str, form: str, tmp_path: Path) -> None:
     report = audited(samples.HONEST[kind](data=form).write(tmp_path))
-    assert {claim: status for claim, status in statuses(report).items() if status != "passed"} == {}
+    assert {claim: status for claim, status in statuses(report).items() if status != "passed"} == UNCLAIMED
     assert report.passed
-    assert report.verdict == "every claim holds"
+    assert report.verdict == samples.WHOLE
 
 
 @pytest.mark.parametrize("notion", ["lip", "ldp"])
@@ -62,11 +66,11 @@ def test_claims_come_once_each_and_always_in_the_same_order(place: Place) -> Non
 def test_without_the_evidence_its_claims_are_not_checked(place: Place) -> None:
     report = audit_release(place.folder)
     assert report.passed
-    assert {claim for claim, status in statuses(report).items() if status == "not checked"} == set(PRIVATE)
+    assert samples.missing(report) == {*PRIVATE, "report-page"}
     assert all(statuses(report)[claim] == "passed" for claim in PUBLISHED)
     assert {detail(report, claim) for claim in PRIVATE} == {NEEDS_PRIVATE}
     expected = (
-        f"every claim that can be checked from the published files holds; {len(PRIVATE)} were not checked"
+        f"every claim that can be checked from the published files holds; {len(PRIVATE) + 1} were not checked"
     )
     assert report.verdict == expected
 
@@ -77,18 +81,63 @@ def test_what_no_file_can_prove_is_never_called_passed(tmp_path: Path) -> None:
     forgery.manifest["draws"] = {"kind": "permanent", "key_fingerprint": "0123456789abcdef"}
     report = audited(forgery.write(tmp_path))
     assert report.passed
-    assert {finding.claim for finding in report.of("not checked")} == set(BEYOND)
+    assert samples.missing(report) == set(BEYOND)
+    assert report.verdict == "every claim that can be checked holds; 3 were not checked"
+
+
+def test_a_claim_that_is_not_made_is_neither_passed_nor_missing(place: Place) -> None:
+    report = audited(place)
+    assert detail(report, "draws-repeat") == "not claimed: every release draws anew"
+    assert detail(report, "utility-bound") == "not claimed: no upper bound is stated"
+    assert {claim: statuses(report)[claim] for claim in BEYOND} == UNCLAIMED
+    assert samples.missing(report) == {"report-page"}
+    assert report.verdict == samples.WHOLE
+    told = [line for line in report.text().splitlines() if line.startswith("not claimed ")]
+    assert len(told) == 2 and told[1].endswith("[draws-repeat]: every release draws anew")
+
+
+def test_one_claim_made_and_not_checked_is_counted_beside_one_not_made(tmp_path: Path) -> None:
+    forgery = samples.one_block()
+    forgery.manifest["draws"] = {"kind": "permanent", "key_fingerprint": "0123456789abcdef"}
+    report = audited(forgery.write(tmp_path))
+    assert samples.missing(report) == {"draws-repeat", "report-page"}
     assert report.verdict == "every claim that can be checked holds; 2 were not checked"
+
+
+def test_whether_a_claim_is_made_stays_open_where_the_manifest_is_broken(place: Place) -> None:
+    (place.folder / "release.json").write_text("{}", encoding="utf-8")
+    assert set(BEYOND) <= samples.missing(audited(place))
+
+
+def test_what_waits_for_the_private_evidence_is_told_in_one_line(place: Place) -> None:
+    report = audit_release(place.folder)
+    lines = report.text().splitlines()
+    assert len(lines) == len(PUBLISHED) + 1 + len(BEYOND) + 1
+    (waiting,) = [line for line in lines if "--private DIR" in line]
+    assert waiting == (
+        f"not checked {len(PRIVATE)} claims need the private evidence: --private DIR [{', '.join(PRIVATE)}]"
+    )
+    assert [finding["claim"] for finding in report.as_dict()["findings"]] == list(TITLES)
+
+
+def test_nothing_is_counted_in_the_wrong_number(place: Place) -> None:
+    text = audited(place).text() + audit_release(place.folder).text()
+    assert "1 entry" not in detail(audited(place), "ledger-entry")
+    assert detail(audited(place), "ledger-chain") == "1 entry"
+    assert detail(audited(place), "draw-inputs") == "770 records in one block"
+    assert detail(audited(place), "protocol") == "1 block: 4 to 4 at 2^8"
+    assert "<= 1 nat, " in detail(audited(place), "leakage-bound")
+    assert "(s)" not in text and " 1 entries" not in text and " 1 nats" not in text
 
 
 def test_a_failure_heads_the_verdict(place: Place) -> None:
     (place.folder / "notes.txt").write_text("hello", encoding="utf-8")
     report = audit_release(place.folder)
     assert not report.passed
-    assert report.verdict == f"1 claim FAILS; {len(PRIVATE)} were not checked"
+    assert report.verdict == f"1 claim FAILS; {len(PRIVATE) + 1} were not checked"
     assert report.text().splitlines()[-1] == report.verdict
     (place.folder / "ledger.txt").write_text("hello", encoding="utf-8")
-    assert audited(place).verdict == "2 claims FAIL"
+    assert audited(place).verdict == "2 claims FAIL; 1 was not checked"
 
 
 def test_the_report_is_json_and_one_line_per_finding(place: Place) -> None:
@@ -109,12 +158,12 @@ def test_the_release_may_be_named_in_three_ways(place: Place) -> None:
     for given in (place.folder, place.releases / "latest", place.releases):
         report = audit_release(given, place.private)
         assert report.release == place.folder
-        assert report.verdict == "every claim holds"
+        assert report.verdict == samples.WHOLE
 
 
 def test_the_evidence_may_be_named_in_two_ways(place: Place) -> None:
-    assert audit_release(place.folder, place.kept).verdict == "every claim holds"
-    assert audit_release(place.folder, place.private).verdict == "every claim holds"
+    assert audit_release(place.folder, place.kept).verdict == samples.WHOLE
+    assert audit_release(place.folder, place.private).verdict == samples.WHOLE
 
 
 def test_a_release_still_being_staged_is_not_missed_in_the_ledger(tmp_path: Path) -> None:
@@ -125,7 +174,7 @@ def test_a_release_still_being_staged_is_not_missed_in_the_ledger(tmp_path: Path
     place.kept.rename(staged)
     report = audit_release(place.folder, staged, staged=True)
     assert report.passed
-    assert {finding.claim for finding in report.of("not checked")} == {"ledger-chain", "ledger-entry"}
+    assert samples.missing(report) == {"ledger-chain", "ledger-entry", "report-page"}
     assert "ledger-entry" in samples.failures(audit_release(place.folder, staged))
 
 
@@ -133,14 +182,14 @@ def test_earlier_and_later_entries_of_the_ledger_do_no_harm(tmp_path: Path) -> N
     forgery = samples.one_block()
     forgery.ledger = [LEDGER_ENTRY, LEDGER_ENTRY | {"release": "20261121T000000Z-111111"}]
     report = audited(forgery.write(tmp_path))
-    assert report.verdict == "every claim holds"
+    assert report.verdict == samples.WHOLE
     assert detail(report, "ledger-entry") == "entry 3 of 3"
 
 
 def test_folders_with_wildcards_and_equal_signs_are_read_as_they_are_named(tmp_path: Path) -> None:
     for index, form in enumerate(("parquet", "csv")):
         place = samples.one_block(data=form).write(tmp_path / f"we[i]rd*?{index}" / "year=2026" / "o'clock")
-        assert audited(place).verdict == "every claim holds"
+        assert audited(place).verdict == samples.WHOLE
 
 
 def test_columns_may_be_numbers_in_parquet(tmp_path: Path) -> None:
@@ -152,7 +201,7 @@ def test_columns_may_be_numbers_in_parquet(tmp_path: Path) -> None:
     data = place.folder / "data.parquet"
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE t AS SELECT CAST(hours AS BIGINT) AS hours FROM '{data}'")
-        connection.execute(f"COPY t TO '{data}' (FORMAT parquet)")
+        write_parquet(data, connection.sql("FROM t").to_arrow_table())
     report = audit_release(place.folder)
     assert samples.failures(report) == {"file-hashes"}
     reseal(place, data)
@@ -172,7 +221,7 @@ def test_rows_sorted_by_text_are_in_a_fixed_order_too(tmp_path: Path) -> None:
     for index, missing in enumerate(("", "~")):
         forgery = forge(samples.ONE, [keep_or_spread(["x"], labels, 8, 128)])
         forgery.rows.sort(key=lambda row: row[0] or missing)
-        assert audited(forgery.write(tmp_path / str(index))).verdict == "every claim holds"
+        assert audited(forgery.write(tmp_path / str(index))).verdict == samples.WHOLE
 
 
 @pytest.mark.parametrize("missing", ["nothing", "a file", "an empty folder", "a dangling link"])

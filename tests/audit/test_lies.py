@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from funnel.audit import audit_release
 from tests.audit import samples
-from tests.audit.forge import Forgery
+from tests.audit.forge import Forgery, Place, edit, sha256, write_json
 from tests.audit.samples import failures, lies
 
 Change = Callable[[Forgery], Any]
@@ -109,7 +110,7 @@ def test_a_column_may_not_stand_in_two_blocks(column: str, tmp_path: Path) -> No
 
 def test_perfect_privacy_has_no_epsilon_or_zero(tmp_path: Path) -> None:
     for index, epsilon in enumerate((None, 0, 0.0)):
-        assert lies(samples.perfect(epsilon=epsilon), tmp_path / str(index)).verdict == "every claim holds"
+        assert lies(samples.perfect(epsilon=epsilon), tmp_path / str(index)).verdict == samples.WHOLE
     assert failures(lies(samples.perfect(epsilon=1.0), tmp_path / "some")) == {"manifest"}
 
 
@@ -386,6 +387,62 @@ def test_more_combinations_than_can_be_measured_prove_nothing(tmp_path: Path) ->
     report = lies(forgery, tmp_path)
     assert "channel" in failures(report)
     assert samples.statuses(report)["leakage-bound"] == "not checked"
+
+
+PAGES = {
+    "by its mark": '<meta name="funnel-report" content="private">',
+    "by its notice": '<p class="private">Private: this version holds counts of people.</p>',
+}
+REPORTS = {
+    "the private one": {"format": "funnel-report/1", "published": False},
+    "of unknown kind": {"format": "funnel-report/1", "published": None},
+    "with counts by block": {"published": True, "blocks": [{"name": "age", "counts": {"records": [[3, 4]]}}]},
+    "with records by value": {"published": True, "blocks": [{"shares": [{"value": "x", "records": 12}]}]},
+    "with a count in a list of lists": {"published": True, "deep": [[{"records": 0}]]},
+}
+
+
+def relisted(place: Place, name: str) -> Place:
+    """The manifest lists the file as it is now, so that only its content can give it away."""
+    path = place.folder / name
+    listed = {"sha256": sha256(path), "bytes": path.stat().st_size}
+    edit(place.folder / "release.json", lambda manifest: manifest["files"].update({name: listed}))
+    return place
+
+
+@pytest.mark.parametrize("mark", PAGES)
+def test_the_private_page_may_not_be_published(mark: str, tmp_path: Path) -> None:
+    place = samples.one_block().write(tmp_path)
+    (place.folder / "report.html").write_text(f"<!doctype html>{PAGES[mark]}", encoding="utf-8")
+    report = audit_release(relisted(place, "report.html").folder)
+    assert failures(report) == {"nothing-private"}
+    assert "holds the private report" in samples.detail(report, "nothing-private")
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_private_figures_may_not_be_published(kind: str, tmp_path: Path) -> None:
+    place = samples.one_block().write(tmp_path)
+    write_json(place.folder / "report.json", REPORTS[kind])
+    told = failures(audit_release(relisted(place, "report.json").folder))
+    assert told == {"nothing-private", "report-figures"}
+
+
+def test_a_report_that_cannot_be_read_is_not_called_free_of_private_figures(tmp_path: Path) -> None:
+    place = samples.one_block().write(tmp_path)
+    (place.folder / "report.json").write_text('{"published": true', encoding="utf-8")
+    told = failures(audit_release(relisted(place, "report.json").folder))
+    assert told == {"nothing-private", "report-figures"}
+
+
+def test_words_about_records_are_no_counts(tmp_path: Path) -> None:
+    place = samples.one_block().write(tmp_path)
+    told = {"published": True, "rows": 770, "scope": {"records": "770 records, each drawn for on its own"}}
+    write_json(place.folder / "report.json", told)
+    (place.folder / "report.html").write_text(
+        '<meta name="funnel-report" content="published">&lt;p class=&#34;private&#34;&gt;', encoding="utf-8"
+    )
+    relisted(relisted(place, "report.json"), "report.html")
+    assert "nothing-private" not in failures(audit_release(place.folder))
 
 
 @pytest.mark.parametrize("lie", ["a suspect name", "another name", "evidence under a harmless name"])

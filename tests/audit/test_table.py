@@ -201,4 +201,4 @@ def test_all_blocks_of_a_protocol_are_read_in_order(tmp_path: Path) -> None:
     assert [block.columns for block in blocks] == [("sex",), ("occupation", "hours")]
     assert [block.weights.shape for block in blocks] == [(2, 1, 2), (3, 1, 3)]
     assert blocks[1].possible == (("clerk", "40"), ("clerk", None), (None, "60"))
-    assert told == "2 block(s): 2 to 2 at 2^16, 3 to 3 at 2^16"
+    assert told == "2 blocks: 2 to 2 at 2^16, 3 to 3 at 2^16"

@@ -31,12 +31,15 @@ def test_a_folder_and_an_impossible_name(tmp_path: Path) -> None:
     assert refused("a\0b").code == "policy-unreadable"
 
 
-@pytest.mark.parametrize(("content", "line", "column"), [
-    (GOOD.encode("utf-16"), 1, 1),
-    (GOOD.replace("Education", "Éducation").encode("latin-1"), 3, 14),
-    (b"version: 1\nname: \xc3\x28", 2, 7),
-    (bytes(range(128, 256)), 1, 1),
-])
+@pytest.mark.parametrize(
+    ("content", "line", "column"),
+    [
+        (GOOD.encode("utf-16"), 1, 1),
+        (GOOD.replace("Education", "Éducation").encode("latin-1"), 3, 14),
+        (b"version: 1\nname: \xc3\x28", 2, 7),
+        (bytes(range(128, 256)), 1, 1),
+    ],
+)
 def test_other_encodings(tmp_path: Path, content: bytes, line: int, column: int) -> None:
     file = tmp_path / "p.yaml"
     file.write_bytes(content)

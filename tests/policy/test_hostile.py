@@ -11,19 +11,74 @@ from funnel.policy.reader import read
 from tests.policy.pages import GOOD
 from tests.policy.test_schema import SCHEMA, fits
 
-SCRAPS = st.sampled_from([
-    "", " ", "\n", "\t", "  ", ": ", "- ", "? ", "[", "]", "{", "}", ",", "&a ", "*a", "!!str ", "!x ", "|",
-    ">", "'", '"', "\\",
-    "#", "%", "---\n", "...\n", "<<: ", "~", "null", "true", "0", "-1", "1e400", ".nan", ".inf", "012",
-    "9" * 400, "x", "\0",
-    "\ufeff", "\u2028", "\x85", "é", "𝄞", "version", "public: [a, [b]]\n", "split: {a: 1}\n", "a+b", "kind: ",
-    "env:", "file:",
-    "bins: [1]", "top: 3", "epsilon", "optimal", "marital_status", "person_id", "../", "out/public",
-])
+SCRAPS = st.sampled_from(
+    [
+        "",
+        " ",
+        "\n",
+        "\t",
+        "  ",
+        ": ",
+        "- ",
+        "? ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "&a ",
+        "*a",
+        "!!str ",
+        "!x ",
+        "|",
+        ">",
+        "'",
+        '"',
+        "\\",
+        "#",
+        "%",
+        "---\n",
+        "...\n",
+        "<<: ",
+        "~",
+        "null",
+        "true",
+        "0",
+        "-1",
+        "1e400",
+        ".nan",
+        ".inf",
+        "012",
+        "9" * 400,
+        "x",
+        "\0",
+        "\ufeff",
+        "\u2028",
+        "\x85",
+        "é",
+        "𝄞",
+        "version",
+        "public: [a, [b]]\n",
+        "split: {a: 1}\n",
+        "a+b",
+        "kind: ",
+        "env:",
+        "file:",
+        "bins: [1]",
+        "top: 3",
+        "epsilon",
+        "optimal",
+        "marital_status",
+        "person_id",
+        "../",
+        "out/public",
+    ]
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**31) | st.floats() | SCRAPS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SCRAPS | st.just("name"), inner, max_size=3),
-    max_leaves=6)
+    max_leaves=6,
+)
 
 
 def outcome(text: str) -> Policy | None:
@@ -110,9 +165,24 @@ def test_a_good_policy_without_any_one_part(path: tuple[str | int, ...]) -> None
     for key in path[:-1]:
         target = target[key]
     del target[path[-1]]
-    required = {("version",), ("name",), ("source",), ("source", "table"), ("source", "entity"),
-                ("sensitive",),
-                ("sensitive", 0), ("public",), ("public", 1, "name"), ("public", 2, "name"), ("privacy",),
-                ("privacy", "notion"), ("privacy", "epsilon"), ("draws",), ("draws", "key"), ("release",),
-                ("release", "to"), ("release", "private")}
+    required = {
+        ("version",),
+        ("name",),
+        ("source",),
+        ("source", "table"),
+        ("source", "entity"),
+        ("sensitive",),
+        ("sensitive", 0),
+        ("public",),
+        ("public", 1, "name"),
+        ("public", 2, "name"),
+        ("privacy",),
+        ("privacy", "notion"),
+        ("privacy", "epsilon"),
+        ("draws",),
+        ("draws", "key"),
+        ("release",),
+        ("release", "to"),
+        ("release", "private"),
+    }
     assert (outcome(json.dumps(data)) is None) == (path in required)

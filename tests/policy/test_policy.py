@@ -46,7 +46,11 @@ def test_the_smallest_policy_and_its_defaults() -> None:
 def test_every_field_of_the_good_policy() -> None:
     policy = accepted(GOOD)
     assert policy.source.model_dump() == {
-        "table": "census.parquet", "filter": "age >= 18", "entity": "person_id", "missing": "category"}
+        "table": "census.parquet",
+        "filter": "age >= 18",
+        "entity": "person_id",
+        "missing": "category",
+    }
     assert policy.blocks == (
         Block(attributes=(Attribute(name="education"),)),
         Block(attributes=(Attribute(name="age", bins=(0.0, 25.0, 35.5)),)),
@@ -59,8 +63,9 @@ def test_every_field_of_the_good_policy() -> None:
 
 
 def test_members_of_a_block_may_have_bins_and_top() -> None:
-    policy = accepted(GOOD.replace("[occupation, hours]",
-                                   "[{name: occupation, top: 3}, {name: hours, bins: [0]}]"))
+    policy = accepted(
+        GOOD.replace("[occupation, hours]", "[{name: occupation, top: 3}, {name: hours, bins: [0]}]")
+    )
     block = policy.blocks[3]
     assert (block.columns, block.name) == (("occupation", "hours"), "occupation+hours")
     assert [(one.top, one.bins) for one in block.attributes] == [(3, None), (None, (0.0,))]
@@ -105,15 +110,17 @@ def test_draws_are_permanent_where_an_entity_is_given() -> None:
 
 
 def test_fresh_draws_for_persons_must_be_asked_for() -> None:
-    assert accepted(SMALL.replace("t.csv",
-                                  "t.csv, entity: id") + "draws: {kind: fresh}\n").draws.kind == "fresh"
+    assert (
+        accepted(SMALL.replace("t.csv", "t.csv, entity: id") + "draws: {kind: fresh}\n").draws.kind == "fresh"
+    )
 
 
 @pytest.mark.parametrize("entity", ["", ", entity: id"])
 def test_a_key_may_wait_beside_fresh_draws(entity: str) -> None:
     """Whoever switches to fresh draws for a day need not take the key out and put it back."""
-    policy = accepted(SMALL.replace("t.csv",
-                                    f"t.csv{entity}") + "draws: {kind: fresh, key: file:my keys/k.key}\n")
+    policy = accepted(
+        SMALL.replace("t.csv", f"t.csv{entity}") + "draws: {kind: fresh, key: file:my keys/k.key}\n"
+    )
     assert (policy.draws.kind, policy.draws.key) == ("fresh", "file:my keys/k.key")
 
 
@@ -154,8 +161,9 @@ def test_shares_that_miss_one_are_refused(parts: list[int], missed: float) -> No
 
 
 def test_a_name_that_could_mean_two_blocks_is_refused() -> None:
-    text = SMALL.replace("[x]", "['a+b', [a, b]]").replace("epsilon: 1",
-                                                           "epsilon: 1, split: {‸a+b: 0.5, 'a,b': 0.5}")
+    text = SMALL.replace("[x]", "['a+b', [a, b]]").replace(
+        "epsilon: 1", "epsilon: 1, split: {‸a+b: 0.5, 'a,b': 0.5}"
+    )
     clean, expected = marked(text, "split")
     assert places(clean) == expected
 
@@ -167,8 +175,9 @@ def test_a_name_that_could_mean_two_blocks_is_refused() -> None:
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=8, unique=True))
 def test_increasing_bins_are_taken_and_any_other_order_is_not(edges: list[int]) -> None:
     text = SMALL.replace("[x]", "[{name: x, bins: EDGES}]")
-    assert accepted(text.replace("EDGES",
-                                 str(sorted(edges)))).blocks[0].attributes[0].bins == tuple(sorted(edges))
+    assert accepted(text.replace("EDGES", str(sorted(edges)))).blocks[0].attributes[0].bins == tuple(
+        sorted(edges)
+    )
     if edges != sorted(edges):
         assert [code for _, _, code in places(text.replace("EDGES", str(edges)))] == ["bins"]
 
@@ -210,8 +219,9 @@ def test_a_policy_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
-def test_the_text_is_verbatim_and_its_hash_is_that_of_the_file(tmp_path: Path, start: bytes,
-                                                               ending: bytes) -> None:
+def test_the_text_is_verbatim_and_its_hash_is_that_of_the_file(
+    tmp_path: Path, start: bytes, ending: bytes
+) -> None:
     content = start + GOOD.replace("Education", "Édücation").encode().replace(b"\n", ending)
     file = tmp_path / "policy.yaml"
     file.write_bytes(content)
@@ -238,8 +248,10 @@ def test_folders_are_compared_as_the_policy_file_sees_them(tmp_path: Path) -> No
 
 
 def test_a_published_folder_may_lie_in_the_private_one() -> None:
-    assert accepted(SMALL.replace("to: out, private: kept",
-                                  "to: kept/out, private: kept")).release.to == "kept/out"
+    assert (
+        accepted(SMALL.replace("to: out, private: kept", "to: kept/out, private: kept")).release.to
+        == "kept/out"
+    )
 
 
 def test_folders_with_a_common_beginning_of_their_names_are_apart() -> None:
@@ -258,8 +270,12 @@ def test_later_problems_find_their_place() -> None:
         for name in ("marital_status", "education", "AGE", "hours", "person_id")
     }
     assert {name: (one.line, one.column) for name, one in found.items()} == {
-        "marital_status": (12, 13), "education": (14, 5), "AGE": (15, 11), "hours": (19, 18),
-        "person_id": (7, 11)}
+        "marital_status": (12, 13),
+        "education": (14, 5),
+        "AGE": (15, 11),
+        "hours": (19, 18),
+        "person_id": (7, 11),
+    }
     filtered = problem_at(policy, ("source", "filter"), "filter", "not usable", "Write one predicate.")
     assert (filtered.line, filtered.column, filtered.suggestion) == (6, 11, "Write one predicate.")
     assert PolicyError([filtered]).text().startswith("p.yaml:6:11: not usable [filter]")

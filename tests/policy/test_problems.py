@@ -14,27 +14,35 @@ SPOILT = {
     "key in the wrong section": (good(description="‸filter: a > 1"), "unknown-key"),
     "option of another notion": (good(split="  ‸confidence: 0.95"), "unknown-key"),
     "order of another notion": (good(split="  ‸order: 2"), "unknown-key"),
-    "option of another mechanism": (good(mechanism="mechanism: {kind: randomised-response, ‸time_limit: 3}"),
-                                    "unknown-key"),
+    "option of another mechanism": (
+        good(mechanism="mechanism: {kind: randomised-response, ‸time_limit: 3}"),
+        "unknown-key",
+    ),
     "equal keys": (good(kind="  ‸minimum: 20"), "duplicate-key"),
     "equal keys, one quoted": (good(kind='  ‸"minimum": 20'), "duplicate-key"),
     "version missing": (GOOD.replace("version: 1\n", "‸", 1), "missing-key"),
     "section missing": ("‸" + GOOD[: GOOD.index("release:")], "missing-key"),
     "key of a section missing": (good(private="").replace("release:", "‸release:"), "missing-key"),
-    "name of an attribute missing": (good(name="name: x").replace("  - name: age\n    bins", "  - ‸bins"),
-                                     "missing-key"),
+    "name of an attribute missing": (
+        good(name="name: x").replace("  - name: age\n    bins", "  - ‸bins"),
+        "missing-key",
+    ),
     "notion missing": (good(notion="").replace("privacy:", "‸privacy:"), "missing-key"),
     "epsilon missing": (good(epsilon="").replace("privacy:", "‸privacy:"), "missing-key"),
     "kind of a mechanism missing": (good(mechanism="‸mechanism: {time_limit: 3}"), "missing-key"),
     # types and values
     "text where a section belongs": (good(mechanism="mechanism: ‸3"), "wrong-type"),
     "list where a section belongs": (good(estimate="estimate: ‸[1]", minimum="", kind=""), "wrong-type"),
-    "number where the source belongs": (f"{GOOD[: GOOD.index('source:')]}source: ‸1\n"
-                                        f"{GOOD[GOOD.index('estimate:') :]}", "wrong-type"),
+    "number where the source belongs": (
+        f"{GOOD[: GOOD.index('source:')]}source: ‸1\n{GOOD[GOOD.index('estimate:') :]}",
+        "wrong-type",
+    ),
     "number where a text belongs": (good(name="name: ‸2026"), "wrong-type"),
     "number where a column belongs": (good(sensitive="sensitive: [‸2026]"), "wrong-type"),
-    "block spelt as a mapping": (GOOD.replace("[occupation, hours]", "{name: x, ‸attributes: [a, b]}"),
-                                 "unknown-key"),
+    "block spelt as a mapping": (
+        GOOD.replace("[occupation, hours]", "{name: x, ‸attributes: [a, b]}"),
+        "unknown-key",
+    ),
     "number among the public columns": (GOOD.replace("- education", "- ‸2026"), "wrong-type"),
     "number inside a block": (GOOD.replace("[occupation,", "[‸3,"), "wrong-type"),
     "text where a number belongs": (good(minimum='  minimum: ‸"10"'), "wrong-type"),
@@ -42,8 +50,10 @@ SPOILT = {
     "boolean where a number belongs": (good(top="    top: ‸true"), "wrong-type"),
     "nothing where a text belongs": (good(filter="  filter:‸"), "wrong-type"),
     "nothing spelt out": (good(entity="  entity: ‸null"), "wrong-type"),
-    "text where a list belongs": (GOOD[: GOOD.index("public:")] + "public: ‸education\n"
-                                  + GOOD[GOOD.index("privacy:") :], "wrong-type"),
+    "text where a list belongs": (
+        GOOD[: GOOD.index("public:")] + "public: ‸education\n" + GOOD[GOOD.index("privacy:") :],
+        "wrong-type",
+    ),
     "version 0": (good(version="version: ‸0"), "wrong-value"),
     "version true": (good(version="version: ‸true"), "wrong-value"),
     "version 1.0": (good(version="version: ‸1.0"), "wrong-value"),
@@ -60,8 +70,10 @@ SPOILT = {
     "unknown way with missing values": (good(missing="  missing: ‸ignore"), "wrong-value"),
     "unknown notion": (good(notion="  notion: ‸lpi"), "wrong-value"),
     "unknown mechanism": (good(mechanism="mechanism: ‸randomized-response"), "wrong-value"),
-    "unknown mechanism with options": (good(mechanism="mechanism: {kind: ‸best, time_limit: 1}"),
-                                       "wrong-value"),
+    "unknown mechanism with options": (
+        good(mechanism="mechanism: {kind: ‸best, time_limit: 1}"),
+        "wrong-value",
+    ),
     "time without end": (good(mechanism="mechanism: {kind: optimal, time_limit: ‸.inf}"), "wrong-value"),
     "unknown format": (good(format="  format: ‸xlsx"), "wrong-value"),
     "leading zeros": (good(minimum="  minimum: ‸010"), "wrong-value"),
@@ -87,49 +99,69 @@ SPOILT = {
     "bins without end": (good(bins="    bins: [0, ‸.inf]"), "bins"),
     "bins that are no list": (good(bins="    bins: ‸25"), "bins"),
     # split
-    "split short": (good(split="  ‸split: {education: 0.4, age: 0.2, country: 0.2, occupation+hours: 0.1}"),
-                    "split"),
+    "split short": (
+        good(split="  ‸split: {education: 0.4, age: 0.2, country: 0.2, occupation+hours: 0.1}"),
+        "split",
+    ),
     "split without a block": (good(split="  ‸split: {education: 0.4, age: 0.3, country: 0.3}"), "split"),
-    "split of a stranger": (good(split="  split: {education: 0.4, age: 0.2, country: 0.2, ‸occupation: 0.2}"),
-                            "split"),
+    "split of a stranger": (
+        good(split="  split: {education: 0.4, age: 0.2, country: 0.2, ‸occupation: 0.2}"),
+        "split",
+    ),
     "split naming a block twice": (
-        good(split="  split: {education: .2, age: .2, country: .2, occupation+hours: .2, "
-                   "‸'occupation,hours': .2}"),
-        "split"),
+        good(
+            split="  split: {education: .2, age: .2, country: .2, occupation+hours: .2, "
+            "‸'occupation,hours': .2}"
+        ),
+        "split",
+    ),
     "split with nothing for a block": (
-        good(split="  split: {education: 0.5, age: 0.5, country: ‸0, occupation+hours: 0.5}"), "split"),
+        good(split="  split: {education: 0.5, age: 0.5, country: ‸0, occupation+hours: 0.5}"),
+        "split",
+    ),
     "split with a word": (
-        good(split="  split: {education: ‸half, age: 0.5, country: 0.5, occupation+hours: 0.5}"), "split"),
+        good(split="  split: {education: ‸half, age: 0.5, country: 0.5, occupation+hours: 0.5}"),
+        "split",
+    ),
     "split misspelt": (good(split="  split: ‸equally"), "split"),
     "split a number": (good(split="  split: ‸4"), "split"),
     "split empty": (good(split="  ‸split: {}"), "split"),
     # columns
     "sensitive twice": (good(sensitive="sensitive: [a, b, ‸a]"), "duplicate-column"),
     "public twice": (GOOD.replace("[occupation, hours]", "[occupation, ‸education]"), "duplicate-column"),
-    "public twice but for case": (GOOD.replace("[occupation, hours]", "[‸Education, hours]"),
-                                  "duplicate-column"),
+    "public twice but for case": (
+        GOOD.replace("[occupation, hours]", "[‸Education, hours]"),
+        "duplicate-column",
+    ),
     "public twice as a mapping": (GOOD.replace("name: country", "name: ‸age"), "duplicate-column"),
     "sensitive and public": (GOOD.replace("- education", "- ‸marital_status"), "sensitive-public"),
     "sensitive and public but for case": (GOOD.replace("hours]", "‸Marital_Status]"), "sensitive-public"),
-    "sensitive and public, perfect": (good(notion="  notion: perfect", epsilon="").replace("hours]",
-                                                                                           "‸marital_status]"),
-                                      "sensitive-public"),
+    "sensitive and public, perfect": (
+        good(notion="  notion: perfect", epsilon="").replace("hours]", "‸marital_status]"),
+        "sensitive-public",
+    ),
     "entity public": (GOOD.replace("- education", "- ‸person_id"), "entity"),
     "entity sensitive": (good(sensitive="sensitive: ‸PERSON_ID"), "entity"),
     # draws
     "permanent without a key": (good(key="").replace("draws:", "‸draws:"), "missing-key"),
-    "permanent by default without a key": (GOOD[: GOOD.index("draws:")].replace("entity:", "‸entity:")
-                                           + GOOD[GOOD.index("release:") :], "missing-key"),
+    "permanent by default without a key": (
+        GOOD[: GOOD.index("draws:")].replace("entity:", "‸entity:") + GOOD[GOOD.index("release:") :],
+        "missing-key",
+    ),
     "permanent without an entity": (good(entity="").replace("kind: perm", "kind: ‸perm"), "missing-key"),
     "key that fresh draws would not use": (
-        good(entity="").replace("  kind: permanent\n", "").replace("env:F", "‸env:F"), "wrong-value"),
+        good(entity="").replace("  kind: permanent\n", "").replace("env:F", "‸env:F"),
+        "wrong-value",
+    ),
     "key in the policy": (good(key="  key: ‸c2VjcmV0"), "wrong-value"),
     "key without a name": (good(key="  key: ‸'env:'"), "wrong-value"),
     # folders
     "private inside to": (good(private="  private: ‸out/public/x"), "release-path"),
     "private is to": (good(private="  private: ‸./out/x/../public"), "release-path"),
-    "private around a detour": (good(to="  to: ../here", private="  private: ‸../there/../here/private"),
-                                "release-path"),
+    "private around a detour": (
+        good(to="  to: ../here", private="  private: ‸../there/../here/private"),
+        "release-path",
+    ),
     "key file published": (good(key="  key: ‸file:out/public/k.key"), "release-path"),
     "source published": (good(table="  table: ‸out/public/*.parquet"), "release-path"),
     # not offered in this version
@@ -162,7 +194,8 @@ def test_one_mistake_is_one_problem_at_its_place(case: str) -> None:
 
 def test_all_mistakes_come_at_once_in_file_order() -> None:
     """Syntax that can be read around, types, values and what lies between sections, all in one error."""
-    text, expected = marked("""\
+    text, expected = marked(
+        """\
 version: 1
 name: ‸a b
 source:
@@ -184,20 +217,37 @@ draws: {kind: ‸permanent, key: ‸sesame}
 ‸release:
   to: out
   format: ‸012
-""", "wrong-value", "unsupported", "unknown-key", "duplicate-key", "duplicate-column", "sensitive-public",
-"bins",
-        "policy-alias", "epsilon", "split", "wrong-value", "missing-key", "wrong-value", "missing-key",
-        "wrong-value")
+""",
+        "wrong-value",
+        "unsupported",
+        "unknown-key",
+        "duplicate-key",
+        "duplicate-column",
+        "sensitive-public",
+        "bins",
+        "policy-alias",
+        "epsilon",
+        "split",
+        "wrong-value",
+        "missing-key",
+        "wrong-value",
+        "missing-key",
+        "wrong-value",
+    )
     assert places(text) == expected
 
 
 def test_mistakes_of_unrelated_sections_do_not_hide_each_other() -> None:
     """Any two of the mistakes that touch different lines are both found."""
-    singles = {"version: 1": ("version: ‸0", "wrong-value"), "minimum: 10": ("minimum: ‸0", "wrong-value"),
-               "epsilon: 1.0": ("epsilon: ‸0", "epsilon"), "split: equal": ("split: ‸optimal", "unsupported"),
-               "[occupation, hours]": ("[occupation, ‸occupation]", "duplicate-column"),
-               "private: out/private": ("private: ‸out/public", "release-path"),
-               "env:FUNNEL_KEY": ("‸FUNNEL_KEY", "wrong-value")}
+    singles = {
+        "version: 1": ("version: ‸0", "wrong-value"),
+        "minimum: 10": ("minimum: ‸0", "wrong-value"),
+        "epsilon: 1.0": ("epsilon: ‸0", "epsilon"),
+        "split: equal": ("split: ‸optimal", "unsupported"),
+        "[occupation, hours]": ("[occupation, ‸occupation]", "duplicate-column"),
+        "private: out/private": ("private: ‸out/public", "release-path"),
+        "env:FUNNEL_KEY": ("‸FUNNEL_KEY", "wrong-value"),
+    }
     text, codes = GOOD, []
     for old, (new, _) in singles.items():
         text = text.replace(old, new)
@@ -208,39 +258,48 @@ def test_mistakes_of_unrelated_sections_do_not_hide_each_other() -> None:
     assert places(clean) == expected
 
 
-@pytest.mark.parametrize(("text", "meant"), [
-    (good(missing="  mising: drop"), "`missing`"),
-    (good(notion="  notion: LIP"), "`lip`"),
-    (good(notion="  notion: lpi"), "`lip`"),
-    (good(mechanism="mechanism: randomized-response"), "`randomised-response`"),
-    (good(format="  format: parque"), "`parquet`"),
-    (good(format="  format: ods"), "`parquet` or `csv`"),
-    (good(description="epsilon: 2"), "under `privacy`"),
-    (good(missing="  name: x"), "at the top"),
-    (good(name="name: My Census!"), "`my-census`"),
-    (good(epsilon='  epsilon: "1"'), "Remove the quotes"),
-    (good(name="name: 2026"), "quotes"),
-    (good(description="description: Education: adults"), "quotes"),
-    (good(key=""), "funnel key new"),
-    (good(split="  split: {eduction: .4, age: .2, country: .2, occupation+hours: .2}"), "`education`"),
-])
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (good(missing="  mising: drop"), "`missing`"),
+        (good(notion="  notion: LIP"), "`lip`"),
+        (good(notion="  notion: lpi"), "`lip`"),
+        (good(mechanism="mechanism: randomized-response"), "`randomised-response`"),
+        (good(format="  format: parque"), "`parquet`"),
+        (good(format="  format: ods"), "`parquet` or `csv`"),
+        (good(description="epsilon: 2"), "under `privacy`"),
+        (good(missing="  name: x"), "at the top"),
+        (good(name="name: My Census!"), "`my-census`"),
+        (good(epsilon='  epsilon: "1"'), "Remove the quotes"),
+        (good(name="name: 2026"), "quotes"),
+        (good(description="description: Education: adults"), "quotes"),
+        (good(key=""), "funnel key new"),
+        (good(split="  split: {eduction: .4, age: .2, country: .2, occupation+hours: .2}"), "`education`"),
+    ],
+)
 def test_a_problem_says_what_to_do(text: str, meant: str) -> None:
     assert any(meant in (problem.suggestion or "") for problem in problems(text))
 
 
-@pytest.mark.parametrize(("public", "code"), [
-    ("[age, ‸3]", "wrong-type"), ("[age, ‸age]", "duplicate-column"), ("‸[]", "wrong-value"),
-    ("[age, ‸~]", "wrong-type"),
-    ("[age, {‸nam: size}]", "unknown-key"),
-])
+@pytest.mark.parametrize(
+    ("public", "code"),
+    [
+        ("[age, ‸3]", "wrong-type"),
+        ("[age, ‸age]", "duplicate-column"),
+        ("‸[]", "wrong-value"),
+        ("[age, ‸~]", "wrong-type"),
+        ("[age, {‸nam: size}]", "unknown-key"),
+    ],
+)
 def test_a_split_is_not_blamed_for_the_blocks_it_names(public: str, code: str) -> None:
     text = f"{GOOD[: GOOD.index('public:')]}public: {public}\n{GOOD[GOOD.index('privacy:') :]}"
     clean, expected = marked(text.replace("split: equal", "split: {age: 0.5, size: 0.5}"), code)
     assert places(clean) == expected
 
 
-@pytest.mark.parametrize(("share", "code"),
-                         [("‸~", "wrong-type"), ("‸01", "wrong-value"), ("‸!!float 2", "policy-alias")])
+@pytest.mark.parametrize(
+    ("share", "code"), [("‸~", "wrong-type"), ("‸01", "wrong-value"), ("‸!!float 2", "policy-alias")]
+)
 def test_a_share_that_cannot_be_read_is_one_problem(share: str, code: str) -> None:
     split = f"  split: {{education: 0.4, age: 0.2, country: 0.2, occupation+hours: {share}}}"
     clean, expected = marked(good(split=split), code)
@@ -280,10 +339,12 @@ def test_words_of_the_validator_never_reach_people() -> None:
     for text, code in SPOILT.values():
         for problem in problems(marked(text, code)[0]):
             said = problem.text().lower()
-            assert not any(word in said for word in ("pydantic", "input", "dictionary", "tuple", "string",
-                                                     "instance"))
+            assert not any(
+                word in said for word in ("pydantic", "input", "dictionary", "tuple", "string", "instance")
+            )
 
 
 def test_a_problem_names_its_file() -> None:
-    assert {problem.file for problem in problems(good(version="version: 0"),
-                                                 "some/where.yaml")} == {"some/where.yaml"}
+    assert {problem.file for problem in problems(good(version="version: 0"), "some/where.yaml")} == {
+        "some/where.yaml"
+    }

@@ -14,16 +14,47 @@ from funnel.policy.scalars import is_number, resolve
 from tests.policy.pages import GOOD, accepted, good, marked, places, problems
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("1", 1), ("+1", 1), ("-3", -3), ("0", 0), ("1e-3", 0.001), ("1E5", 100000.0), (".5", 0.5), ("5.", 5.0),
-    ("-.5e+1", -5.0), ("1.0", 1.0), (".inf", math.inf), ("-.INF", -math.inf),
-    ("true", True), ("False", False), ("", None), ("~", None), ("null", None),
-    ("no", "no"), ("yes", "yes"), ("on", "on"), ("off", "off"), ("NO", "NO"), ("y", "y"),
-    ("1_000", "1_000"), ("0x1F", "0x1F"), ("0o17", "0o17"), ("190:20:30", "190:20:30"),
-    ("2026-11-21", "2026-11-21"),
-    ("inf", "inf"), ("nan", "nan"), ("1e", "1e"), (".", "."), ("-", "-"), ("e5", "e5"), ("１", "１"),
-    ("1 2", "1 2"),
-])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("+1", 1),
+        ("-3", -3),
+        ("0", 0),
+        ("1e-3", 0.001),
+        ("1E5", 100000.0),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("-.5e+1", -5.0),
+        ("1.0", 1.0),
+        (".inf", math.inf),
+        ("-.INF", -math.inf),
+        ("true", True),
+        ("False", False),
+        ("", None),
+        ("~", None),
+        ("null", None),
+        ("no", "no"),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("off", "off"),
+        ("NO", "NO"),
+        ("y", "y"),
+        ("1_000", "1_000"),
+        ("0x1F", "0x1F"),
+        ("0o17", "0o17"),
+        ("190:20:30", "190:20:30"),
+        ("2026-11-21", "2026-11-21"),
+        ("inf", "inf"),
+        ("nan", "nan"),
+        ("1e", "1e"),
+        (".", "."),
+        ("-", "-"),
+        ("e5", "e5"),
+        ("１", "１"),
+        ("1 2", "1 2"),
+    ],
+)
 def test_unquoted_scalars_follow_yaml_1_2(text: str, value: object) -> None:
     assert resolve(text) == value
     assert type(resolve(text)) is type(value)
@@ -63,8 +94,9 @@ def test_a_column_may_be_called_no(word: str) -> None:
     assert accepted(GOOD.replace("- education", f"- {word}")).blocks[0].columns == (word,)
 
 
-@pytest.mark.parametrize(("written", "epsilon"),
-                         [("1e-3", 0.001), ("1E0", 1.0), (".5", 0.5), ("+2", 2.0), ("3", 3.0)])
+@pytest.mark.parametrize(
+    ("written", "epsilon"), [("1e-3", 0.001), ("1E0", 1.0), (".5", 0.5), ("+2", 2.0), ("3", 3.0)]
+)
 def test_epsilon_is_the_number_that_was_written(written: str, epsilon: float) -> None:
     assert accepted(good(epsilon=f"  epsilon: {written}")).privacy.epsilon == epsilon
 
@@ -85,8 +117,10 @@ YAML_AT_FAULT = {
     "merge key": (GOOD.replace("  missing: category", "  ‸<<: {missing: drop}"), "policy-alias"),
     "tag": (good(name="name: ‸!!str census"), "policy-alias"),
     "tag that asks for a type": (good(name="name: ‸! census"), "policy-alias"),
-    "tag that builds an object": (good(name="name: ‸!!python/object/apply:os.system ['true']"),
-                                  "policy-alias"),
+    "tag that builds an object": (
+        good(name="name: ‸!!python/object/apply:os.system ['true']"),
+        "policy-alias",
+    ),
     "empty": ("‸", "wrong-type"),
     "comment": ("‸# nothing\n", "wrong-type"),
     "a word": ("‸policy", "wrong-type"),
@@ -102,8 +136,9 @@ def test_yaml_that_policies_do_not_need_is_refused_where_it_stands(case: str) ->
 
 
 def test_an_alias_and_its_anchor_are_both_named() -> None:
-    text, expected = marked(good(name="name: ‸&n census", description="description: ‸*n"), "policy-alias",
-                            "policy-alias")
+    text, expected = marked(
+        good(name="name: ‸&n census", description="description: ‸*n"), "policy-alias", "policy-alias"
+    )
     assert places(text) == expected
 
 
@@ -112,17 +147,20 @@ def test_a_refused_value_is_not_also_reported_for_what_it_holds() -> None:
     assert places(text) == expected
 
 
-@pytest.mark.parametrize("text", [
-    "[" * 100_000,
-    "{a: " * 20_000,
-    "- " * 50_000,
-    "? " * 50_000,
-    "a:\n" + "".join(f"{' ' * depth}b:\n" for depth in range(1, 300)),
-    "[" + "1," * 60_000 + "]",
-    "".join(f"k{i}: 1\n" for i in range(25_000)),
-    "x" * (MAX_BYTES + 1),
-    "é" * (MAX_BYTES // 2 + 1),
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "{a: " * 20_000,
+        "- " * 50_000,
+        "? " * 50_000,
+        "a:\n" + "".join(f"{' ' * depth}b:\n" for depth in range(1, 300)),
+        "[" + "1," * 60_000 + "]",
+        "".join(f"k{i}: 1\n" for i in range(25_000)),
+        "x" * (MAX_BYTES + 1),
+        "é" * (MAX_BYTES // 2 + 1),
+    ],
+)
 def test_size_and_depth_are_bounded(text: str) -> None:
     assert problems(text)[-1].code == "policy-too-large"
 
@@ -139,13 +177,41 @@ def test_the_billion_laughs_stay_nine_lines() -> None:
     assert sum(problem.code == "policy-alias" for problem in found) == 9 + 8 * 9
 
 
-@pytest.mark.parametrize("text", [
-    '"\\UFFFFFFFF"', '"\\U00110000"', f"%YAML {'1' * 5000}.1\n---\na: b", "%YAML 3.0\n---\na: b",
-    "%TAG ! tag:x,2026:\n---\na: b",
-    "\x00", "\ufffe", "!<", "!%FF a", "&", "*", "|9", ">-\n\t", "'", "\ud800", "%", "%%%\n", "--- - -",
-    "a: b: c", "@", "`",
-    "\x85", "\u2028a: [", "? ? ?", "{? : }", ": :", "[a: b: c]", "<<: *a", '"\\x"', "a: |\n  x\n y",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"\\UFFFFFFFF"',
+        '"\\U00110000"',
+        f"%YAML {'1' * 5000}.1\n---\na: b",
+        "%YAML 3.0\n---\na: b",
+        "%TAG ! tag:x,2026:\n---\na: b",
+        "\x00",
+        "\ufffe",
+        "!<",
+        "!%FF a",
+        "&",
+        "*",
+        "|9",
+        ">-\n\t",
+        "'",
+        "\ud800",
+        "%",
+        "%%%\n",
+        "--- - -",
+        "a: b: c",
+        "@",
+        "`",
+        "\x85",
+        "\u2028a: [",
+        "? ? ?",
+        "{? : }",
+        ": :",
+        "[a: b: c]",
+        "<<: *a",
+        '"\\x"',
+        "a: |\n  x\n y",
+    ],
+)
 def test_broken_yaml_is_a_policy_error(text: str) -> None:
     assert problems(text)
 
@@ -199,10 +265,15 @@ def test_places_of_keys_and_values() -> None:
 
 
 @settings(deadline=None)
-@given(st.recursive(st.integers(-5, 5) | st.sampled_from(["x", "no", "a b"]),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner,
-                                                                                max_size=3),
-                    max_leaves=12))
+@given(
+    st.recursive(
+        st.integers(-5, 5) | st.sampled_from(["x", "no", "a b"]),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+        ),
+        max_leaves=12,
+    )
+)
 def test_plain_data_survives_and_every_part_has_a_place(data: object) -> None:
     import yaml
 
@@ -221,5 +292,8 @@ def _character(text: str, mark: tuple[int, int]) -> str:
 def test_reading_stops_with_all_problems_so_far() -> None:
     with pytest.raises(PolicyError) as caught:
         read("a: &x 1\nb: *x\nc: [", "f")
-    assert [problem.code for problem in caught.value.problems] == ["policy-alias", "policy-alias",
-                                                                   "policy-syntax"]
+    assert [problem.code for problem in caught.value.problems] == [
+        "policy-alias",
+        "policy-alias",
+        "policy-syntax",
+    ]

@@ -20,11 +20,29 @@ from tests.policy.test_problems import SPOILT
 SCHEMA = json_schema()
 _TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "number": int | float, "integer": int}
 _KNOWN = {
-    "$schema", "$defs", "$ref", "title", "description", "default", "type", "properties", "required", "items",
+    "$schema",
+    "$defs",
+    "$ref",
+    "title",
+    "description",
+    "default",
+    "type",
+    "properties",
+    "required",
+    "items",
     "pattern",
-    "additionalProperties", "anyOf", "oneOf", "not", "enum", "const", "minimum", "maximum",
+    "additionalProperties",
+    "anyOf",
+    "oneOf",
+    "not",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
     "exclusiveMinimum",
-    "minItems", "minLength", "maxLength",
+    "minItems",
+    "minLength",
+    "maxLength",
 }
 
 
@@ -49,8 +67,9 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
         "items": lambda said: not isinstance(value, list) or all(fits(one, said) for one in value),
         "required": lambda said: not isinstance(value, dict) or all(key in value for key in said),
     }
-    return all(check(schema[word]) for word,
-               check in checks.items() if word in schema) and _entries_fit(value, schema)
+    return all(check(schema[word]) for word, check in checks.items() if word in schema) and _entries_fit(
+        value, schema
+    )
 
 
 def _entries_fit(value: Any, schema: dict[str, Any]) -> bool:
@@ -58,8 +77,10 @@ def _entries_fit(value: Any, schema: dict[str, Any]) -> bool:
     if not isinstance(value, dict):
         return True
     named, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    return all(fits(one, named[key]) if key in named else others is True or (others and fits(one, others))
-               for key, one in value.items())
+    return all(
+        fits(one, named[key]) if key in named else others is True or (others and fits(one, others))
+        for key, one in value.items()
+    )
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
@@ -125,13 +146,32 @@ def test_what_the_loader_accepts_the_schema_accepts(case: str) -> None:
 
 
 BETWEEN_SECTIONS = (
-    "bins falling", "bins equal", "bins without end", "split short", "split without", "split of",
+    "bins falling",
+    "bins equal",
+    "bins without end",
+    "split short",
+    "split without",
+    "split of",
     "split naming",
-    "split empty", "sensitive ", "public twice", "entity ", "permanent ", "key that", "private ", "key file",
+    "split empty",
+    "sensitive ",
+    "public twice",
+    "entity ",
+    "permanent ",
+    "key that",
+    "private ",
+    "key file",
     "source pub",
-    "equal keys", "leading zeros", "nothing ", "epsilon infinite", "epsilon overflowing", "epsilon of 400",
+    "equal keys",
+    "leading zeros",
+    "nothing ",
+    "epsilon infinite",
+    "epsilon overflowing",
+    "epsilon of 400",
     "time without",
-    "PostgreSQL", "object store", "DuckDB",
+    "PostgreSQL",
+    "object store",
+    "DuckDB",
 )
 
 
