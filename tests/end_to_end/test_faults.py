@@ -160,7 +160,7 @@ def test_the_auditor_needs_no_more_than_the_files(cli, release, tmp_path):
 
 def test_the_report_is_rebuilt_byte_for_byte(cli, release, tmp_path):
     folder, private = release
-    copy = tmp_path / folder.name
+    copy = tmp_path / "published" / folder.name
     shutil.copytree(folder, copy)
     original = (copy / "report.html").read_bytes()
     (copy / "report.html").unlink()
