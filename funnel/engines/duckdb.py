@@ -109,7 +109,7 @@ class DuckDB:
             f"v{i}": pa.array([value[i] for value in alphabet.values], pa.string())
             for i in range(len(alphabet.columns))
         }
-        codes = pa.array(np.arange(len(alphabet), dtype=np.int32))
+        codes = pa.array(np.arange(len(alphabet), dtype=np.min_scalar_type(len(alphabet))))
         try:
             self.connection.register(name, pa.table(columns | {"code": codes}))
         except TROUBLE as error:

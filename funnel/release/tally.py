@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from funnel.model import Protocol
 from funnel.model.joint import IntArray
-from funnel.release.draw import input_codes
+from funnel.release.draw import CHUNK, input_codes
 
 Codes = npt.NDArray[np.integer]
 
@@ -30,13 +30,17 @@ class Tally:
 
     def add(self, batch: pa.RecordBatch, drawn: pa.RecordBatch) -> None:
         """Count one batch as it went into `Drawer.draw` and as it came out."""
-        inputs = [input_codes(protocol, batch, block) for block, protocol in enumerate(self._protocols)]
-        self.count(inputs, [drawn.column(block).to_numpy() for block in range(drawn.num_columns)])
+        for start in range(0, batch.num_rows, CHUNK):
+            part, out = batch.slice(start, CHUNK), drawn.slice(start, CHUNK)
+            inputs = [input_codes(protocol, part, block) for block, protocol in enumerate(self._protocols)]
+            self.count(inputs, [column.to_numpy() for column in out.columns])
 
     def count(self, inputs: Sequence[Codes], outputs: Sequence[Codes]) -> None:
         """Count input codes and output codes of every block, (rows,) each."""
         for table, x, y in zip(self.tables, inputs, outputs, strict=True):
-            np.add.at(table.reshape(-1), x.astype(np.int64) * table.shape[1] + y, 1)
+            cell = x * np.int64(table.shape[1])
+            cell += y
+            np.add.at(table.reshape(-1), cell, 1)
         if len(self.tables) > 1:
             self._released.add(np.stack([y.astype(np.int64) for y in outputs]))
 

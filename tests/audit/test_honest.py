@@ -174,7 +174,7 @@ def test_a_release_still_being_staged_is_not_missed_in_the_ledger(tmp_path: Path
     place.kept.rename(staged)
     report = audit_release(place.folder, staged, staged=True)
     assert report.passed
-    assert samples.missing(report) == {"ledger-chain", "ledger-entry", "report-page"}
+    assert samples.missing(report) == {"data-bytes", "ledger-chain", "ledger-entry", "report-page"}
     assert "ledger-entry" in samples.failures(audit_release(place.folder, staged))
 
 
