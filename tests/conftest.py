@@ -9,5 +9,5 @@ import funnel
 
 @pytest.fixture(scope="session")
 def key() -> str:
-    """A key for permanent draws, new in every session."""
+    """A key for permanent draws."""
     return funnel.new_key()
