@@ -9,8 +9,7 @@ from typing import Any
 
 from funnel.audit import AuditReport
 from funnel.audit import audit_release as _audit
-from funnel.engines.duckdb import DuckDB
-from funnel.engines.source import find
+from funnel.engines import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.estimate import Estimates, estimate
 from funnel.execute import Limits, Report, execute, silent
@@ -59,7 +58,7 @@ def check(policy: Path | str) -> Checked:
     try:
         loaded = load(path)
         source = find(loaded.path(loaded.source.table))
-        with DuckDB(source) as engine:
+        with open_engine(source) as engine:
             compile_plan(loaded, engine.schema(), source)
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
@@ -91,7 +90,7 @@ def plan(policy: Path | str, *, memory: str = "2GB", threads: int | None = None)
     """Compile a policy and count its cardinalities, nothing more. Raises FunnelError."""
     loaded = load(policy)
     source = find(loaded.path(loaded.source.table))
-    with DuckDB(source, memory=memory, threads=threads) as engine:
+    with open_engine(source, memory=memory, threads=threads) as engine:
         compiled = compile_plan(loaded, engine.schema(), source)
         return Explained(compiled, sizes(loaded, compiled, engine))
 

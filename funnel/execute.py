@@ -5,14 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
 from funnel.audit import audit_release
-from funnel.engines import checks, counting
-from funnel.engines.base import Released
-from funnel.engines.duckdb import DuckDB
-from funnel.engines.source import Source, changed, find
+from funnel.engines import Engine, Released, Source, checks, counting, find, open_engine
 from funnel.errors import AuditFailure, InternalError, SourceError
 from funnel.history import warnings
 from funnel.mechanisms.product import Protection, protect
@@ -60,7 +56,7 @@ def execute(
     Raises FunnelError; whatever is raised, nothing becomes visible in the published folder.
     """
     source = find(policy.path(policy.source.table))
-    with DuckDB(source, memory=limits.memory, threads=limits.threads) as engine:
+    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         plan = compile_plan(policy, engine.schema(), source)
     key = one_time_key() if dry_run else _key(policy)
     _check_apart(policy, source)
@@ -69,7 +65,9 @@ def execute(
         folders = [] if publisher is None else [publisher.public]
         scratch = None if publisher is None else publisher.scratch
         engine = stack.enter_context(
-            DuckDB(source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders)
+            open_engine(
+                source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders
+            )
         )
         work = _Work(policy, plan, source, engine, key, publisher, progress)
         for step in plan.steps:
@@ -108,20 +106,18 @@ def _publisher(policy: Policy) -> Publisher:
 class _Work:
     """The state of one run: what each step leaves for the next."""
 
-    rows: int
     joint: Joint
     protection: Protection
     measured: Measured
     warnings: tuple[str, ...] = ()
     tally: Tally
-    data: Path
 
     def __init__(
         self,
         policy: Policy,
         plan: Plan,
         source: Source,
-        engine: DuckDB,
+        engine: Engine,
         key: Key,
         publisher: Publisher | None,
         progress: Report,
@@ -144,7 +140,7 @@ class _Work:
                 self.engine.prepare(step.statements)
             case steps.Inspect():
                 counts = self.engine.row(step.statement)
-                self.rows = checks.check_present(
+                checks.check_present(
                     counts, step.columns, self.policy.source.missing, self.policy.source.entity
                 )
             case steps.Identify():
@@ -199,8 +195,6 @@ class _Work:
             self.tally.add(batch, drawer.draw(batch))
             done += batch.num_rows
             self.progress(step.title, done, self.joint.rows)
-        if done != self.joint.rows:
-            raise changed(self.source.pattern)
         check_draws(self.tally, protocols, self.joint)
         self.source.check_unchanged()
 
@@ -231,8 +225,12 @@ class _Work:
         found = audit_release(self.publisher.public, self.publisher.private, staged=True)
         failed = [finding for finding in found.findings if finding.status == "failed"]
         if failed:
+            first = failed[0]
             raise AuditFailure(
-                failed[0].detail, bound=failed[0].title, achieved="see the audit", where=failed[0].claim
+                f"it is not so that {first.title}: {first.detail}",
+                bound=first.title,
+                achieved=first.detail,
+                where=first.claim,
             )
 
     def summary(self) -> Summary:

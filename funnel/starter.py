@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.engines.duckdb import DuckDB
-from funnel.engines.source import find
+from funnel.engines import Engine, Source, find, open_engine
 from funnel.engines.sql import identifier
 from funnel.errors import SourceError
 
@@ -41,8 +40,8 @@ def starter(table: Path, folder: Path) -> str:
     Raises SourceError.
     """
     source = find(table.absolute())
-    with DuckDB(source) as engine:
-        rows, columns = _look(engine)
+    with open_engine(source) as engine:
+        rows, columns = _look(engine, source)
     if rows == 0:
         raise SourceError("source-empty", "the table has no rows", where=str(table))
     entity = next(
@@ -64,9 +63,9 @@ def starter(table: Path, folder: Path) -> str:
     return _text(Path(os.path.relpath(table, folder)), rows, columns, entity, secret, public, guess)
 
 
-def _look(engine: DuckDB) -> tuple[int, list[Column]]:
+def _look(engine: Engine, source: Source) -> tuple[int, list[Column]]:
     """Rows, and what a policy's author wants to know of every column."""
-    engine.prepare((f"CREATE TEMP VIEW source AS SELECT * FROM {engine.source.reader}",))
+    engine.prepare((f"CREATE TEMP VIEW source AS SELECT * FROM {source.reader}",))
     (rows,) = engine.row("SELECT count(*) FROM source")
     found = []
     for name, kind in engine.schema().items():

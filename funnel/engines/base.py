@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from funnel.model import Alphabet
 from funnel.model.joint import IntArray
@@ -15,13 +16,30 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """The engine of one run. Statements come from the plan; an engine adds no meaning to them."""
+    """The engine of one run, a context manager. Statements come from the plan; an engine adds no meaning to them."""
+
+    def __enter__(self) -> Self:
+        """The engine itself."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give back whatever the run held."""
+
+    def schema(self) -> dict[str, str]:
+        """Column names and types of the source. Raises SourceError."""
 
     def prepare(self, statements: tuple[str, ...]) -> None:
         """Run statements that name or build temporary tables. Raises SourceError."""
 
-    def row(self, statement: str) -> tuple[object, ...]:
+    def row(self, statement: str) -> tuple[Any, ...]:
         """The single row of a query. Raises SourceError."""
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a small result. Raises SourceError."""
+
+    def variables(self, **values: int) -> None:
+        """Set variables that statements read with getvariable."""
 
     def provide(self, name: str, alphabet: Alphabet) -> None:
         """Offer an alphabet as a table of columns v0, v1, … and code."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funnel.engines.duckdb import DuckDB
+from funnel.engines.base import Engine
 from funnel.errors import SourceError
 
 _DENSE = 64
 """Bits of a bit set that one row may cost before the general check is cheaper."""
 
 
-def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, entity: str | None) -> int:
-    """Rows of the source, from [rows, present values per column]; refuses what `missing` does not allow.
+def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, entity: str | None) -> None:
+    """Refuse what `missing` does not allow, from [rows, present values per column].
 
     Raises SourceError: no rows, a column of nothing but missing values, missing values, rows without an entity.
     """
@@ -44,25 +44,26 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
             f"missing values in {shown}, of {rows:,} rows",
             advice="Set `source.missing: category` to release missing as a value, or `drop` to leave such rows out.",
         )
-    return int(rows)
 
 
 def check_entities(
-    engine: DuckDB, column: str, *, integer: bool, spread: str, dense: str, general: str
+    engine: Engine, column: str, *, integer: bool, spread: str, dense: str, general: str
 ) -> None:
     """Refuse a table in which a person has two rows: each row would be one more release about them.
 
     Integers in a narrow range are checked by a bit set, anything else by grouping. Raises SourceError.
     """
-    count, low, high = engine.row(spread)
-    if integer and high - low < _DENSE * count:
-        engine.variables(low=low, high=high)
-        (repeated,) = engine.row(dense)
-    else:
-        (repeated,) = engine.row(general)
+    (repeated,) = engine.row(dense if integer and _narrow(engine, spread) else general)
     if repeated:
         raise SourceError(
             "entity-repeated",
             f"{repeated:,} rows repeat the {column} of another row",
             advice="funnel protects one row per person: aggregate the source to one row each, or filter it.",
         )
+
+
+def _narrow(engine: Engine, spread: str) -> bool:
+    """Whether integers lie so close together that a bit set holds them; it is told their range."""
+    count, low, high = engine.row(spread)
+    engine.variables(low=low, high=high)
+    return bool(high - low < _DENSE * count)

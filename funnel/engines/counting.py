@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.engines.duckdb import DuckDB
+from funnel.engines.base import Engine
 from funnel.engines.sql import identifier, listed
 from funnel.errors import PlanError, SourceError
 from funnel.model import Alphabet, Joint, Label
@@ -20,7 +20,7 @@ BELOW = "(below the first bin)"
 
 
 def joint_distribution(
-    engine: DuckDB, cells: str, secret: Sequence[str], blocks: Sequence[Sequence[str]]
+    engine: Engine, cells: str, secret: Sequence[str], blocks: Sequence[Sequence[str]]
 ) -> Joint:
     """Read the cells s…, x…, n into a Joint.
 
@@ -104,7 +104,7 @@ def _axes(secret: int, blocks: Sequence[int]) -> list[list[str]]:
     ]
 
 
-def _check_sizes(engine: DuckDB, names: Sequence[Sequence[str]]) -> None:
+def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
     """Measure the domains inside the engine, before anything large is fetched."""
     for size, columns in zip(
         cardinalities(engine, len(names[0]), [len(block) for block in names[1:]]), names, strict=True
@@ -125,7 +125,7 @@ def _check_sizes(engine: DuckDB, names: Sequence[Sequence[str]]) -> None:
         )
 
 
-def cardinalities(engine: DuckDB, secret: int, blocks: Sequence[int]) -> list[int]:
+def cardinalities(engine: Engine, secret: int, blocks: Sequence[int]) -> list[int]:
     """Number of distinct values of S and of each block, given the number of columns of each."""
     return [
         int(

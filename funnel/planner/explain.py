@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.engines import Engine
 from funnel.engines.counting import cardinalities
-from funnel.engines.duckdb import DuckDB
 from funnel.planner import plan as steps
 from funnel.planner.plan import Plan
 from funnel.policy import Policy
@@ -26,7 +26,7 @@ class Sizes:
         return {"sensitive": self.secret, "public": list(self.blocks), "solver": list(self.solvers)}
 
 
-def sizes(policy: Policy, plan: Plan, engine: DuckDB) -> Sizes:
+def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
     scan = next(step for step in plan.steps if isinstance(step, steps.Scan))
     count = next(step for step in plan.steps if isinstance(step, steps.Count))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -185,7 +183,6 @@ def test_a_full_disk_publishes_nothing_and_the_next_run_works(tmp_path, key, roo
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room})); "
         f"from funnel.cli import main; main(['run', {str(path)!r}])"
     )
-    assert resource.RLIMIT_FSIZE is not None and signal.SIGXFSZ is not None
     environment = {**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
         [sys.executable, "-c", script],
