@@ -40,7 +40,7 @@ def enumerated_rays(cone: Cone, prior: FloatArray, *, time_limit: float) -> csr_
     constraints = _ordered(cone.constraints(prior), prior)
     equalities = len(constraints) if cone.equalities else 0
     if is_quick(cone.dimension, len(constraints)):
-        mass = double_description.generators(constraints, equalities)
+        mass = _here(constraints, equalities)
     else:
         mass = _in_child(constraints, equalities, time_limit)
     rays = _tidy(mass) / prior
@@ -57,6 +57,14 @@ def is_quick(dimension: int, constraints: int) -> bool:
 def _ordered(constraints: FloatArray, prior: FloatArray) -> FloatArray:
     """Deepest cuts first: the result does not depend on the caller's order, and comes sooner."""
     return constraints[np.argsort(-(constraints @ prior), kind="stable")]
+
+
+def _here(constraints: FloatArray, equalities: int) -> FloatArray:
+    """Run `double_description` in this process; cddlib's complaints are our errors."""
+    try:
+        return double_description.generators(constraints, equalities)
+    except RuntimeError as error:
+        raise _failed(str(error)) from error
 
 
 def _in_child(constraints: FloatArray, equalities: int, time_limit: float) -> FloatArray:

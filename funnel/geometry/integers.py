@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,10 @@ _MOST_CHOICE = 40
 """Bits up to which the floats of the integer program resolve single units."""
 _MARGINS = (1e-6, 1e-2, 1.0)
 """Units of weight to stay away from the cone's facets, tried in turn while the judge refuses."""
+_LIFTED = 1e-7
+"""The same for a lifted cone, as shares of the weights per unit."""
+_CUTS = 50
+"""Times that inequalities of a lifted cone are added."""
 _EQUALITY_LOSS = 1e-3
 """Share of the utility that rows on an integer lattice may cost."""
 _NOTHING = 1e-12
@@ -59,11 +63,33 @@ def round_inward(
         basis = kernel(cone.equalities, cone.dimension)
         search.coarsest(lambda bits, _: round_exactly(protocol, basis, bits))
     else:
-        near = Near(protocol, prior, cone.normalised())
+        near = Near(protocol, prior, cone.facets(protocol))
+        if cone.lift is not None:
+            search.coarsest(partial(_cut_and_mix, near, cone))
+            return _compact(*search.result(target / 2))
         search.coarsest(partial(round_by_mixing, near))
         if has_room(near):
             search.coarser(partial(round_by_choice, near, loss=loss))
     return _compact(*search.result(target / 2))
+
+
+def _cut_and_mix(near: Near, cone: Cone, bits: int, margin: float) -> IntArray | None:
+    """Mixing for a lifted cone: inequalities that the weights violate are added until there are none, or None.
+
+    Weights of many bits are told from the cone only up to the tolerance of linear programs; the judge refuses
+    what slips through, and a wider margin is tried.
+    """
+    margin *= max(1.0, 2.0**bits * _LIFTED)
+    for _ in range(_CUTS):
+        weights = round_by_mixing(near, bits, margin)
+        if weights is None:
+            return None
+        cuts = cone.facets(weights.astype(float))
+        violated = cuts[(weights @ cuts.T > -margin / 2).any(axis=0)]
+        if not len(violated):
+            return weights
+        near = replace(near, inequalities=np.vstack([near.inequalities, violated]))
+    return None
 
 
 class _Search:

@@ -39,6 +39,13 @@ def ldp(table: np.ndarray, epsilon: float) -> Cone:
     return Cone(np.array([given[s] - np.exp(epsilon) * given[t] for s, t in pairs]))
 
 
+def lifted_ldp(table: np.ndarray, epsilon: float) -> Cone:
+    """The same cone with one auxiliary: h <= p_{x|s} <= e^ε h for every s."""
+    given = table / table.sum(axis=1, keepdims=True)
+    one = np.ones((len(given), 1))
+    return Cone(np.vstack([given, -given]), lift=np.vstack([-np.exp(epsilon) * one, one]))
+
+
 def perfect(table: np.ndarray) -> Cone:
     """n N[s,x] - N_s N_x = 0, in integers."""
     n, by_s, by_x = int(table.sum()), table.sum(axis=1), table.sum(axis=0)

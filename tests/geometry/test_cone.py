@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import SolverError
-from funnel.geometry.cone import Cone
+from funnel.geometry.cone import Cone, intersection
 from funnel.geometry.repair import repair
-from tests.geometry.cones import lip, perfect, prior_of, problems
+from funnel.geometry.simplex import Program
+from tests.geometry.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems
 from tests.strategies import tables
 
 
@@ -112,3 +113,95 @@ def test_equalities_are_not_repaired_but_signs_are() -> None:
     mended, share = repair(np.array([[1.25, 0.5], [-0.25, 0.5]]), cone)
     assert mended.min() == 0
     assert share == pytest.approx(0.2)
+
+
+# Lifted cones
+
+
+@given(tables(), st.floats(0.05, 2), st.integers(0, 2**32 - 1))
+def test_a_lifted_cone_is_its_shadow(table: np.ndarray, epsilon: float, seed: int) -> None:
+    """Membership by linear programs is membership by inequalities."""
+    plain, lifted = ldp(table, epsilon), lifted_ldp(table, epsilon)
+    rows = np.random.default_rng(seed).exponential(size=(3, table.shape[1])) ** 4
+    assert lifted.violation(rows) == pytest.approx(plain.violation(rows), rel=1e-6, abs=1e-8 * rows.max())
+    assert lifted.violation(-rows) == pytest.approx(plain.violation(-rows), rel=1e-6, abs=1e-8 * rows.max())
+
+
+@given(tables(), st.floats(0.05, 2), st.integers(0, 2**32 - 1))
+def test_facets_of_a_lifted_cone_hold_in_it_and_are_met_by_what_is_outside(
+    table: np.ndarray, epsilon: float, seed: int
+) -> None:
+    plain, lifted = ldp(table, epsilon), lifted_ldp(table, epsilon)
+    rows = np.random.default_rng(seed).exponential(size=(3, table.shape[1])) ** 4
+    facets = lifted.facets(rows)
+    inside = rows + plain.violation(rows)[:, None]
+    assert facets.sum(axis=1) == pytest.approx(-np.ones(len(facets)))
+    assert (inside @ facets.T).max(initial=-np.inf) <= 1e-8 * rows.max()
+    seen = (rows @ facets.T).max(axis=1, initial=0.0).clip(min=0)
+    assert seen == pytest.approx(plain.violation(rows), rel=1e-6, abs=1e-8 * rows.max())
+
+
+def test_the_normalised_inequalities_of_a_lifted_cone_hold_in_it() -> None:
+    table = np.array([[30, 10, 5], [20, 40, 7]])
+    facets = lifted_ldp(table, 0.5).normalised()
+    assert {tuple(row) for row in facets.round(9)} <= {
+        tuple(row) for row in ldp(table, 0.5).normalised().round(9)
+    }
+    assert len(facets)
+
+
+@given(tables(), st.floats(0.05, 2), st.integers(0, 2**32 - 1))
+def test_repair_serves_lifted_cones(table: np.ndarray, epsilon: float, seed: int) -> None:
+    protocol = np.random.default_rng(seed).dirichlet(np.ones(3), size=table.shape[1]).T
+    mended, _ = repair(protocol, lifted_ldp(table, epsilon))
+    assert ldp(table, epsilon).violation(mended).max() <= 1e-8
+    assert np.allclose(mended.sum(axis=0), 1)
+
+
+@given(tables(), st.integers(0, 2**32 - 1))
+def test_an_intersection_keeps_auxiliaries_apart(table: np.ndarray, seed: int) -> None:
+    cones = [lifted_ldp(table, 0.3), lip(table, 0.2), lifted_ldp(table[::-1], 0.5)]
+    both = intersection(cones)
+    assert both.lift is not None
+    assert both.lift.shape == (len(both.rows), 2)
+    rows = np.random.default_rng(seed).exponential(size=(3, table.shape[1]))
+    each = np.max([cone.violation(rows) for cone in cones], axis=0)
+    assert both.violation(rows) == pytest.approx(each, rel=1e-6, abs=1e-7)
+
+
+def test_a_lifted_cone_has_all_ones_strictly_inside() -> None:
+    with pytest.raises(ValueError, match="strictly inside"):
+        Cone(np.array([[1.0, 1.0]]), lift=np.zeros((1, 1)))
+    with pytest.raises(ValueError, match="strictly inside"):
+        Cone(np.array([[1.0, 0.0], [0.0, -0.5]]), lift=np.array([[-1.0], [1.0]]))
+    table = np.array([[30, 10], [20, 40]])
+    with pytest.raises(SolverError) as caught:
+        lifted_ldp(table, 1e-13)
+    assert caught.value.status == "precision"
+
+
+@pytest.mark.parametrize("lift", [np.zeros(2), np.zeros((3, 1)), np.full((2, 1), np.inf)])
+def test_a_lift_fits_its_rows(lift: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="finite matrix"):
+        Cone(np.array([[1.0, -2.0], [-2.0, 1.0]]), lift=lift)
+
+
+def test_a_lift_without_auxiliaries_is_none() -> None:
+    rows = np.array([[1.0, -2.0]])
+    cone = Cone(rows, lift=np.zeros((1, 0)))
+    assert cone.lift is None
+    assert cone.constraints(np.full(2, 0.5)).tolist() == Cone(rows).constraints(np.full(2, 0.5)).tolist()
+
+
+def test_a_lifted_cone_has_no_list_of_constraints_on_the_row_alone() -> None:
+    cone = lifted_ldp(np.array([[30, 10], [20, 40]]), 0.5)
+    with pytest.raises(ValueError, match="lifted"):
+        cone.constraints(np.full(2, 0.5))
+
+
+def test_the_solver_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    cone = lifted_ldp(np.array([[30, 10], [20, 40]]), 0.5)
+    monkeypatch.setattr(Program, "_status", lambda _: "failed")
+    with pytest.raises(SolverError) as caught:
+        cone.violation(np.eye(2))
+    assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")

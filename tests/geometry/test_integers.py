@@ -18,7 +18,18 @@ from funnel.geometry.quiet import silenced
 from funnel.geometry.rounding import Near, has_room, round_by_choice, round_by_mixing
 from funnel.geometry.solve import Solution, maximise
 from funnel.geometry.utility import worth
-from tests.geometry.cones import CONES, census, entropy, exactly_inside, ldp, lip, perfect, prior_of, problems
+from tests.geometry.cones import (
+    CONES,
+    census,
+    entropy,
+    exactly_inside,
+    ldp,
+    lifted_ldp,
+    lip,
+    perfect,
+    prior_of,
+    problems,
+)
 from tests.strategies import tables
 
 
@@ -217,6 +228,31 @@ def test_choosing_saves_bits_over_mixing(monkeypatch: pytest.MonkeyPatch) -> Non
     _, mixed = rounded(cone, prior)
     check(mixed, cone)
     assert chosen.bits <= mixed.bits - 4
+
+
+@settings(deadline=None, max_examples=25)
+@given(tables(), st.floats(0.1, 2))
+def test_lifted_cones_are_rounded_inside_their_shadow(table: np.ndarray, epsilon: float) -> None:
+    """The judge knows the inequalities of the shadow; the rounding knows the lifted cone only."""
+    cone, lifted, prior = ldp(table, epsilon), lifted_ldp(table, epsilon), prior_of(table)
+    solution = maximise(lifted, prior, time_limit=60)
+    result = round_inward(
+        solution.protocol, lifted, prior, lambda weights: exactly_inside(weights, cone), loss=2e-5
+    )
+    check(result, cone)
+    assert worth(result.weights / 2.0**result.bits, prior) >= solution.value * (1 - 2.1e-5) - 1e-12
+
+
+@pytest.mark.parametrize("lifted", [False, True])
+def test_priced_protocols_of_a_census_table_need_few_bits(lifted: bool) -> None:
+    table = census("marital_status", "education")
+    cone, prior = ldp(table, 1.0), prior_of(table)
+    given = lifted_ldp(table, 1.0) if lifted else cone
+    solution = maximise(given, prior, time_limit=60, gap=1e-3)
+    result = round_inward(solution.protocol, given, prior, lambda weights: exactly_inside(weights, cone))
+    check(result, cone)
+    assert result.bits <= 26
+    assert worth(result.weights / 2.0**result.bits, prior) >= (1 - 2e-5) * solution.value
 
 
 def test_what_libraries_print_does_not_reach_our_output(capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,9 +21,9 @@ from tests.strategies import tables
 
 
 def optimum(table: np.ndarray, kind: str, epsilon: float) -> float:
-    """The certified optimum in nats."""
+    """The certified optimum in nats, to the last digit where all rays are listed."""
     solution = maximise(CONES[kind](table, epsilon), prior_of(table), time_limit=60)
-    assert solution.bound - solution.value <= 1e-9
+    assert solution.gap <= (1e-6 * entropy(prior_of(table)) if solution.rung == "columns" else 1e-9)
     return solution.value
 
 
@@ -225,11 +225,11 @@ def test_the_rung_is_known_from_sizes() -> None:
         assert solution.rung == forecast(min(table.shape))
 
 
-def test_a_problem_too_large_for_its_time_is_refused() -> None:
-    table = census("occupation", "education")
-    with pytest.raises(SolverError) as caught:
-        maximise(ldp(table, 2.0), prior_of(table), time_limit=0.3)
-    assert (caught.value.code, caught.value.status) == ("solver-time", "time")
+def test_large_cones_are_priced() -> None:
+    assert forecast(7, 16, 14) == "enumeration"
+    assert forecast(15, 16, 30) == "columns"
+    assert forecast(6, 42, 12) == "columns"
+    assert forecast(2, 1000, 4) == "planar"
 
 
 @pytest.mark.parametrize("prior", [np.ones(3), np.array([1.0, 0.0])])

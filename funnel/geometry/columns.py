@@ -1,0 +1,164 @@
+"""The optimum over a cone whose extreme rays are too many to list: price rows against duals, prove the end.
+
+Column generation for the linear program of [RLDP] Theorem 3: the master chooses among the rows found so far,
+its duals price all others, local climbs find better rows, until branch and bound proves that none is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.geometry.branching import peak
+from funnel.geometry.cone import Cone
+from funnel.geometry.pricing import Slice, climb, divergence, price
+from funnel.geometry.simplex import Program
+from funnel.model.joint import FloatArray
+
+_ENTRY = 1e-9
+"""A row enters where its price is above this (nats)."""
+_ALIKE = 9
+"""Digits to which two rows are the same row."""
+_BOXES = 10_000_000
+"""Boxes that one search may look at; time ends it first."""
+_CLIMBING = 0.5
+"""Share of the time after which rows come from the proof only, which then has all the rest."""
+_ENOUGH = 40
+"""Better rows that end a proof, as long as there is time for another one."""
+_DETOURS, _ASIDE = 3, 0.2
+"""Detours from each row in use, and by how much they change prices (nats)."""
+_AIM = 0.95
+"""Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
+_SEED = 0
+"""Random starts are the same in every run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Why no protocol of the cone is worth more than `bound` (nats).
+
+    With λ = `duals` (a,), a row v with prior·v = 1 is worth at most λ·v + `peak`, as the `nodes` boxes of a
+    branch and bound prove; the multipliers of a protocol's rows sum to one, so bound = Σ λ + peak.
+    `tolerance` is the peak that was aimed for.
+    """
+
+    duals: FloatArray
+    peak: float
+    tolerance: float
+    nodes: int
+
+    @property
+    def bound(self) -> float:
+        """Σ λ + peak."""
+        return float(self.duals.sum()) + self.peak
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows v (k, a) with prior·v = 1 that a protocol can be made of, and the best certificate found.
+
+    `nodes` counts the boxes of all searches.
+    """
+
+    rays: FloatArray
+    certificate: Certificate
+    nodes: int
+
+
+def columns(cone: Cone, prior: FloatArray, *, deadline: float, tolerance: float, ceiling: float) -> Columns:
+    """Rows whose best protocol is within `tolerance` (nats) of the certified bound, or what there was time for.
+
+    The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins.
+    """
+    return _Generation(cone, prior, tolerance, ceiling).run(deadline)
+
+
+class _Generation:
+    """Rows, the master over them, and the lowest bound so far."""
+
+    def __init__(self, cone: Cone, prior: FloatArray, tolerance: float, ceiling: float) -> None:
+        self.prior, self.tolerance, self.ceiling = prior, tolerance, ceiling
+        self.room = Slice(cone, prior)
+        self.mass: list[FloatArray] = []
+        self.known: set[bytes] = set()
+        self.random = np.random.default_rng(_SEED)
+        size = len(prior)
+        self.master = Program(
+            np.zeros((size, 0)), np.ones(size), np.ones(size), np.zeros(0), np.zeros(0), tolerance=1e-10
+        )
+        self.nodes = 0
+        self.best = Certificate(-np.log(prior) * prior, 0.0, tolerance, 0)
+        self.add([prior])
+
+    def run(self, deadline: float) -> Columns:
+        """Add rows until the gap is closed, or nothing helps, or the time is over."""
+        late = time.monotonic() + _CLIMBING * (deadline - time.monotonic())
+        self.add(self.climbs(np.eye(len(self.prior)), np.zeros(len(self.prior)), late))
+        while time.monotonic() < deadline:
+            answer = self.master.solve(deadline - time.monotonic())
+            if answer.status != "optimal" or self.closed(answer.optimum):
+                break
+            eta = answer.multipliers / self.prior
+            if self.add(self.climbs(self.starts(answer.point), eta, late)) or self.add(
+                self.climbs(self.detours(answer.point, eta, late), eta, late)
+            ):
+                continue
+            enough = _ENOUGH if time.monotonic() < late else _BOXES
+            if not self.prove(answer.multipliers, answer.optimum, enough, deadline):
+                break
+        return Columns(np.array(self.mass) / self.prior, self.best, self.nodes)
+
+    def closed(self, value: float) -> bool:
+        """Whether what is left is small enough."""
+        return min(self.best.bound, self.ceiling) - value <= self.tolerance
+
+    def starts(self, theta: FloatArray) -> FloatArray:
+        """Where to climb from: single values, random rows, and the rows in use."""
+        size = len(self.prior)
+        spread = self.random.dirichlet(np.full(size, 0.3), size=size)
+        return np.vstack([np.eye(size), spread, np.array(self.mass)[theta > 0]])
+
+    def detours(self, theta: FloatArray, eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
+        """Where climbs from the rows in use end under slightly other prices: new places to climb from."""
+        for row in list(np.array(self.mass)[theta > 0]) * _DETOURS:
+            if time.monotonic() >= deadline:
+                return
+            other = climb(self.room, row, eta + self.random.normal(scale=_ASIDE, size=len(eta)))
+            if other is not None:
+                yield other
+
+    def climbs(self, starts: Iterable[FloatArray], eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
+        """Rows of positive price near the starts."""
+        for start in starts:
+            if time.monotonic() >= deadline:
+                return
+            found = climb(self.room, start, eta)
+            if found is not None and price(found, self.prior, eta) > _ENTRY:
+                yield found
+
+    def prove(self, duals: FloatArray, value: float, enough: int, deadline: float) -> bool:
+        """Bound what any row can add; whether the search found rows instead, or closed the gap."""
+        eta = duals / self.prior
+        aim = _AIM * (value + self.tolerance - float(duals.sum()))
+        found = peak(self.room, eta, tolerance=aim, deadline=deadline, most=_BOXES, enough=enough)
+        self.nodes += found.nodes
+        certificate = Certificate(duals, found.bound, aim, found.nodes)
+        if certificate.bound < self.best.bound:
+            self.best = certificate
+        better = [*self.climbs(found.points, eta, deadline), *found.points]
+        return self.add(better) or self.closed(value)
+
+    def add(self, rows: Iterable[FloatArray]) -> bool:
+        """Let rows take part that do not yet; whether there are any."""
+        new = False
+        for row in rows:
+            key = (np.round(row, _ALIKE) + 0.0).tobytes()
+            if key not in self.known:
+                self.known.add(key)
+                self.mass.append(row)
+                self.master.add(float(divergence(row, self.prior)), row / self.prior)
+                new = True
+        return new
