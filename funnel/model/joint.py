@@ -80,6 +80,19 @@ class Joint:
         return cls(Alphabet.from_dict(data["secret"]), blocks, cells[:, :-1], cells[:, -1])
 
     @classmethod
+    def from_records(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "U") -> Joint:
+        """A joint whose public value is the whole record x = (s, u), from counts N[s, u] (c, a2)."""
+        counts = np.asarray(table, np.int64)
+        cells = np.argwhere(counts > 0).astype(np.int64)
+        values = tuple((f"s{s + 1}", f"u{u + 1}") for s, u in cells)
+        return cls(
+            Alphabet((hidden,), tuple((f"s{s + 1}",) for s in range(counts.shape[0]))),
+            (Alphabet((hidden, public), values),),
+            np.column_stack([cells[:, 0], np.arange(len(cells))]),
+            counts[counts > 0],
+        )
+
+    @classmethod
     def from_table(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "X") -> Joint:
         """A joint of one secret and one block from a dense table N[s, x] (c, a); values are named s1…, x1…."""
         counts = np.asarray(table, np.int64)

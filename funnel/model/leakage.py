@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from funnel.model.channel import ExactArray
 from funnel.model.exact import log_above
 from funnel.model.joint import FloatArray
+from funnel.model.subsets import ReleasedTable, Subsets
 
 _NEAR = 1e-9
 """Relative width around the floating-point maximum in which ratios are compared exactly; floats err by 1e-15."""
@@ -32,9 +33,49 @@ class Leakage:
         """`num/den`, or `inf`."""
         return "inf" if self.ratio is None else f"{self.ratio.numerator}/{self.ratio.denominator}"
 
+    def within(self, bound: Fraction) -> bool:
+        """Whether the ratio is at most `bound`."""
+        return self.ratio is not None and self.ratio <= bound
 
-def lip(table: ExactArray) -> Leakage:
+
+@dataclass(frozen=True)
+class Average:
+    """An upper bound of I(S;Y) in nats, certified: what is learnt on average over the records."""
+
+    exact: Fraction
+
+    @property
+    def nats(self) -> float:
+        """The bound, rounded up at the 12th decimal."""
+        steps = -(-self.exact.numerator * 10**12 // self.exact.denominator)
+        return steps / 10**12
+
+    def as_text(self) -> str:
+        """`num/den`."""
+        return f"{self.exact.numerator}/{self.exact.denominator}"
+
+    def within(self, bound: Fraction) -> bool:
+        """Whether it is at most `bound`, in nats."""
+        return self.exact <= bound
+
+
+AnyLeakage = Leakage | Average
+
+
+def worst(found: Iterable[Leakage]) -> Leakage:
+    """The largest of several leakages; no leakage at all of none."""
+    ratio = Fraction(1)
+    for one in found:
+        if one.ratio is None:
+            return one
+        ratio = max(ratio, one.ratio)
+    return Leakage(ratio)
+
+
+def lip(table: ReleasedTable) -> Leakage:
     """max over s, y of P(y|s)/P(y) or its inverse ([DS] Definition 2), from T[s, y…] in integers."""
+    if isinstance(table, Subsets):
+        return Leakage(table.lip_ratio())
     flat, by_secret = _flatten(table)
     if (flat == 0).any():
         return Leakage(None)
@@ -45,8 +86,10 @@ def lip(table: ExactArray) -> Leakage:
     return Leakage(max(upper, lower))
 
 
-def ldp(table: ExactArray) -> Leakage:
+def ldp(table: ReleasedTable) -> Leakage:
     """max over s, s', y of P(y|s)/P(y|s') ([DS] Definition 1), from T[s, y…] in integers."""
+    if isinstance(table, Subsets):
+        return Leakage(table.ldp_ratio())
     flat, by_secret = _flatten(table)
     if (flat == 0).any():
         return Leakage(None)
@@ -59,9 +102,10 @@ def ldp(table: ExactArray) -> Leakage:
 
 
 def _flatten(table: ExactArray) -> tuple[ExactArray, ExactArray]:
-    """(c, b) without outputs that never occur, and the marginal of s."""
+    """(c, b) without outputs and secret values that never occur, and the marginal of s."""
     flat = table.reshape(len(table), -1)
-    return flat[:, flat.sum(axis=0) > 0], flat.sum(axis=1)
+    flat = flat[flat.any(axis=1)]
+    return flat[:, flat.any(axis=0)], flat.sum(axis=1)
 
 
 def _near(ratio: FloatArray) -> npt.NDArray[np.bool_]:

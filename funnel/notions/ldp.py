@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from funnel.geometry.cone import Cone
-from funnel.model import leakage
+from funnel.model import leakage as measures
 from funnel.model.channel import ExactArray
-from funnel.notions.base import Epsilon, Notion, conditionals
+from funnel.model.subsets import ReleasedTable
+from funnel.notions.base import Epsilon, TableNotion, conditionals
 
 
-class Ldp(Notion):
+class Ldp(TableNotion):
     """ε-LDP with respect to S ([DS] Definition 1): P(y|s) <= e^ε P(y|s') for all s, s', y."""
+
+    secret_may_be_public: ClassVar[bool] = True
+    measure: ClassVar[str] = "ldp"
 
     notion: Literal["ldp"]
     epsilon: Epsilon
 
-    def cone(self, table: ExactArray) -> Cone:
+    def cone_of(self, table: ExactArray) -> Cone:
         """c(c-1) inequalities: Σ v p_{x|s} <= e^ε Σ v p_{x|s'}."""
         given, _ = conditionals(table)
         differences = given[:, None, :] - math.exp(self.epsilon) * given[None, :, :]
         return Cone(differences[~np.eye(len(given), dtype=bool)])
 
-    def leakage(self, table: ExactArray) -> leakage.Leakage:
+    def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max ln P(y|s)/P(y|s')."""
-        return leakage.ldp(table)
+        return measures.ldp(table)

@@ -8,24 +8,28 @@ from typing import Literal
 import numpy as np
 
 from funnel.geometry.cone import Cone
-from funnel.model import leakage
+from funnel.model import leakage as measures
 from funnel.model.channel import ExactArray
-from funnel.notions.base import Epsilon, Notion, conditionals
+from funnel.model.subsets import ReleasedTable
+from funnel.notions.base import Epsilon, TableNotion, conditionals
 
 
-class Lip(Notion):
+class Lip(TableNotion):
     """ε-LIP with respect to S ([DS] Definition 2): e^-ε <= P(s|y)/P(s) <= e^ε for all s, y."""
 
     notion: Literal["lip"]
     epsilon: Epsilon
 
-    def cone(self, table: ExactArray) -> Cone:
+    def cone_of(self, table: ExactArray) -> Cone:
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
-        given, prior = conditionals(table)
-        return Cone(
-            np.vstack([given - math.exp(self.epsilon) * prior, math.exp(-self.epsilon) * prior - given])
-        )
+        return belief_cone(table, self.epsilon)
 
-    def leakage(self, table: ExactArray) -> leakage.Leakage:
+    def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)|."""
-        return leakage.lip(table)
+        return measures.lip(table)
+
+
+def belief_cone(table: ExactArray, epsilon: float) -> Cone:
+    """Rows under which no belief moves by more than a factor e^ε, where records are distributed as N[s, x] (c, a)."""
+    given, prior = conditionals(table)
+    return Cone(np.vstack([given - math.exp(epsilon) * prior, math.exp(-epsilon) * prior - given]))

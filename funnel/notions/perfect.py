@@ -8,12 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from funnel.geometry.cone import Cone
-from funnel.model import leakage
+from funnel.model import leakage as measures
 from funnel.model.channel import ExactArray
-from funnel.notions.base import Notion
+from funnel.model.subsets import ReleasedTable
+from funnel.notions.base import TableNotion
 
 
-class Perfect(Notion):
+class Perfect(TableNotion):
     """ε-LIP with ε = 0: P(s|y) = P(s) for all s, y, exactly."""
 
     exact_zero: ClassVar[bool] = True
@@ -21,7 +22,7 @@ class Perfect(Notion):
     notion: Literal["perfect"]
     epsilon: float = Field(0.0, ge=0, le=0, description="Zero, or absent")
 
-    def cone(self, table: ExactArray) -> Cone:
+    def cone_of(self, table: ExactArray) -> Cone:
         """c equalities in integers: Σ_x v_x (n N[s,x] - N_s N_x) = 0."""
         counts = table.astype(object)
         excess = counts * counts.sum() - np.outer(counts.sum(axis=1), counts.sum(axis=0))
@@ -29,6 +30,6 @@ class Perfect(Notion):
             np.zeros((0, counts.shape[1])), tuple(tuple(int(value) for value in row) for row in excess)
         )
 
-    def leakage(self, table: ExactArray) -> leakage.Leakage:
+    def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)|, which must be zero."""
-        return leakage.lip(table)
+        return measures.lip(table)

@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 def allowed(notion: Notion, joint: Joint, row: np.ndarray) -> float:
     """How far the row lies outside the cone; at most zero inside."""
-    cone = notion.cone(joint.table())
+    cone = notion.demand(joint, {}, 0).cone()
     outside = [(cone.rows @ row).max()] if len(cone.rows) else []
     outside += [abs(float(np.dot(np.array(e, float), row))) for e in cone.equalities]
     return max(outside)
@@ -54,7 +54,7 @@ def test_ldp(joint, epsilon, data):
 
 @given(joints())
 def test_perfect_allows_exactly_the_rows_that_are_independent_of_the_secret(joint):
-    cone = Perfect(notion="perfect").cone(joint.table())
+    cone = Perfect(notion="perfect").demand(joint, {}, 0).cone()
     counts = joint.table()
     for x in range(joint.shape[1]):
         independent = all(

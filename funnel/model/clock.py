@@ -1,0 +1,39 @@
+"""A time limit for whoever solves: set around a search, heeded by the mechanisms inside it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from funnel.errors import SolverError
+
+_DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Everything solved inside has this many seconds, or fewer where less is left already."""
+    token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def left() -> float:
+    """Seconds that are left, infinite where no limit was set."""
+    return _DEADLINE.get() - time.monotonic()
+
+
+def check() -> None:
+    """Raise SolverError when the time is over; called between steps, so a single step may pass the limit."""
+    if left() <= 0:
+        raise SolverError(
+            "solver-time",
+            "no protocol was found in the time allowed",
+            status="time",
+            advice="Allow more time, or shrink the public columns with `top` or `bins`.",
+        )

@@ -1,0 +1,83 @@
+"""The usual local differential privacy: no odds between two public values move by more than e^ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from funnel.geometry.cone import Cone
+from funnel.geometry.staircase import staircase_cone
+from funnel.model import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.model.joint import IntArray
+from funnel.model.leakage import Leakage
+from funnel.model.released import Channel
+from funnel.notions.base import Demand, Epsilon, Notion
+
+
+class LdpX(Notion):
+    """ε-LDP with respect to X: Q(y|x) <= e^ε Q(y|x') for all x, x', y, whatever the joint distribution.
+
+    It protects every public value alike, and with them the secret: ε-LDP of X is ε-LDP of S.
+    """
+
+    secret_may_be_public: ClassVar[bool] = True
+    measure: ClassVar[str] = "ldp_x"
+
+    notion: Literal["ldp-x"]
+    epsilon: Epsilon
+
+    def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
+        """Each block by itself: for the usual LDP the shares of epsilon add up."""
+        return _Everywhere(self, len(joint.blocks[index]))
+
+    def leakage(self, channel: Channel) -> Leakage:
+        """The product over the blocks of max Q(y|x)/Q(y|x')."""
+        ratio = Fraction(1)
+        for protocol in channel.protocols:
+            one = protocol_ratio(protocol)
+            if one is None:
+                return Leakage(None)
+            ratio *= one
+        return Leakage(ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class _Everywhere(Demand):
+    """The bound between any two of a values."""
+
+    notion: LdpX
+    size: int
+
+    def cone(self) -> Cone:
+        """a(a-1) inequalities: v_x <= e^ε v_x'."""
+        return staircase_cone(self.size, math.exp(self.notion.epsilon))
+
+    def keeps(self, weights: IntArray) -> bool:
+        """No ratio within a row exceeds e^ε."""
+        return Leakage(public_ratio(weights)).within(self.notion.bound)
+
+    def keeps_sets(self, protocol: UnaryProtocol) -> bool:
+        """No ratio between two values exceeds e^ε, for any set."""
+        return Leakage(protocol_ratio(protocol)).within(self.notion.bound)
+
+
+def protocol_ratio(protocol: AnyProtocol) -> Fraction | None:
+    """max Q(y|x)/Q(y|x') over all inputs; None where it is infinite."""
+    if isinstance(protocol, Protocol):
+        return public_ratio(protocol.weights)
+    return Fraction(*protocol.odds) if len(protocol.inputs) > 1 else Fraction(1)
+
+
+def public_ratio(weights: IntArray) -> Fraction | None:
+    """max Q(y|x)/Q(y|x') of integer weights W[y, s|1, x], over all inputs (s, x); None where it is infinite."""
+    rows = weights.reshape(len(weights), -1)
+    rows = rows[rows.any(axis=1)]
+    if (rows == 0).any():
+        return None
+    return max(
+        Fraction(int(most), int(least))
+        for most, least in zip(rows.max(axis=1), rows.min(axis=1), strict=True)
+    )

@@ -1,0 +1,53 @@
+"""Bounded mutual information: what is learnt about the secret on average, not in the worst case."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from funnel.errors import InternalError
+from funnel.geometry.cone import Cone
+from funnel.model.average import information_above, information_within
+from funnel.model.channel import ExactArray
+from funnel.model.exact import rational
+from funnel.model.leakage import Average
+from funnel.model.subsets import ReleasedTable, Subsets
+from funnel.notions.base import Epsilon, TableNotion
+
+
+class MutualInformation(TableNotion):
+    """I(S;Y) <= ε, the privacy funnel's own bound ([PF] equation 3). Single records may be affected more.
+
+    Several blocks: I(S;Y_j | Y_1, …, Y_{j-1}) <= ε_j adds up by the chain rule, and holds for the average where it
+    holds for every combination of earlier outputs.
+    """
+
+    linear: ClassVar[bool] = False
+    measure: ClassVar[str] = "mutual_information"
+
+    notion: Literal["mutual-information"]
+    epsilon: Epsilon
+
+    def cone_of(self, table: ExactArray) -> Cone:
+        """There is none: an average does not constrain rows one by one. Raises InternalError."""
+        raise InternalError("mutual information has no cone of rows")
+
+    def leakage_of(self, table: ReleasedTable) -> Average:
+        """I(S;Y), certified from above."""
+        return Average(information_above(_counted(table)))
+
+    def table_keeps(self, table: ReleasedTable) -> bool:
+        """Whether I(S;Y) is certainly at most ε."""
+        return information_within(_counted(table), self.bound)
+
+    @property
+    def bound(self) -> Fraction:
+        """ε itself, as the decimal that it is written as."""
+        return rational(self.epsilon)
+
+
+def _counted(table: ReleasedTable) -> ExactArray:
+    """A table that lists all its outputs."""
+    if isinstance(table, Subsets):
+        raise InternalError("mutual information with the secret is not measured over sets")
+    return table

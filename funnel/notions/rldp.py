@@ -1,0 +1,200 @@
+"""Robust local differential privacy: LDP of the secret for every distribution that the estimate leaves possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from funnel.errors import InternalError
+from funnel.geometry.cone import Cone
+from funnel.geometry.staircase import staircase
+from funnel.geometry.worst_case import Sets, box_cone, simplex_cone
+from funnel.model import AnyProtocol, Joint, Protocol
+from funnel.model import leakage as measures
+from funnel.model.arrange import possible, together
+from funnel.model.exact import rational
+from funnel.model.information import entropy
+from funnel.model.joint import FloatArray, IntArray
+from funnel.model.released import Channel
+from funnel.model.robust import robust_holds, robust_leakage
+from funnel.model.uncertainty import limits, project, radius
+from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
+
+Polytope = Literal["box", "simplex", "printed"]
+
+CONFIDENCE = 0.95
+"""Chance that the truth lies in the uncertainty set, where the policy does not say."""
+LEAST_RADIUS = 1e-12
+"""Nats; nobody measures a smaller ball around the estimate."""
+
+
+class Rldp(Notion):
+    """(ε, F)-RLDP ([RLDP] Definition 1): P(y|s) <= e^ε P(y|s') for all s, s', y and every P in F.
+
+    F = {P : D_α(P̂ || P) <= B} holds all distributions within a Rényi divergence of the estimate. B follows from
+    `confidence`, or is given as `radius`.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["confidence", "radius"]}})
+
+    secret_may_be_public: ClassVar[bool] = True
+    measure: ClassVar[str] = "rldp"
+
+    notion: Literal["rldp"]
+    epsilon: Epsilon
+    confidence: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
+        None,
+        description="Probability that the truth lies in the uncertainty set; 0.95 where no radius is given",
+    )
+    order: float = Field(
+        2.0, ge=0.01, le=100, allow_inf_nan=False, description="Order of the Rényi divergence"
+    )
+    radius: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = Field(
+        None, description="Radius of the uncertainty set in nats, instead of a confidence"
+    )
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Rldp:
+        """The radius follows from the confidence; both would be two claims. Radii have twelve decimals."""
+        if self.radius is not None and self.confidence is not None:
+            raise PydanticCustomError(
+                "wrong-value", "give `confidence` or `radius`, not both", {"at": ("radius",)}
+            )
+        if self.radius is not None and 0 < self.radius < LEAST_RADIUS:
+            raise PydanticCustomError(
+                "wrong-value",
+                "the radius must be 0, for the estimate alone, or {least} or more",
+                {"at": ("radius",), "least": f"{LEAST_RADIUS:g}"},
+            )
+        return self
+
+    def arrange(self, joint: Joint, minimum: int) -> Arranged:
+        """All public columns are one alphabet, since F is about whole records; the radius is settled."""
+        whole, why = together(joint), self.foresee(Shape.of(joint), minimum).why
+        return Arranged(whole, self.settled(whole), why)
+
+    def settled(self, joint: Joint) -> Rldp:
+        """The notion with the radius that its confidence asks for on a joint of one block."""
+        if self.radius is not None:
+            return self
+        confidence = CONFIDENCE if self.confidence is None else self.confidence
+        found = radius(confidence, self.order, joint.rows, record_cells(joint))
+        return self.model_copy(update={"confidence": confidence, "radius": found})
+
+    def foresee(self, shape: Shape, minimum: int) -> Foreseen:
+        """Several blocks become one."""
+        several = len(shape.blocks) > 1
+        return Foreseen(several, "the uncertainty set is about whole records" if several else "")
+
+    def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> RobustDemand:
+        """What the one block must keep."""
+        if released or len(joint.blocks) > 1:
+            raise ValueError("robust privacy is about one block of whole records")
+        return RobustDemand(self.settled(joint), joint)
+
+    def leakage(self, channel: Channel) -> measures.Leakage:
+        """A certified upper bound of max ln P(y|s)/P(y|s') over all P in F."""
+        (protocol,) = channel.protocols
+        joint = channel.joint
+        if not isinstance(protocol, Protocol):
+            raise InternalError(
+                "robust leakage is measured on protocols with one weight per output and input"
+            )
+        return robust_leakage(joint.table(), protocol.weights, possible(joint), *self.exact())
+
+    def exact(self) -> tuple[Fraction, Fraction]:
+        """Radius and order as the decimals that they are written as; InternalError where the radius is not settled."""
+        if self.radius is None:
+            raise InternalError("the radius of an uncertainty set is used before it is settled")
+        return rational(self.radius), rational(self.order)
+
+    def parameters(self) -> dict[str, Any]:
+        """The uncertainty set."""
+        return {"order": self.order, "confidence": self.confidence, "radius": self.radius}
+
+
+@dataclass(frozen=True, eq=False)
+class RobustDemand(Demand):
+    """The bound for a joint of one block, for every distribution in the uncertainty set."""
+
+    notion: Rldp
+    joint: Joint
+
+    def cone(self, shape: Polytope = "box") -> Cone:
+        """Rows that keep the bound for all P_{U|s} in a polytope around what F allows for each s.
+
+        box: {L <= R <= U}; simplex: {L <= R} ([RLDP] Definition 3 without its empty rows s1 = s2); printed: with
+        these rows, for comparison only.
+        """
+        ratio = math.exp(self.notion.epsilon)
+        if shape == "box":
+            return box_cone(self.sets, ratio)
+        return simplex_cone(self.sets, ratio, within=shape == "printed")
+
+    def keeps(self, weights: IntArray) -> bool:
+        """Whether no distribution in F leaks more, certified in exact arithmetic."""
+        radius, order = self.notion.exact()
+        return robust_holds(self.table, weights, self.possible, radius, order, self.notion.bound)
+
+    @property
+    def cone_is_all(self) -> bool:
+        """Polytopes are larger than what F allows, so some robust protocols have rows outside the cone."""
+        return False
+
+    def ceiling(self) -> float:
+        """H(X|S) + max I(S;Y) over LDP channels on S at the estimate, which lies in F."""
+        secret = self.table.sum(axis=1) / self.joint.rows
+        hidden = entropy(self.table) - entropy(secret)
+        return hidden + staircase(secret, math.exp(self.notion.epsilon)).bound
+
+    @property
+    def radius(self) -> float:
+        """The radius B of F in nats."""
+        return float(self.notion.exact()[0])
+
+    @cached_property
+    def table(self) -> IntArray:
+        """N[s, x], (c, a)."""
+        return self.joint.table()
+
+    @cached_property
+    def possible(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Which x can occur with s, (c, a)."""
+        return possible(self.joint)
+
+    @cached_property
+    def given(self) -> list[FloatArray]:
+        """P̂_{x|s} over the x that are possible with each s."""
+        counts = self.table.astype(float)
+        return [row[mask] / row.sum() for row, mask in zip(counts, self.possible, strict=True)]
+
+    @cached_property
+    def radii(self) -> list[float]:
+        """The radius B_s of each projection F_{U|s} ([RLDP] Theorem 1)."""
+        chances = self.table.sum(axis=1) / self.joint.rows
+        return [float(project(self.radius, self.notion.order, chance)) for chance in chances]
+
+    @cached_property
+    def sets(self) -> Sets:
+        """L <= P_{x|s} <= U for every s."""
+        ends = [limits(self.notion.order, b, rho) for b, rho in zip(self.radii, self.given, strict=True)]
+        members = [np.flatnonzero(mask) for mask in self.possible]
+        return Sets(members, [low for low, _ in ends], [high for _, high in ends], self.table.shape[1])
+
+
+def record_cells(joint: Joint) -> int:
+    """Cells of S x U: what a record can be, whether seen or not."""
+    (block,) = joint.blocks
+    if possible(joint).all():
+        return len(joint.secret) * len(block)
+    hidden = set(joint.secret.columns)
+    place = [i for i, column in enumerate(block.columns) if column not in hidden]
+    return len(joint.secret) * len({tuple(value[i] for i in place) for value in block.values})
