@@ -1,0 +1,36 @@
+"""A real protocol on integers, its outputs named after values of X."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.geometry.cone import Cone
+from funnel.geometry.integers import round_inward
+from funnel.mechanisms.base import LOSS
+from funnel.model import Alphabet, Joint, Protocol
+from funnel.model.joint import FloatArray, IntArray
+from funnel.notions import Demand
+
+
+def round_named(protocol: FloatArray, cone: Cone, joint: Joint, demand: Demand) -> Protocol:
+    """A real protocol (b, a) with b <= a, on integers that keep the demand, its outputs named. Raises SolverError."""
+    prior = joint.table().sum(axis=0) / joint.rows
+
+    def holds(weights: IntArray) -> bool:
+        return demand.keeps(weights[:, None, :])
+
+    rounded = round_inward(protocol, cone, prior, holds, loss=LOSS)
+    return named(joint.blocks[0], prior, rounded.weights, rounded.bits)
+
+
+def named(inputs: Alphabet, prior: FloatArray, weights: IntArray, bits: int) -> Protocol:
+    """Name each output after one value of X, so that as many records as possible keep their value.
+
+    An optimal protocol has at most a outputs, so the names are distinct; rows come in the order of the names.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, values = linear_sum_assignment(weights * prior, maximize=True)
+    order = np.argsort(values)
+    outputs = Alphabet(inputs.columns, tuple(inputs.values[x] for x in values[order]))
+    return Protocol(inputs, outputs, bits, weights[rows[order]][:, None, :])

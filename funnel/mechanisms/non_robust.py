@@ -1,0 +1,81 @@
+"""The optimum of LDP on whole records in closed form: what robustness costs is measured against it."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.geometry.cone import Cone
+from funnel.geometry.master import master
+from funnel.geometry.staircase import staircase
+from funnel.mechanisms.base import Mechanism, Solved
+from funnel.mechanisms.naming import round_named
+from funnel.model import Joint
+from funnel.model.joint import FloatArray
+from funnel.model.records import Records
+from funnel.notions import Demand
+
+_TIME = 60.0
+
+
+class NonRobust(Mechanism):
+    """NR: the optimal ε-LDP release of X = (S, U) at the estimate alone (mathematics, section 1).
+
+    By the functional representation of U: draw T from the optimal LDP channel on S, and release it with a Z that
+    is independent of S and T and tells U once S is known. Its information is H(U|S) + max I(S;T), which no robust
+    protocol exceeds. It keeps no promise for any other distribution than the estimate.
+    """
+
+    releases_secret: ClassVar[bool] = True
+    serves: ClassVar[frozenset[str]] = frozenset({"ldp"})
+
+    kind: Literal["non-robust"]
+
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
+        """Rays in closed form, as few as there are values, then rounded inward to integers. Raises SolverError."""
+        from scipy.sparse import csr_array
+
+        records, counts = Records.of(joint), joint.table()
+        prior, secret = counts.sum(axis=0) / joint.rows, counts.sum(axis=1) / joint.rows
+        on_secret = staircase(secret, math.exp(demand.notion.epsilon))
+        rows = _rows(on_secret.protocol, prior, secret, records)
+        rays = csr_array(rows / (rows @ prior)[:, None])
+        found = master(rays, prior, time_limit=_TIME)
+        used = np.flatnonzero(found.theta)
+        protocol = rays[used].toarray() * found.theta[used, None]
+        if not np.isfinite(rows).all() or not protocol.any(axis=0).all():
+            raise SolverError(
+                "precision",
+                "some records are so rare that the linear program loses them",
+                status="precision",
+                advice="Make the public columns coarser with `top` or `bins`, or use mechanism: optimal.",
+            )
+        hidden = float(-(prior @ np.log(prior / secret[records.s])))
+        cone: Cone = demand.cone()
+        rounded = round_named(protocol / protocol.sum(axis=0), cone, joint, demand)
+        return Solved(rounded, hidden + on_secret.bound, f"closed form, {len(rows):,} rays")
+
+
+def _rows(on_secret: FloatArray, prior: FloatArray, secret: FloatArray, records: Records) -> FloatArray:
+    """Rows P((t, z) | s, u) for all outputs t of the channel on S and all cells z of the common refinement, (k, a).
+
+    For each s the unit interval is cut at the cumulative P(u|s); Z is uniform on it, and u is the piece it is in.
+    """
+    given = prior / secret[records.s]
+    pieces = []
+    for s in range(len(secret)):
+        mine = np.flatnonzero(records.s == s)
+        ends = np.cumsum(given[mine])
+        ends[-1] = 1.0
+        pieces.append((mine, ends))
+    cuts = np.unique(np.concatenate([ends for _, ends in pieces]))
+    widths, middles = np.diff(cuts, prepend=0.0), cuts - np.diff(cuts, prepend=0.0) / 2
+    fine = np.zeros((len(cuts), len(prior)))
+    for mine, ends in pieces:
+        owner = mine[np.searchsorted(ends, middles)]
+        fine[np.arange(len(cuts)), owner] = widths / given[owner]
+    fine = fine[widths > 0]
+    return np.asarray((on_secret[:, records.s][:, None, :] * fine[None]).reshape(-1, len(prior)))
