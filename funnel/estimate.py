@@ -6,6 +6,7 @@ diag(Q N) - Q diag(N) Qᵀ, because records are drawn independently. Nothing her
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from funnel.audit import manifest, protocols, published, table
+from funnel.audit.coins import bit_totals
 from funnel.audit.files import release_folder
 from funnel.audit.findings import shown
 from funnel.audit.protocols import Block
+from funnel.audit.unary import UnaryBlock
 from funnel.errors import AuditFailure, ReleaseError
 from funnel.model.alphabet import Label, readable
 from funnel.model.joint import IntArray
-from funnel.model.recovery import identifiable, linear
+from funnel.model.recovery import from_bits, identifiable, linear
 
 DELICATE, HOPELESS = 1e6, 1e12
 """Condition numbers: above the first a warning is given, above the second no estimate."""
@@ -40,10 +43,15 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BlockEstimates:
-    """One block: `released` has every output's count; `estimates` are of single values, or of groups of them."""
+    """One block: `released` has every output's count; `estimates` are of single values, or of groups of them.
+
+    Where sets are released, `released` has the sets that hold each value, and `outputs` is the number of sets.
+    """
 
     columns: tuple[str, ...]
     inputs: tuple[Label, ...]
+    outputs: int
+    rows: int
     released: dict[Label, int]
     rank: int
     condition: float
@@ -57,16 +65,15 @@ class BlockEstimates:
         rows: list[tuple[str, ...]] = [("value", "released", "estimated", "std. error", "interval")]
         rows += [_row(one) for one in self.estimates]
         rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-") for value, count in rest]
-        total = sum(self.released.values())
-        rows.append(("total", f"{total:,}", f"{float(total):,.1f}", "0.0", "known"))
-        head = f"{shown(', '.join(self.columns))}: {len(self.inputs)} values, {len(self.released)} outputs, "
+        rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known"))
+        head = f"{shown(', '.join(self.columns))}: {len(self.inputs)} values, {self.outputs} outputs, "
         head += f"rank of Q {self.rank}, condition number {self.condition:,.3g}"
         return "\n".join([head, *_aligned(rows), *(f"  Note: {note}" for note in self.notes)])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form; `complete` says whether every value has an estimate of its own."""
         complete = len(self.estimates) == len(self.inputs)
-        head = {"columns": self.columns, "values": len(self.inputs), "outputs": len(self.released)}
+        head = {"columns": self.columns, "values": len(self.inputs), "outputs": self.outputs}
         return head | {
             "rank": self.rank, "condition": self.condition, "complete": complete, "notes": self.notes,
             "released": [{"value": value, "count": count} for value, count in self.released.items()],
@@ -115,12 +122,20 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
             f"{failure.where}: {failure.message}; expected {failure.bound}, found {failure.achieved}",
             where=str(folder), advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
         ) from failure  # fmt: skip
-    totals = [np.zeros(len(block.outputs), np.int64) for block in blocks]
-    for codes, count in counts.items():
-        for total, code in zip(totals, codes, strict=True):
-            total[code] += count
-    found = tuple(solve(block, total, confidence) for block, total in zip(blocks, totals, strict=True))
+    found = tuple(_solve(block, counts, axis, confidence) for axis, block in enumerate(blocks))
     return Estimates(claims.release, claims.rows, confidence, found)
+
+
+def _solve(
+    block: Block | UnaryBlock, counts: dict[tuple[int, ...], int], axis: int, confidence: float
+) -> BlockEstimates:
+    """Estimates of one block from the counts of released tuples."""
+    total = Counter[int]()
+    for codes, count in counts.items():
+        total[codes[axis]] += count
+    if isinstance(block, UnaryBlock):
+        return solve_sets(block, total, confidence)
+    return solve(block, np.array([total[code] for code in range(len(block.outputs))], np.int64), confidence)
 
 
 def _read(folder: Path) -> tuple[manifest.Manifest, protocols.Blocks, dict[tuple[int, ...], int]]:
@@ -131,7 +146,7 @@ def _read(folder: Path) -> tuple[manifest.Manifest, protocols.Blocks, dict[tuple
         if name in wrong:
             raise wrong[name]
     blocks, _ = protocols.as_stated(protocols.read_protocol(folder)[0], claims)
-    source, _ = table.read_columns(folder / claims.data, claims)
+    source, _ = table.read_columns(folder / claims.data, claims, blocks)
     counts, _ = table.encode(table.read_rows(source, claims)[0], blocks)
     return claims, blocks, counts
 
@@ -160,7 +175,29 @@ def solve(block: Block, released: IntArray, confidence: float) -> BlockEstimates
             for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
         )
     notes = tuple(_notes(block, rank, condition, len(found)))
-    return BlockEstimates(block.columns, block.inputs, seen, rank, condition, found, notes)
+    rows = int(released.sum())
+    return BlockEstimates(block.columns, block.inputs, b, rows, seen, rank, condition, found, notes)
+
+
+def solve_sets(block: UnaryBlock, released: Counter[int], confidence: float) -> BlockEstimates:
+    """Estimates of a block that releases sets, from the count of every set that occurs: value by value."""
+    a, totals = len(block.inputs), bit_totals(released, block)
+    ones, rows = np.array([totals[x] for x in range(a)], np.int64), totals[a]
+    present, absent = (share / (1 << block.bits) for share in (block.present, block.absent))
+    count, error = from_bits(ones, rows, present, absent)
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    found = tuple(
+        Estimate((value,), int(held), *map(float, figures))
+        for value, held, *figures in zip(
+            block.inputs, ones, count, error, count - reach, count + reach, strict=True
+        )
+    )
+    condition = 1 + a * absent / (present - absent)
+    seen = dict(zip(block.inputs, ones.tolist(), strict=True))
+    note = "released: the sets that hold the value; a set may hold several values, or none"
+    return BlockEstimates(
+        block.columns, block.inputs, len(block.outputs), rows, seen, a, condition, found, (note,)
+    )
 
 
 def _notes(block: Block, rank: int, condition: float, found: int) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from funnel.model import Alphabet
 from funnel.model.joint import IntArray
+from funnel.model.unary import Sets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,9 +56,9 @@ class Engine(Protocol):
 class Released:
     """The released table in its most compact form: each distinct tuple of outputs once, sorted, with its count.
 
-    `outputs` is one alphabet per block, `codes` (m, k) output codes, `counts` (m,) rows.
+    `outputs` is one alphabet per block (or its sets), `codes` (m, k) output codes, `counts` (m,) rows.
     """
 
-    outputs: tuple[Alphabet, ...]
+    outputs: tuple[Alphabet | Sets, ...]
     codes: IntArray
     counts: IntArray

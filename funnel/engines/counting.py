@@ -71,9 +71,14 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
             )
 
 
-def _check_secret(joint: Joint, minimum: int) -> None:
+def rare_secrets(joint: Joint, minimum: int) -> int:
+    """How many values of the secret have fewer than `minimum` records."""
     counts = np.bincount(joint.cells[:, 0], weights=joint.counts)
-    rare = int((counts < minimum).sum())
+    return int((counts < minimum).sum())
+
+
+def _check_secret(joint: Joint, minimum: int) -> None:
+    rare = rare_secrets(joint, minimum)
     if rare:
         raise SourceError(
             "below-minimum",
@@ -135,3 +140,12 @@ def cardinalities(engine: Engine, secret: int, blocks: Sequence[int]) -> list[in
         )
         for keys in _axes(secret, blocks)
     ]
+
+
+def occurring(engine: Engine, blocks: Sequence[int]) -> tuple[int, int]:
+    """How many combinations of public values occur, and in how few records the rarest does."""
+    keys = listed(identifier(key) for block in _axes(0, blocks)[1:] for key in block)
+    combinations, fewest = engine.row(
+        f"SELECT count(*), min(n) FROM (SELECT sum(n) AS n FROM cells GROUP BY {keys})"
+    )
+    return int(combinations), int(fewest or 0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from funnel.engines.base import Released
 from funnel.engines.repeat import distinct_rows, repeated
+from funnel.engines.sets import quoting
 from funnel.engines.source import Source, describe, unreadable
 from funnel.engines.sql import literal
 from funnel.errors import ReleaseError
@@ -142,8 +143,9 @@ class DuckDB:
             else:
                 reader = pa.RecordBatchReader.from_batches(schema, batches)
                 self.connection.register("rows", reader)
+                always = quoting(released)
                 self.connection.execute(
-                    f"COPY (SELECT * FROM rows) TO {literal(str(target))} (FORMAT csv, HEADER)"
+                    f"COPY (SELECT * FROM rows) TO {literal(str(target))} (FORMAT csv, HEADER{always})"
                 )
         except (duckdb.Error, OSError) as error:
             raise ReleaseError(

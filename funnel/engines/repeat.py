@@ -8,16 +8,21 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.engines.base import Released
+from funnel.engines.sets import columns_of
 from funnel.model.joint import IntArray
+from funnel.model.unary import Sets
 
 BATCH = 1 << 18
 
 
 def distinct_rows(released: Released) -> pa.Table:
-    """The distinct rows as text columns v0, v1, …, in order."""
+    """The distinct rows as text columns v0, v1, …, in order; 0/1 columns for sets that are released as bits."""
     columns = []
     for block, alphabet in enumerate(released.outputs):
         codes = released.codes[:, block]
+        if isinstance(alphabet, Sets):
+            columns.extend(columns_of(alphabet, codes))
+            continue
         for part in range(len(alphabet.columns)):
             values = pa.array([value[part] for value in alphabet.values], pa.string())
             columns.append(values.take(pa.array(codes)))

@@ -40,6 +40,20 @@ def linear(
     return count, np.sqrt(variance)
 
 
+def from_bits(ones: IntArray, rows: int, present: float, absent: float) -> tuple[FloatArray, FloatArray]:
+    """Estimated counts of values and their standard errors, (a,) each, from unary encoding of `rows` records.
+
+    `ones` (a,) are the sets that hold each value, with chance `present` if it is the true one, else `absent`: with
+    mean N_x present + (n - N_x) absent, which is solved for N_x, and the variance of that many coins. Free of bias
+    for each value by itself; the estimates add up to n on average only.
+    """
+    count: FloatArray = np.asarray((ones - rows * absent) / (present - absent), np.float64)
+    likely = np.clip(count, 0, rows)
+    variance = likely * present * (1 - present) + (rows - likely) * absent * (1 - absent)
+    error: FloatArray = np.sqrt(variance) / (present - absent)
+    return count, error
+
+
 def identifiable(weights: IntArray, owner: IntArray, a: int) -> tuple[int, IntArray]:
     """Q's rank and, for each of the values, the group (from 0) whose total has an unbiased estimate.
 

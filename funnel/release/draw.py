@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from funnel.errors import InternalError
-from funnel.model import Protocol
+from funnel.model import AnyProtocol, Protocol
 from funnel.model.joint import IntArray
+from funnel.release.coins import Coins
 from funnel.release.entity import read_entities
 from funnel.release.inverse import Codes, InverseTable
 from funnel.release.keys import Key
@@ -29,12 +30,14 @@ class Drawer:
     Safe to share between threads (they take turns), not between processes.
     """
 
-    def __init__(self, protocols: Sequence[Protocol], key: Key, permanent: bool) -> None:
+    def __init__(self, protocols: Sequence[AnyProtocol], key: Key, permanent: bool) -> None:
         columns = [protocol.inputs.columns for protocol in protocols]
         if not columns or len(set(columns)) != len(columns):
             raise InternalError(f"the blocks to draw are not distinct: {columns}")
         self._protocols = tuple(protocols)
-        self._tables = [InverseTable(protocol) for protocol in protocols]
+        self._tables = [
+            InverseTable(one) if isinstance(one, Protocol) else Coins(one, key, CHUNK) for one in protocols
+        ]
         self._answers = [Answers(key, protocol) for protocol in protocols] if permanent else []
         self._noise = None if permanent else Noise(key, os.urandom(16))
         self._buffer = Buffer(CHUNK)
@@ -68,6 +71,8 @@ class Drawer:
     def _from_noise(self, noise: Noise, batch: pa.RecordBatch) -> list[Codes]:
         return [
             table.draw(codes, noise.words(self._rows, block, len(codes), self._buffer))
+            if isinstance(table, InverseTable)
+            else table.draw(codes, noise.blocks(self._rows, block, len(codes), self._buffer))
             for block, (table, codes) in enumerate(zip(self._tables, self.inputs(batch), strict=True))
         ]
 
@@ -75,11 +80,21 @@ class Drawer:
         entities = read_entities(_column(batch, "entity"))
         return [
             table.draw(codes, answers.words(entities, codes, self._buffer))
+            if isinstance(table, InverseTable)
+            else table.draw(codes, answers.blocks(entities, codes, self._buffer))
             for table, answers, codes in zip(self._tables, self._answers, self.inputs(batch), strict=True)
         ]
 
 
-def input_codes(protocol: Protocol, batch: pa.RecordBatch, block: int) -> IntArray:
+def regrouped(batch: pa.RecordBatch, regroup: Callable[[Sequence[IntArray]], IntArray]) -> pa.RecordBatch:
+    """The batch with the codes x0, x1, … of several blocks as the one code x0 of the block they form together."""
+    blocks = [name for name in batch.schema.names if name.startswith("x")]
+    code = regroup([batch.column(name).to_numpy() for name in sorted(blocks, key=lambda name: int(name[1:]))])
+    rest = {name: batch.column(name) for name in batch.schema.names if name not in blocks}
+    return pa.record_batch(rest | {"x0": pa.array(code)})
+
+
+def input_codes(protocol: AnyProtocol, batch: pa.RecordBatch, block: int) -> IntArray:
     """Input codes (rows,) of one block of a batch with columns x0, x1, … and s."""
     codes = _codes(batch, f"x{block}", len(protocol.inputs))
     if protocol.secret is None:

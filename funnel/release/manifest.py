@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -81,7 +81,8 @@ class Manifest:
     """The parts of release.json.
 
     `leakage` holds nats by measure, rounded upwards already (`leakage_figure`, `round_up`), None where
-    infinite; `split` each block's share of epsilon; `files` a `file_entry` by name.
+    infinite; `candidates` what the mechanism was chosen from, None where the policy names it; `split` each
+    block's share of epsilon; `files` a `file_entry` by name.
     """
 
     release: str
@@ -92,7 +93,9 @@ class Manifest:
     public: tuple[tuple[str, ...], ...]
     notion: str
     epsilon: float
+    parameters: Mapping[str, Any]
     mechanism: str
+    candidates: Sequence[Mapping[str, str | float | None]] | None
     split: tuple[float, ...]
     draws: Draws
     estimate: Estimate

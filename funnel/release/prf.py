@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from funnel.errors import InternalError
-from funnel.model import Protocol
+from funnel.model import AnyProtocol
 from funnel.model.joint import IntArray
 from funnel.release.entity import Entities, Texts
 from funnel.release.keys import Key
@@ -49,7 +49,7 @@ class Answers:
     leaves everybody else's answer as it was.
     """
 
-    def __init__(self, key: Key, protocol: Protocol) -> None:
+    def __init__(self, key: Key, protocol: AnyProtocol) -> None:
         block = json.dumps(protocol.inputs.columns, ensure_ascii=True)
         self._numbers = BlockCipher(key, f"draw/number {block}")
         self._texts = BlockCipher(key, f"draw/text {block}")
@@ -57,21 +57,25 @@ class Answers:
 
     def words(self, entities: Entities, inputs: IntArray, buffer: Buffer) -> Words:
         """The first 64-bit word of every row (n,); may be a view of the buffer."""
+        return self.blocks(entities, inputs, buffer)[:, 0]
+
+    def blocks(self, entities: Entities, inputs: IntArray, buffer: Buffer) -> Words:
+        """Both 64-bit words of every row (n, 2); may be a view of the buffer."""
         tags = self._tags[inputs]
         if entities.texts is None:
-            return self._number_words(entities.numbers, tags, buffer)
-        words = self._number_words(entities.numbers, tags, buffer).copy()
-        words[entities.texts.rows] = self._text_words(entities.texts, tags, buffer)
-        return words
+            return self._number_blocks(entities.numbers, tags, buffer)
+        blocks = self._number_blocks(entities.numbers, tags, buffer).copy()
+        blocks[entities.texts.rows] = self._text_blocks(entities.texts, tags, buffer)
+        return blocks
 
-    def _number_words(self, numbers: IntArray, tags: Words, buffer: Buffer) -> Words:
+    def _number_blocks(self, numbers: IntArray, tags: Words, buffer: Buffer) -> Words:
         """One block [entity | tag]."""
         rows = len(numbers)
         buffer.plain[:rows, 0] = numbers.view(np.uint64)
         buffer.plain[:rows, 1] = tags
-        return buffer.encrypt(self._numbers, rows)[:, 0]
+        return buffer.encrypt(self._numbers, rows)
 
-    def _text_words(self, texts: Texts, tags: Words, buffer: Buffer) -> Words:
+    def _text_blocks(self, texts: Texts, tags: Words, buffer: Buffer) -> Words:
         """Chain [byte length | tag], then the text's blocks. The length comes first, so no message begins
         another, which makes the chain a pseudo-random function (CBC-MAC on prefix-free messages: Bellare,
         Kilian and Rogaway, JCSS 61, 2000)."""
@@ -83,7 +87,7 @@ class Answers:
             active = len(blocks)
             np.bitwise_xor(buffer.sealed[:active], blocks, out=buffer.plain[:active])
             buffer.encrypt(self._texts, active)
-        return buffer.sealed[:rows, 0]
+        return buffer.sealed[:rows]
 
 
 class Noise:
@@ -93,13 +97,17 @@ class Noise:
         self._cipher = BlockCipher(key, f"draw/fresh {nonce.hex()}")
 
     def words(self, first_row: int, block: int, rows: int, buffer: Buffer) -> Words:
-        """One block [row number | block number] each; the caller never repeats a row number."""
+        """The first 64-bit word of every row (n,), a view of the buffer."""
+        return self.blocks(first_row, block, rows, buffer)[:, 0]
+
+    def blocks(self, first_row: int, block: int, rows: int, buffer: Buffer) -> Words:
+        """One block [row number | block number] each, (n, 2); the caller never repeats a row number."""
         buffer.plain[:rows, 0] = np.arange(first_row, first_row + rows, dtype=np.uint64)
         buffer.plain[:rows, 1] = block
-        return buffer.encrypt(self._cipher, rows)[:, 0]
+        return buffer.encrypt(self._cipher, rows)
 
 
-def input_tags(secret: bytes, protocol: Protocol) -> Words:
+def input_tags(secret: bytes, protocol: AnyProtocol) -> Words:
     """64-bit tags (inputs,) of the labels of a protocol's inputs, in the order of their codes."""
     digests = (hmac.digest(secret, text.encode(), "sha256") for text in _input_texts(protocol))
     tags = np.array([int.from_bytes(digest[:8], "little") for digest in digests], np.uint64)
@@ -108,7 +116,7 @@ def input_tags(secret: bytes, protocol: Protocol) -> Words:
     return tags
 
 
-def _input_texts(protocol: Protocol) -> Iterator[str]:
+def _input_texts(protocol: AnyProtocol) -> Iterator[str]:
     """Every input as unambiguous text: its columns and label, and the secret's where the protocol reads s."""
     public = (protocol.inputs.columns, protocol.inputs.values)
     secret = (protocol.secret.columns, protocol.secret.values) if protocol.secret else (None, (None,))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from funnel.model import Protocol
+from funnel.model import AnyProtocol, Protocol, UnaryProtocol
 from funnel.model.joint import IntArray
 from funnel.release.draw import CHUNK, input_codes
 
@@ -17,16 +17,21 @@ Codes = npt.NDArray[np.integer]
 
 _DENSE = 1 << 22
 """Most combinations of released values that are counted in one flat array."""
+_WAITING = 1 << 18
+"""Rows that are counted apart before they are merged."""
 
 
 class Tally:
-    """Counts per block M_j[input, output] and of released combinations (y_1, …, y_k), batch by batch."""
+    """Counts per block M_j[input, output] and of released combinations (y_1, …, y_k), batch by batch.
 
-    def __init__(self, protocols: Sequence[Protocol]) -> None:
-        shapes = [protocol.thresholds().shape for protocol in protocols]
+    For a block of unary encoding M[x, x'] are the sets drawn for x that hold x', and M[x, a] are all of them.
+    """
+
+    def __init__(self, protocols: Sequence[AnyProtocol]) -> None:
         self._protocols = tuple(protocols)
-        self.tables: list[IntArray] = [np.zeros(shape, np.int64) for shape in shapes]
-        self._released = _counter(tuple(outputs for _, outputs in shapes))
+        self.tables: list[IntArray] = [np.zeros(_shape(protocol), np.int64) for protocol in protocols]
+        self._released = _counter(tuple(len(protocol.outputs) for protocol in protocols))
+        self._one_table = len(protocols) == 1 and isinstance(protocols[0], Protocol)
 
     def add(self, batch: pa.RecordBatch, drawn: pa.RecordBatch) -> None:
         """Count one batch as it went into `Drawer.draw` and as it came out."""
@@ -37,21 +42,42 @@ class Tally:
 
     def count(self, inputs: Sequence[Codes], outputs: Sequence[Codes]) -> None:
         """Count input codes and output codes of every block, (rows,) each."""
-        for table, x, y in zip(self.tables, inputs, outputs, strict=True):
+        for protocol, table, x, y in zip(self._protocols, self.tables, inputs, outputs, strict=True):
+            if isinstance(protocol, UnaryProtocol):
+                _count_bits(protocol, table, x, y)
+                continue
             cell = x * np.int64(table.shape[1])
             cell += y
             np.add.at(table.reshape(-1), cell, 1)
-        if len(self.tables) > 1:
+        if not self._one_table:
             self._released.add(np.stack([y.astype(np.int64) for y in outputs]))
 
     @property
     def released(self) -> tuple[IntArray, IntArray]:
         """Output codes (m, k) of the combinations that occur, in ascending order, and their counts (m,)."""
-        if len(self.tables) > 1:
+        if not self._one_table:
             return self._released.result()
         counts = self.tables[0].sum(axis=0)
         occurring = np.flatnonzero(counts)
         return occurring[:, None], counts[occurring]
+
+
+def _shape(protocol: AnyProtocol) -> tuple[int, int]:
+    """Inputs and outputs of a block's counts."""
+    if isinstance(protocol, UnaryProtocol):
+        return len(protocol.inputs), len(protocol.inputs) + 1
+    inputs, outputs = protocol.thresholds().shape
+    return inputs, outputs
+
+
+def _count_bits(protocol: UnaryProtocol, table: IntArray, x: Codes, y: Codes) -> None:
+    """Add a block's sets (rows,), bit by bit, to its counts (a, a + 1)."""
+    a = len(protocol.inputs)
+    table[:, a] += np.bincount(x, minlength=a)
+    for bit in range(a):
+        table[:, bit] += np.bincount(
+            x[protocol.outputs.holds(y.astype(np.int64, copy=False), bit) == 1], minlength=a
+        )
 
 
 class _DenseCounter:
@@ -72,16 +98,29 @@ class _DenseCounter:
 
 
 class _SparseCounter:
-    """Counts of combinations as a sorted list, for alphabets whose product is too large for an array."""
+    """Counts of combinations as a sorted list, for alphabets whose product is too large for an array.
+
+    What is new waits until there is as much of it as of what is known, so that sorting stays near n log n and
+    memory near twice that of the distinct combinations.
+    """
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._codes = np.empty((0, len(sizes)), np.int64)
         self._counts = np.empty(0, np.int64)
+        self._waiting: list[IntArray] = []
+        self._rows = 0
 
     def add(self, codes: IntArray) -> None:
-        """Merge the columns of codes (k, rows) into the list."""
-        rows = np.concatenate([self._codes, codes.T])
-        weights = np.concatenate([self._counts, np.ones(codes.shape[1], np.int64)])
+        """Count the columns of codes (k, rows)."""
+        self._waiting.append(codes.T)
+        self._rows += codes.shape[1]
+        if self._rows >= max(_WAITING, len(self._counts)):
+            self._merge()
+
+    def _merge(self) -> None:
+        rows = np.concatenate([self._codes, *self._waiting])
+        weights = np.concatenate([self._counts, np.ones(self._rows, np.int64)])
+        self._waiting, self._rows = [], 0
         order = np.lexsort(rows.T[::-1])
         rows, weights = rows[order], weights[order]
         first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)])
@@ -89,6 +128,7 @@ class _SparseCounter:
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Combinations (m, k) and counts (m,)."""
+        self._merge()
         return self._codes, self._counts
 
 
