@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from funnel.errors import SolverError
-from funnel.model import Joint, Protocol
-from funnel.model.channel import ExactArray, released_table, sent
+from funnel.model import AnyProtocol, Joint, Protocol, clock
+from funnel.model.channel import released_table
 from funnel.model.information import released_information
 from funnel.model.protocol import MAX_BITS
-from funnel.notions import Notion
+from funnel.notions import Demand, Notion
 
 LOSS = 2e-5
 """Share of the information that rounding an optimum to integers may cost; it decides how fine the weights are."""
 NEAR = 1e-4
 """Share of the information by which a calibrated mechanism on few bits may differ from itself on many."""
 
+_SLACK = 20
+"""The finest strength is found up to a part of 2^-20: it only says what coarser weights should come near to."""
+_STEPS = 2
+"""Steps, of as many parts as X has values, by which a coarse strength may be off before nobody looks there."""
+
 
 @dataclass(frozen=True)
 class Solved:
     """A protocol for one block; `bound` is a certified upper bound of I(X;Y) in nats, None if none is claimed."""
 
-    protocol: Protocol
+    protocol: AnyProtocol
     bound: float | None
     how: str
 
@@ -37,69 +42,123 @@ class Mechanism(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     reads_secret: ClassVar[bool] = False
+    """Whether draws depend on the hidden secret as well as on x."""
+    serves: ClassVar[frozenset[str] | None] = None
+    """The notions that the mechanism can keep; None for all."""
+    releases_secret: ClassVar[bool | None] = None
+    """True where the secret must be among the public columns, False where it must not, None where both will do."""
+
+    one_block: ClassVar[frozenset[str]] = frozenset()
+    """Notions that the mechanism keeps only where the policy has a single public block."""
+    plain: ClassVar[bool] = True
+    """Whether it releases values of X, so that the table keeps its columns; `auto` looks at no other."""
+
+    needs_numbers: ClassVar[bool] = False
+    """Whether every public column must be rounded to numbers."""
 
     kind: str
 
     @abstractmethod
-    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
-        """The protocol for a joint of one block, which must keep the bound for each of `conditions`.
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
+        """The protocol for a joint of one block, which must keep the demand of the notion. Raises SolverError."""
 
-        These are tables N_k[s, x] (c, a): the block's own counts, or its counts given each combination of
-        what other blocks release. Raises SolverError.
-        """
+    @classmethod
+    def misfit(cls, notion: str, *, secret_public: bool) -> str | None:
+        """Why the mechanism cannot serve a notion, in words that follow its name; None where it can."""
+        if cls.serves is not None and notion not in cls.serves:
+            return f"does not serve the notion {notion}, only {', '.join(sorted(cls.serves))}"
+        if cls.releases_secret is True and not secret_public:
+            return "releases the secret too, randomised: name the sensitive columns under `public` as well"
+        if cls.releases_secret is False and secret_public:
+            return "needs a secret that is not released: remove it from `public`"
+        return None
+
+    def may_read_secret(self, notion: str, *, secret_public: bool) -> bool:
+        """Whether draws under a notion might depend on the hidden secret: what a plan must know beforehand."""
+        return self.reads_secret
+
+    def form_of_sets(self) -> str | None:
+        """How sets of values are written; None for a mechanism that releases plain values."""
+        return None
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """How a problem of c = `secret` and a = `public` values would be solved, in words."""
         return "bisection on the measured leakage"
 
 
-def calibrate(
-    build: Callable[[int, int], Protocol], joint: Joint, notion: Notion, conditions: Sequence[ExactArray]
-) -> Protocol:
+def calibrate(build: Callable[[int, int], Protocol], joint: Joint, demand: Demand) -> Protocol:
     """The most informative protocol of a one-parameter family, on as few bits as that needs.
 
     `build(strength, bits)` gives the protocol whose 2^bits parts hold `strength` parts of signal, 0 up to
     2^bits (all signal: X itself). Leakage is non-decreasing in the strength ([DS] section VII), up to
-    rounding, so bisection on integers finds it; the last word has the measurement.
-    Raises SolverError where not even the finest weights keep the bound.
+    rounding, so bisection on integers finds it; the last word has the measurement. The finest weights say what
+    there is to keep, and about where coarser ones must look.
+    Raises SolverError where not even the finest weights keep the bound, or the time is over.
     """
-    finest = next(
-        (found for bits in (32, 48, MAX_BITS) if (found := _strongest(build, notion, conditions, bits))), None
-    )
-    if finest is None:
-        raise SolverError(
-            "nothing-to-release",
-            f"no setting of the mechanism keeps {notion.notion} at epsilon {notion.epsilon:g} on this table",
-            status="empty",
-            advice="Use `mechanism: optimal`, put the public columns into one block, or allow a larger epsilon.",
-        )
-    wanted = _utility(joint, finest)
-    for bits in range(4, finest.bits, 2):
-        coarse = _strongest(build, notion, conditions, bits)
+
+    def strongest(bits: int, guess: int, step: int = 1, slack: int = 0) -> int | None:
+        return _strongest(lambda part: demand.keeps(build(part, bits).weights), bits, guess, step, slack)
+
+    for finest in (32, 48, MAX_BITS):
+        strength = strongest(finest, 1 << finest, 1 << (finest - 1), _SLACK)
+        if strength is not None:
+            break
+    else:
+        raise nothing_kept(demand)
+    wanted, a = _utility(joint, build(strength, finest)), len(joint.blocks[0])
+    for bits in range(4, finest, 2):
+        guess = strength >> (finest - bits)
+        if _off(_utility(joint, build(guess, bits)), wanted) > NEAR + _STEPS * a / max(guess, 1):
+            continue
+        coarse = strongest(bits, guess)
         # Near from both sides: rounding can also gain, but then it is no longer the mechanism that was named.
-        if coarse is not None and abs(_utility(joint, coarse) - wanted) <= NEAR * wanted:
-            return coarse
-    return finest
+        if coarse is not None and _off(_utility(joint, build(coarse, bits)), wanted) <= NEAR:
+            return build(coarse, bits)
+    return build(strength, finest)
 
 
-def _strongest(
-    build: Callable[[int, int], Protocol], notion: Notion, conditions: Sequence[ExactArray], bits: int
-) -> Protocol | None:
-    """The strongest member with these bits that keeps the bound, None if none does."""
+def nothing_kept(demand: Demand) -> SolverError:
+    """Not even the weakest signal keeps the bound."""
+    return SolverError(
+        "nothing-to-release",
+        f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:g} "
+        "on this table",
+        status="empty",
+        advice="Use `mechanism: optimal`, put the public columns into one block, or allow a larger epsilon.",
+    )
 
-    def keeps(strength: int) -> bool:
-        protocol = build(strength, bits)
-        return all(notion.holds(sent(table, protocol.weights)) for table in conditions)
 
-    if keeps(1 << bits):
-        return build(1 << bits, bits)
+def _strongest(keeps: Callable[[int], bool], bits: int, guess: int, step: int, slack: int) -> int | None:
+    """The largest strength of 2^bits that keeps the bound, near a guess; None where not even 0 does.
+
+    With `slack`, up to a part of 2^-slack below the largest. Steps, each twice the one before, lead away from the
+    guess until the bound lies between two strengths, then bisection. Raises SolverError when the time is over.
+    """
     low, high = 0, 1 << bits
-    if not keeps(low):
-        return None
-    while high - low > 1:
+    if keeps(guess):
+        low = guess
+        while low + step < high and keeps(low + step):
+            low, step = low + step, 2 * step
+        high = min(low + step, high)
+        if low == 1 << bits or (high == 1 << bits and keeps(high)):
+            return 1 << bits
+    else:
+        high = guess
+        while high - step > 0 and not keeps(high - step):
+            high, step = high - step, 2 * step
+        low = max(high - step, 0)
+        if low == 0 and not keeps(0):
+            return None
+    while high - low > max(1, low >> slack if slack else 0):
+        clock.check()
         middle = (low + high) // 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
-    return build(low, bits)
+    return low
+
+
+def _off(utility: float, wanted: float) -> float:
+    """How far a utility is from the one wanted, as a part of it; rounding noise where there is none to want."""
+    return abs(utility - wanted) / max(wanted, 1e-12)
 
 
 def _utility(joint: Joint, protocol: Protocol) -> float:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
 from funnel.model import Joint, Protocol
-from funnel.model.channel import ExactArray
 from funnel.model.joint import IntArray
-from funnel.notions import Notion
+from funnel.notions import Demand
 
 
 class ConditionalReporting(Mechanism):
     """CR^α ([DS] Algorithm 1): draw s~ by randomised response on s; release x if s~ = s, else draw from p_{X|s~}.
 
-    α is as large as the measured leakage of its channel allows.
+    α is as large as the measured leakage of its channel allows. To someone who knows x the answer tells whether s~
+    was s, so it keeps no promise against side knowledge.
     """
 
     reads_secret: ClassVar[bool] = True
+    releases_secret: ClassVar[bool] = False
+    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "perfect", "mutual-information"})
 
     kind: Literal["conditional-reporting"]
 
-    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Calibrate on integers; above what X itself gives away, X is released as it is. Raises SolverError."""
         inputs, others = joint.blocks[0], _others(joint)
         c, a = len(joint.secret), len(inputs)
@@ -37,7 +38,7 @@ class ConditionalReporting(Mechanism):
             weights[np.arange(a), :, np.arange(a)] += (1 << bits) - change * (c - 1)
             return Protocol(inputs, inputs, bits, weights, joint.secret)
 
-        return Solved(calibrate(build, joint, notion, conditions), None, "calibrated on the measured leakage")
+        return Solved(calibrate(build, joint, demand), None, "calibrated on the measured leakage")
 
 
 def _others(joint: Joint) -> IntArray:

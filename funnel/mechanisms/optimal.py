@@ -2,67 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
-from funnel.geometry.cone import intersection
-from funnel.geometry.integers import round_inward
+from funnel.geometry.cone import Cone
 from funnel.geometry.solve import forecast, maximise
-from funnel.mechanisms.base import LOSS, Mechanism, Solved
-from funnel.model import Alphabet, Joint, Protocol
-from funnel.model.channel import ExactArray, sent
-from funnel.model.joint import FloatArray, IntArray
-from funnel.notions import Notion
+from funnel.mechanisms.base import Mechanism, Solved
+from funnel.mechanisms.exactly_robust import exactly_robust
+from funnel.mechanisms.naming import round_named
+from funnel.model import Joint, clock
+from funnel.notions import Demand, Notion, RobustDemand
+
+TimeLimit = Annotated[
+    float, Field(gt=0, allow_inf_nan=False, description="Seconds that solving one block may take")
+]
+Gap = Annotated[
+    float,
+    Field(
+        gt=0, le=1, allow_inf_nan=False, description="Share of H(X) between value and bound at which to stop"
+    ),
+]
+TIME_LIMIT, GAP = 60.0, 1e-6
 
 
 class Optimal(Mechanism):
-    """[RLDP] Theorem 3: an optimal protocol uses extreme rays of the notion's cone, found by one LP."""
+    """[RLDP] Theorem 3: an optimal protocol uses extreme rays of the notion's cone, found by one LP.
+
+    Under a robust notion the cone has infinitely many sides: it is closed in on by cuts (`exactly_robust`).
+    """
+
+    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "srlip", "ldp-x", "perfect", "rldp"})
 
     kind: Literal["optimal"]
-    time_limit: float = Field(
-        60.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="Seconds that solving one block may take before the run is refused",
-    )
+    time_limit: TimeLimit = TIME_LIMIT
+    gap: Gap = GAP
 
-    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
-        """Maximise I(X;Y) over the cone of all conditions, then round inward to integers.
-
-        `bound` certifies the optimum over real protocols. Raises SolverError.
-        """
-        prior = joint.table().sum(axis=0) / joint.rows
-        cone = intersection([notion.cone(table) for table in conditions])
-        solution = maximise(cone, prior, time_limit=self.time_limit)
-
-        def holds(weights: IntArray) -> bool:
-            return all(notion.holds(sent(table, weights[:, None, :])) for table in conditions)
-
-        rounded = round_inward(solution.protocol, cone, prior, holds, loss=LOSS)
-        protocol = named(joint.blocks[0], prior, rounded.weights, rounded.bits)
-        return Solved(protocol, solution.bound, f"{solution.rung}, {solution.rays:,} extreme rays")
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
+        """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
+        if isinstance(demand, RobustDemand):
+            return exactly_robust(joint, demand, min(self.time_limit, clock.left()), self.gap)
+        return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
-        """The rung of the ladder that serves: constraints of all notions here have rank at most c."""
-        rung = forecast(min(secret, public))
-        return (
-            "rays in closed form"
-            if rung == "planar"
-            else f"rays by enumeration, within {self.time_limit:g} s"
-        )
+        """The rung of the ladder that serves: constraints of most notions have rank at most c."""
+        if forecast(min(secret, public)) == "planar" and notion.notion in {"lip", "ldp", "perfect"}:
+            return "rays in closed form"
+        return f"rays listed or priced, within {self.time_limit:g} s"
 
 
-def named(inputs: Alphabet, prior: FloatArray, weights: IntArray, bits: int) -> Protocol:
-    """Name each output after one value of X, so that as many records as possible keep their value.
+def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap: float = GAP) -> Solved:
+    """The most informative protocol whose rows lie in a cone, on integers that keep the demand.
 
-    An optimal protocol has at most a outputs, so the names are distinct; rows come in the order of the names.
+    `bound` certifies the optimum over all real protocols that keep the demand: the solver's own bound where the
+    cone is all that the demand allows, else the ceiling that the demand knows. Raises SolverError.
     """
-    from scipy.optimize import linear_sum_assignment
+    prior = joint.table().sum(axis=0) / joint.rows
+    ceiling = demand.ceiling()
+    solution = maximise(cone, prior, time_limit=min(time_limit, clock.left()), gap=gap, ceiling=ceiling)
+    protocol = round_named(solution.protocol, cone, joint, demand)
+    bound = solution.bound if demand.cone_is_all else ceiling
+    return Solved(protocol, bound, _how(solution.rung, solution.rays))
 
-    rows, values = linear_sum_assignment(weights * prior, maximize=True)
-    order = np.argsort(values)
-    outputs = Alphabet(inputs.columns, tuple(inputs.values[x] for x in values[order]))
-    return Protocol(inputs, outputs, bits, weights[rows[order]][:, None, :])
+
+def _how(rung: str, rays: int) -> str:
+    """The way to the optimum, for the plan's reader and the evidence."""
+    return f"{rung}, {rays:,} {'rows priced' if rung == 'columns' else 'extreme rays'}"

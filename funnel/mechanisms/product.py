@@ -3,32 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
-from funnel.errors import InternalError, SolverError
+from funnel.errors import InternalError, SolverError, SourceError
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Joint, Protocol
-from funnel.model.channel import ExactArray, check_size, given_outputs, released_table
-from funnel.notions import Notion
+from funnel.model import AnyProtocol, Joint, clock
+from funnel.model.channel import check_size
+from funnel.model.information import public_entropy, released_information
+from funnel.model.leakage import AnyLeakage
+from funnel.model.released import Channel
+from funnel.notions import Arranged, Notion
 
 _ATTEMPTS = 3
 """Times that budgets are raised after the first solution, whose leakage is mostly below the bound."""
+_HALVINGS = 10
+"""Steps of the bisection for a common factor of budgets that are too large together."""
 _CLOSE = 0.98
 """Share of the bound that is close enough to stop."""
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that might have been used: the share of H(X) that it keeps, or why it was passed over."""
+
+    mechanism: str
+    normalised: float | None
+    reason: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Protection:
-    """The protocols of all blocks, the budgets they were solved at, and the table T[s, y…] that they release."""
+    """The protocols of all blocks of `arranged`, the budgets they were solved at, their shares of epsilon as asked.
 
+    `mechanism` is the one used; `candidates` those that it was chosen from, None where the policy names it.
+    """
+
+    arranged: Arranged
+    mechanism: Mechanism
     solved: tuple[Solved, ...]
     budgets: tuple[float, ...]
-    table: ExactArray
+    shares: tuple[float, ...]
+    candidates: tuple[Candidate, ...] | None = None
+
+    @cached_property
+    def channel(self) -> Channel:
+        """All blocks side by side, as they are released."""
+        return Channel(self.arranged.joint, self.protocols)
 
     @property
-    def protocols(self) -> tuple[Protocol, ...]:
+    def joint(self) -> Joint:
+        """The joint distribution in the blocks that were sanitised."""
+        return self.arranged.joint
+
+    @property
+    def notion(self) -> Notion:
+        """The notion, with everything settled that depends on the table."""
+        return self.arranged.notion
+
+    @property
+    def protocols(self) -> tuple[AnyProtocol, ...]:
         """One protocol per block."""
         return tuple(one.protocol for one in self.solved)
+
+    @cached_property
+    def leakage(self) -> AnyLeakage:
+        """What the whole release leaks, in the notion's own measure."""
+        return self.notion.leakage(self.channel)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the whole release keeps the bound, as measured."""
+        return self.leakage.within(self.notion.bound)
+
+    @cached_property
+    def kept(self) -> float:
+        """I(X;Y) in nats, of all blocks together."""
+        return float(released_information(self.joint, self.protocols, self.channel.table))
+
+    @cached_property
+    def entropy(self) -> float:
+        """H(X) in nats."""
+        return public_entropy(self.joint)
+
+    @property
+    def normalised(self) -> float:
+        """I(X;Y)/H(X); a constant X loses nothing."""
+        return self.kept / self.entropy if self.entropy else 1.0
+
+    def told_candidates(self) -> list[dict[str, str | float | None]] | None:
+        """JSON form of the candidates; None where the policy names its mechanism."""
+        return None if self.candidates is None else [asdict(one) for one in self.candidates]
 
     @property
     def bound(self) -> float | None:
@@ -42,74 +107,126 @@ def protect(
     mechanism: Mechanism,
     shares: Sequence[float],
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    minimum: int = 1,
 ) -> Protection:
     """Solve every block so that the product of their protocols keeps the notion's bound.
 
     Budgets of blocks solved apart do not add up ([DS] Theorem 4 does not hold). So block by block, each
     protocol must keep its share of ε given every combination of what the earlier blocks release; then the
     chain rule makes the shares add up. What comes out is measured as one channel, and the budgets are raised
-    by a common factor while the measurement allows. Raises SolverError, PlanError.
+    by a common factor while the measurement allows, or lowered until it does where the shares need not add up.
+    The notion arranges the blocks first; `minimum` is the number of records that each value of X has.
+    Raises SolverError, PlanError.
     """
-    check_size(joint, [1] * len(joint.blocks))
+    arranged = notion.arrange(joint, minimum)
+    blocks = len(arranged.joint.blocks)
+    check_size(arranged.joint, [1] * blocks)
+    if arranged.joint is not joint:
+        _refuse_rare(arranged, minimum)
     if notion.exact_zero:
         _refuse_determined(joint)
-    found = _solve(joint, notion, mechanism, [notion.epsilon * share for share in shares], progress)
-    if not notion.holds(found.table):
-        raise InternalError(f"{mechanism.kind} does not keep {notion.notion} at epsilon {notion.epsilon}")
-    if len(joint.blocks) > 1 and not notion.exact_zero:
-        found = _raise_budgets(joint, notion, mechanism, found, progress)
+    split = tuple(shares) if blocks == len(shares) else (1.0,)
+    found = _solve(arranged, mechanism, split, 1.0, progress)
+    if not found.holds:
+        found = _lower_budgets(mechanism, found, progress)
+    elif blocks > 1 and not notion.exact_zero:
+        found = _raise_budgets(mechanism, found, progress)
     return _refuse_constant(found)
 
 
 def _solve(
-    joint: Joint,
-    notion: Notion,
+    arranged: Arranged,
     mechanism: Mechanism,
-    budgets: Sequence[float],
+    shares: tuple[float, ...],
+    factor: float,
     progress: Callable[[str], None],
 ) -> Protection:
-    """Solve the blocks one after the other, the largest alphabet first: later ones carry more conditions."""
-    solved: dict[int, Solved] = {}
+    """Solve the blocks one after the other at `factor` times their shares of epsilon, none above epsilon.
+
+    The largest alphabet first: later ones carry more conditions.
+    """
+    joint, solved, most = arranged.joint, dict[int, Solved](), arranged.notion.epsilon
+    budgets = [min(most * share * factor, most) for share in shares]
     for index in sorted(range(len(joint.blocks)), key=lambda j: -len(joint.blocks[j])):
+        clock.check()
         progress(f"{'+'.join(joint.blocks[index].columns)} at epsilon {budgets[index]:.3g}")
         before = {j: one.protocol for j, one in solved.items()}
-        conditions = given_outputs(joint, before, index)
-        solved[index] = mechanism.solve(joint.block(index), notion.at(budgets[index]), conditions)
+        demand = arranged.notion.at(budgets[index]).demand(joint, before, index)
+        solved[index] = mechanism.solve(joint.block(index), demand)
     ordered = tuple(solved[index] for index in range(len(solved)))
     if len(ordered) > 1:
         # A block's optimum given what other blocks release bounds nothing that anyone would ask about.
         ordered = tuple(replace(one, bound=None) for one in ordered)
-    table = released_table(joint, [one.protocol for one in ordered])
-    return Protection(ordered, tuple(budgets), table)
+    return Protection(arranged, mechanism, ordered, tuple(budgets), shares)
 
 
-def _raise_budgets(
-    joint: Joint,
-    notion: Notion,
-    mechanism: Mechanism,
-    found: Protection,
-    progress: Callable[[str], None],
-) -> Protection:
+def _raise_budgets(mechanism: Mechanism, found: Protection, progress: Callable[[str], None]) -> Protection:
     """Raise all budgets by a common factor while the product, as measured, keeps the bound.
 
     Leakage is near proportional to the budgets, so each step aims at the bound; a step too far is halved.
     """
-    step = _room(notion, found)
+    factor, step = 1.0, _room(found)
     for _ in range(_ATTEMPTS):
         if step < 1 / _CLOSE:
             break
-        budgets = [min(budget * step, notion.epsilon) for budget in found.budgets]
-        bolder = _solve(joint, notion, mechanism, budgets, progress)
-        if notion.holds(bolder.table):
-            found, step = bolder, _room(notion, bolder)
+        try:
+            bolder = _solve(found.arranged, mechanism, found.shares, factor * step, progress)
+        except SolverError:
+            break  # what was found keeps the bound; a bolder try that fails takes nothing away
+        if bolder.holds:
+            found, factor, step = bolder, factor * step, _room(bolder)
         else:
             step = 1 + (step - 1) / 2
     return found
 
 
-def _room(notion: Notion, found: Protection) -> float:
+def _lower_budgets(mechanism: Mechanism, found: Protection, progress: Callable[[str], None]) -> Protection:
+    """Scale all budgets down until the product, as measured, keeps the bound; only where shares need not add up.
+
+    The largest common factor that serves, by bisection. Raises InternalError where shares do add up, since
+    then the first solution keeps the bound.
+    """
+    if found.notion.adds_up:
+        raise InternalError(f"{mechanism.kind} does not keep {found.notion.notion} at {found.notion.epsilon}")
+    low, high, kept = 0.0, 1.0, None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        milder = _solve(found.arranged, mechanism, found.shares, middle, progress)
+        if milder.holds:
+            kept, low = milder, middle
+        else:
+            high = middle
+    if kept is None:
+        raise SolverError(
+            "nothing-to-release",
+            f"no budgets of blocks solved apart keep {found.notion.notion} together",
+            status="empty",
+            advice="Use `solve: sequential` or `solve: joint`.",
+        )
+    return kept
+
+
+def _room(found: Protection) -> float:
     """How many times the measured leakage fits into the bound, at most four."""
-    return notion.epsilon / max(notion.leakage(found.table).nats, notion.epsilon / 4)
+    epsilon = found.notion.epsilon
+    return epsilon / max(found.leakage.nats, epsilon / 4)
+
+
+def _refuse_rare(arranged: Arranged, minimum: int) -> None:
+    """What holds for every value of the policy's blocks must hold for the combinations that they became."""
+    for index, block in enumerate(arranged.joint.blocks):
+        counts = arranged.joint.table(index).sum(axis=0)
+        if rare := int((counts < minimum).sum()):
+            names = [name for name, count in zip(block.names(), counts, strict=True) if count < minimum]
+            raise SourceError(
+                "below-minimum",
+                f"{rare:,} of {len(block):,} combinations of {' + '.join(block.columns)} have fewer than "
+                f"{minimum:,} records ({'; '.join(names[:4])}{', …' if rare > 4 else ''}), and they are one "
+                f"alphabet here ({arranged.why})",
+                advice="Make the columns coarser with `top` or `bins`, release fewer of them, or lower "
+                "`estimate.minimum` if that disclosure is acceptable.",
+            )
 
 
 def _refuse_determined(joint: Joint) -> None:

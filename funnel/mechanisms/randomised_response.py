@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
 from funnel.model import Joint, Protocol
-from funnel.model.channel import ExactArray
-from funnel.notions import Notion
+from funnel.notions import Demand
 
 
 class RandomisedResponse(Mechanism):
@@ -18,7 +16,7 @@ class RandomisedResponse(Mechanism):
 
     kind: Literal["randomised-response"]
 
-    def solve(self, joint: Joint, notion: Notion, conditions: Sequence[ExactArray]) -> Solved:
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Calibrate on integers; above what X itself gives away, X is released as it is. Raises SolverError."""
         inputs = joint.blocks[0]
 
@@ -28,5 +26,5 @@ class RandomisedResponse(Mechanism):
             np.fill_diagonal(weights, (1 << bits) - (len(inputs) - 1) * others)
             return Protocol(inputs, inputs, bits, weights[:, None, :])
 
-        protocol = calibrate(build, joint, notion, conditions)
+        protocol = calibrate(build, joint, demand)
         return Solved(protocol, None, "calibrated on the measured leakage")

@@ -17,7 +17,7 @@ from tests.census import CENSUS
 from tests.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
-COMMANDS = ["init", "check", "plan", "run", "audit", "report", "estimate", "key new", "schema"]
+COMMANDS = ["init", "check", "plan", "run", "compare", "audit", "report", "estimate", "key new", "schema"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -8,6 +8,7 @@ from funnel.mechanisms import ConditionalReporting, Optimal, RandomisedResponse
 from funnel.mechanisms.base import LOSS
 from funnel.model.channel import released_table
 from funnel.model.information import public_entropy, released_information
+from funnel.model.released import Channel
 from funnel.notions import Ldp, Lip
 from tests.census import census
 
@@ -43,14 +44,14 @@ CASES = [
 def test_the_optimum_to_the_printed_digits(pair, kind, epsilon, value):
     joint = census(*pair)
     notion = kind(notion=kind.__name__.lower(), epsilon=epsilon)
-    solved = Optimal(kind="optimal").solve(joint, notion, [joint.table()])
+    solved = Optimal(kind="optimal").solve(joint, notion.demand(joint, {}, 0))
     entropy = public_entropy(joint)
     assert solved.bound is not None
     assert solved.bound / entropy == pytest.approx(value, abs=6e-8 + 1.5e-6 * (pair[0] == "occupation"))
 
     table = released_table(joint, [solved.protocol])
     kept = released_information(joint, [solved.protocol], table)
-    assert notion.holds(table)
+    assert notion.holds(Channel(joint, [solved.protocol]))
     assert solved.bound * (1 - 2 * LOSS) <= kept <= solved.bound + 1e-12
     assert len(solved.protocol.outputs) <= len(solved.protocol.inputs)
 
@@ -68,8 +69,8 @@ def test_baselines_to_the_printed_digits(pair):
             printed,
             strict=True,
         ):
-            protocol = mechanism.solve(joint, notion, [joint.table()]).protocol
+            protocol = mechanism.solve(joint, notion.demand(joint, {}, 0)).protocol
             table = released_table(joint, [protocol])
-            assert notion.holds(table)
+            assert notion.holds(Channel(joint, [protocol]))
             kept = released_information(joint, [protocol], table) / public_entropy(joint)
             assert kept == pytest.approx(value, abs=5.1e-4), (mechanism.kind, epsilon)
