@@ -17,6 +17,7 @@ from funnel.audit import (
     rewrite,
     table,
     terms,
+    uncertainty,
 )
 from funnel.audit.files import private_folder, release_folder
 from funnel.audit.findings import NEEDS_PRIVATE, PRIVATE, AuditReport, Notebook
@@ -72,7 +73,9 @@ def _published(folder: Path, notes: Notebook, *, staged: bool) -> Read | None:
     wrong = published.problems(folder, claims)
     notes.check("file-hashes", published.unchanged, claims, wrong)
     path = None if claims.data in wrong else folder / claims.data
-    source = notes.learn("data-columns", table.read_columns, path, claims)
+    source = notes.learn(
+        "data-columns", lambda file, said: table.read_columns(file, said, agreed), path, claims
+    )
     rows = notes.learn("data-rows", table.read_rows, source, claims)
     counts = notes.learn("data-values", table.encode, rows, agreed)
     notes.check("data-order", table.ordered, rows, agreed)
@@ -92,9 +95,10 @@ def _private(folder: Path, notes: Notebook, read: Read) -> None:
     notes.check("policy-terms", terms.as_asked, policy, claims)
     notes.check("plan-hash", evidence.same_plan, folder, kept, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
+    notes.check("uncertainty", uncertainty.confident, whole, claims)
     notes.check("minimum", evidence.enough_records, whole, read.blocks, claims)
     agreed = notes.learn("alphabets", evidence.same_alphabets, whole, read.blocks, claims)
-    channel = notes.learn("channel", leakage.measure, agreed, read.blocks)
+    channel = notes.learn("channel", leakage.measure, agreed, read.blocks, claims)
     notes.check("leakage-bound", leakage.bound_held, channel, claims)
     notes.check("leakage-exact", leakage.as_kept, channel, agreed)
     notes.check("leakage-stated", leakage.as_published, channel, claims)
@@ -104,7 +108,9 @@ def _private(folder: Path, notes: Notebook, read: Read) -> None:
     notes.check("draw-outputs", draws.into_table, agreed, read.blocks, read.counts)
     possible = notes.learn("draw-support", draws.possible, agreed, read.blocks)
     notes.check("draw-fit", draws.fits, possible, read.blocks)
-    notes.check("draw-independence", draws.independent, read.blocks, channel and channel.table, read.counts)
+    notes.check(
+        "draw-independence", draws.independent, agreed, read.blocks, channel and channel.table, read.counts
+    )
 
 
 def _ledger(folder: Path, notes: Notebook, claims: Manifest, *, staged: bool) -> None:

@@ -10,12 +10,14 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from funnel.audit.coins import bit_totals, coins, untied
 from funnel.audit.evidence import Evidence
 from funnel.audit.exact import ExactArray
 from funnel.audit.fields import IntArray
 from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Block, Blocks
+from funnel.audit.unary import UnaryBlock
 
 FloatArray = npt.NDArray[np.float64]
 FALSE_ALARM = 1e-9
@@ -37,8 +39,9 @@ def every_record(evidence: Evidence, blocks: Blocks) -> str:
     """In each block, each input was drawn for as often as it was counted. Raises AuditFailure."""
     for axis, (block, draws) in enumerate(zip(blocks, evidence.draws, strict=True), start=1):
         expected, found = _inputs(evidence, axis, block), Counter[int]()
-        for code, _, count in draws.tolist():
-            found[code] += count
+        for code, output, count in draws.tolist():
+            if not isinstance(block, UnaryBlock) or output == len(block.inputs):
+                found[code] += count
         if expected != found:
             code = min(code for code in expected | found if expected[code] != found[code])
             raise broken(
@@ -51,7 +54,7 @@ def every_record(evidence: Evidence, blocks: Blocks) -> str:
     return f"{counted(evidence.rows, 'record')} in {where}"
 
 
-def _inputs(evidence: Evidence, axis: int, block: Block) -> Counter[int]:
+def _inputs(evidence: Evidence, axis: int, block: Block | UnaryBlock) -> Counter[int]:
     """Records by input code: x, or s*a + x where the block reads the secret."""
     codes = evidence.cells[:, axis]
     if block.secret:
@@ -68,6 +71,8 @@ def into_table(evidence: Evidence, blocks: Blocks, released: dict[tuple[int, ...
         expected, found = Counter[int](), Counter[int]()
         for row, count in released.items():
             expected[row[axis]] += count
+        if isinstance(block, UnaryBlock):
+            expected = bit_totals(expected, block)
         for _, code, count in draws.tolist():
             found[code] += count
         if expected != found:
@@ -85,6 +90,9 @@ def into_table(evidence: Evidence, blocks: Blocks, released: dict[tuple[int, ...
 def possible(evidence: Evidence, blocks: Blocks) -> tuple[Evidence, str]:
     """The evidence, once no pair was drawn that has weight zero or a code too high. Raises AuditFailure."""
     for block, draws in zip(blocks, evidence.draws, strict=True):
+        if isinstance(block, UnaryBlock):
+            coins(draws, block)
+            continue
         flat = block.weights.reshape(len(block.outputs), -1)
         inside = (draws[:, 0] < flat.shape[1]) & (draws[:, 1] < len(flat))
         weights = np.zeros(len(draws), np.int64)
@@ -107,7 +115,7 @@ def fits(evidence: Evidence, blocks: Blocks) -> str | Unchecked:
     The second test sees what the first cannot where every cell of an input is small. Counts by input cannot
     show a drawer that looked at more than the input. Raises AuditFailure.
     """
-    if not any(((block.weights > 0) & (block.weights < 1 << block.bits)).any() for block in blocks):
+    if not any(map(_random, blocks)):
         return "nothing is left to chance"
     least, degrees = 1.0, 0
     for block, draws in zip(blocks, evidence.draws, strict=True):
@@ -119,8 +127,31 @@ def fits(evidence: Evidence, blocks: Blocks) -> str | Unchecked:
     return f"G tests with {_freedom(degrees)}, p = {least:.2g}"
 
 
-def _fitted(block: Block, draws: IntArray) -> tuple[Fit, Fit]:
+def _random(block: Block | UnaryBlock) -> bool:
+    """Whether anything is left to chance."""
+    if isinstance(block, UnaryBlock):
+        return True
+    return bool(((block.weights > 0) & (block.weights < 1 << block.bits)).any())
+
+
+def _fitted_coins(block: UnaryBlock, draws: IntArray) -> tuple[Fit, Fit]:
+    """The test of every coin, input by input, and that of each value's coins over all inputs."""
+    each, together = Fit(), Fit()
+    drawn, chances = coins(draws, block), block.chances
+    records = drawn[:, -1]
+    for x in range(len(block.inputs)):
+        ones, means = drawn[:, x], chances[:, x] * records
+        for one, mean, total in zip(ones.tolist(), means.tolist(), records.tolist(), strict=True):
+            each.add(np.array([mean, total - mean]), np.array([one, total - one]))
+        sums = np.array([means.sum(), records.sum() - means.sum()])
+        together.add(sums, np.array([ones.sum(), records.sum() - ones.sum()]))
+    return each, together
+
+
+def _fitted(block: Block | UnaryBlock, draws: IntArray) -> tuple[Fit, Fit]:
     """The test of every input's draws, and that of all outputs together."""
+    if isinstance(block, UnaryBlock):
+        return _fitted_coins(block, draws)
     inputs, outputs = Fit(), Fit()
     expected, observed = np.zeros(len(block.outputs)), np.zeros(len(block.outputs), np.int64)
     chances = block.weights.reshape(len(block.outputs), -1) / float(1 << block.bits)
@@ -149,14 +180,19 @@ def _by_input(draws: IntArray, outputs: int) -> Iterator[tuple[int, IntArray]]:
         yield code, observed
 
 
-def independent(blocks: Blocks, table: ExactArray, released: dict[tuple[int, ...], int]) -> str | Unchecked:
+def independent(
+    evidence: Evidence, blocks: Blocks, table: ExactArray, released: dict[tuple[int, ...], int]
+) -> str | Unchecked:
     """Released rows against the channel's output distribution Σ_s T[s, y…]; also for each pair of blocks.
+
+    Before that, for blocks that release sets, each pair of their coins.
 
     The rows are independent but not alike, so their counts vary less than a multinomial's: an honest release
     fails less often than stated. Blocks that shared their randomness miss the product. Raises AuditFailure.
     """
+    pairs = untied(evidence, blocks, released, FALSE_ALARM)
     if len(blocks) == 1:
-        return "one block"
+        return pairs or "one block"
     expected, observed = _expected(table, sum(released.values())), np.zeros(table.shape[1:], np.int64)
     for row, count in released.items():
         observed[row] = count
@@ -249,5 +285,5 @@ def _pooled(expected: FloatArray, observed: IntArray) -> tuple[FloatArray, IntAr
     )
 
 
-def _name(block: Block) -> str:
+def _name(block: Block | UnaryBlock) -> str:
     return ", ".join(block.columns)

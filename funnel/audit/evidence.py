@@ -17,7 +17,7 @@ from funnel.audit.protocols import Blocks
 
 FORMAT = "funnel-evidence/1"
 _SHA = r"[0-9a-f]{64}"
-_RATIO = r"[1-9][0-9]{0,3999}/[1-9][0-9]{0,3999}"
+_RATIO = r"(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Evidence:
     draws: tuple[IntArray, ...]
     lip: Fraction | None
     ldp: Fraction | None
+    own: Fraction | None = None
 
     @property
     def rows(self) -> int:
@@ -76,7 +77,7 @@ def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
         )
     joint, leakage = root["joint"], root["leakage"]
     joint.keys("secret", "blocks", "cells")
-    leakage.keys("lip", "ldp")
+    leakage.keys(*dict.fromkeys(("lip", "ldp", manifest.measure)))
     blocks = tuple(_alphabet(block) for block in joint["blocks"].items())
     cells = _distinct(joint["cells"], joint["cells"].whole_grid(-1, 2 + len(blocks)))
     evidence = Evidence(
@@ -90,6 +91,7 @@ def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
         draws=tuple(_distinct(draws, draws.whole_grid(-1, 3)) for draws in root["draws"].items()),
         lip=_ratio(leakage["lip"]),
         ldp=_ratio(leakage["ldp"]),
+        own=_ratio(leakage[manifest.measure]),
     )
     return evidence, f"{len(evidence.counts)} cells of counts, {sum(map(len, evidence.draws))} of draws"
 

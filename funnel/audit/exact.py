@@ -54,18 +54,21 @@ def released_table(counts: IntArray, weights: Sequence[IntArray]) -> ExactArray:
     """
     table: ExactArray = counts
     for axis, block in enumerate(weights, start=1):
-        moved = np.moveaxis(table, axis, -1)
-        if block.shape[1] == 1:
-            sent = _product(moved.reshape(-1, moved.shape[-1]), block[:, 0, :].T).reshape(
-                *moved.shape[:-1], -1
-            )
-        else:
-            parts = [
-                _product(part.reshape(-1, part.shape[-1]), block[:, s, :].T) for s, part in enumerate(moved)
-            ]
-            sent = np.stack(parts).reshape(*moved.shape[:-1], -1)
-        table = np.moveaxis(sent, -1, axis)
+        table = through(table, axis, block)
     return table
+
+
+def through(table: ExactArray, axis: int, weights: IntArray) -> ExactArray:
+    """Axis x_j of T[s, …] summed out against weights W[y, s, x_j] (b, c or 1, a), exactly; y_j takes its place."""
+    moved = np.moveaxis(table, axis, -1)
+    if weights.shape[1] == 1:
+        sent = _product(moved.reshape(-1, moved.shape[-1]), weights[:, 0, :].T)
+    else:
+        parts = [
+            _product(part.reshape(-1, part.shape[-1]), weights[:, s, :].T) for s, part in enumerate(moved)
+        ]
+        sent = np.stack(parts)
+    return np.moveaxis(sent.reshape(*moved.shape[:-1], -1), -1, axis)
 
 
 def largest_step(counts: Sequence[int], released: Sequence[int]) -> int:

@@ -39,12 +39,12 @@ class Field:
             self.file, f"{self.path or 'the content'} is wrong", expected=expected, found=self.value
         )
 
-    def keys(self, *required: str) -> None:
-        """The mapping has exactly these keys: what nobody expects, nobody has looked at."""
+    def keys(self, *required: str, optional: tuple[str, ...] = ()) -> None:
+        """The mapping has these keys, perhaps the optional ones: what nobody expects, nobody has looked at."""
         if not isinstance(self.value, dict):
             raise self.wrong("an object")
         missing = [key for key in required if key not in self.value]
-        extra = [key for key in self.value if key not in required]
+        extra = [key for key in self.value if key not in (*required, *optional)]
         if missing or extra:
             found = [f"no {key}" for key in missing] + [f"also {key}" for key in extra]
             raise broken(

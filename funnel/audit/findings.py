@@ -25,7 +25,7 @@ PUBLISHED: dict[str, str] = {
     "data-values": "every released value is an output that the protocol can produce",
     "data-order": "the order of the rows follows from the released values alone",
     "data-bytes": "the data file holds its rows and nothing beside them, byte for byte as its writer makes them",
-    "mechanism": "the protocol reads the secret just where the mechanism named does",
+    "mechanism": "the protocol is of the mechanism named, and reads the secret just where that does",
     "report-figures": "report.json has the form of a published report, and the figures of the manifest",
     "stated-bound": "the leakage that the manifest states keeps the bound it promises",
 }
@@ -40,6 +40,7 @@ PRIVATE: dict[str, str] = {
     "counts": "the counts are well formed and describe as many records as were released",
     "alphabets": "the protocol's inputs, and the secret, are those of the counts",
     "minimum": "every public value has at least the promised number of records",
+    "uncertainty": "the set of distributions protected against is as large as the stated confidence asks for",
     "channel": "the channel released can be measured, over all blocks together",
     "leakage-bound": "the leakage of the channel released, measured exactly, keeps the bound",
     "leakage-exact": "the exact leakage equals the ratios in the evidence",

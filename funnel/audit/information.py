@@ -8,6 +8,7 @@ from collections import defaultdict
 import numpy as np
 import numpy.typing as npt
 
+from funnel.audit import unary
 from funnel.audit.evidence import Evidence
 from funnel.audit.exact import ExactArray
 from funnel.audit.protocols import Blocks
@@ -38,7 +39,10 @@ def public_information(evidence: Evidence, blocks: Blocks, table: ExactArray) ->
         noise = _averaged_noise(evidence, blocks)
     else:
         noise = sum(
-            _noise(evidence, axis, block.weights[:, 0, :]) for axis, block in enumerate(blocks, start=1)
+            unary.noise(block)
+            if isinstance(block, unary.UnaryBlock)
+            else _noise(evidence, axis, block.weights[:, 0, :])
+            for axis, block in enumerate(blocks, start=1)
         )
     if noise is None:
         return None

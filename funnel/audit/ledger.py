@@ -89,8 +89,7 @@ def _same_figures(entry: Field, manifest: Manifest) -> None:
         raise broken(
             entry.file, "epsilon is not the manifest's", expected=float(manifest.epsilon), found=epsilon.value
         )
-    stated = {"lip": manifest.stated.lip, "ldp": manifest.stated.ldp,
-              "mutual_information": manifest.stated.secret_information}  # fmt: skip
+    stated = manifest.leakage
     for name, field in entry["leakage"].members():
         if not _near(field, stated.get(name)):
             raise broken(

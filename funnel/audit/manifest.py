@@ -10,9 +10,9 @@ from pathlib import Path
 from funnel.audit.fields import Field, parse
 from funnel.audit.files import content
 from funnel.audit.findings import broken, shown
+from funnel.audit.promises import MEASURES, Candidate, Parameters, read_candidates, read_parameters
 
 FORMAT = "funnel-release/1"
-NOTIONS = ("lip", "ldp", "perfect")
 ESTIMATES = ("counts",)
 NEAR = Fraction(1, 10**9)
 """How far a sum of shares may lie from one."""
@@ -25,6 +25,8 @@ _KEYS = (
     *("mechanism", "split", "draws", "estimate", "rows", "format_of_data", "leakage", "utility", "alphabet"),
     *("policy_sha256", "plan_sha256", "versions", "files"),
 )
+_LATER = ("parameters", "candidates")
+"""Keys that the first releases lack."""
 MOST_ROWS = 10**10
 STEP = Fraction(1, 10_000)
 """Published figures are rounded to this many nats."""
@@ -32,10 +34,14 @@ STEP = Fraction(1, 10_000)
 
 @dataclass(frozen=True)
 class Stated:
-    """Figures of the manifest, in nats (the last two as shares of H(X)); None: infinite, or not claimed."""
+    """Figures of the manifest, in nats (the last two as shares of H(X)); None: infinite, or not claimed.
+
+    `own` is the leakage that epsilon bounds.
+    """
 
     lip: Fraction | None
     ldp: Fraction | None
+    own: Fraction | None
     secret_information: Fraction
     public_information: Fraction
     entropy: Fraction
@@ -55,7 +61,9 @@ class Manifest:
     public: tuple[tuple[str, ...], ...]
     notion: str
     epsilon: Fraction
+    parameters: Parameters
     mechanism: str
+    candidates: tuple[Candidate, ...] | None
     split: tuple[Fraction, ...]
     draws: str
     fingerprint: str | None
@@ -75,16 +83,28 @@ class Manifest:
         """The released columns, in order."""
         return [name for block in self.public for name in block]
 
+    @property
+    def measure(self) -> str:
+        """The leakage that epsilon bounds."""
+        return MEASURES[self.notion]
+
+    @property
+    def leakage(self) -> dict[str, Fraction | None]:
+        """The stated leakage by measure, in nats; None: infinite."""
+        stated = self.stated
+        common = {"lip": stated.lip, "ldp": stated.ldp, "mutual_information": stated.secret_information}
+        return common | {self.measure: stated.own}
+
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
     """The manifest and what it is about, in words. Raises AuditFailure where it is not of its format."""
     raw = content(folder / "release.json")
     root = parse("release.json", raw)
     root["format"].among(FORMAT)
-    root.keys(*_KEYS)
+    root.keys(*_KEYS, optional=_LATER)
     root["description"].text()
     draws, fingerprint = _draws(root["draws"])
-    notion = root["notion"].among(*NOTIONS)
+    notion = root["notion"].among(*MEASURES)
     epsilon = _epsilon(root["epsilon"], notion)
     manifest = Manifest(
         sha256=hashlib.sha256(raw).hexdigest(),
@@ -95,7 +115,9 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         public=_public(root["public"]),
         notion=notion,
         epsilon=epsilon,
+        parameters=read_parameters(root, notion),
         mechanism=root["mechanism"].text(),
+        candidates=read_candidates(root),
         split=_split(root["split"], len(root["public"].items())),
         draws=draws,
         fingerprint=fingerprint,
@@ -103,7 +125,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         estimate=root["estimate"]["kind"].among(*ESTIMATES),
         rows=root["rows"].whole(1, MOST_ROWS),
         data=f"data.{root['format_of_data'].among('parquet', 'csv')}",
-        stated=_stated(root["leakage"], root["utility"], epsilon),
+        stated=_stated(root["leakage"], root["utility"], MEASURES[notion], epsilon),
         sizes=_sizes(root["alphabet"], len(root["public"].value)),
         policy_sha256=root["policy_sha256"].text(_SHA),
         plan_sha256=root["plan_sha256"].text(_SHA),
@@ -157,14 +179,19 @@ def _minimum(field: Field) -> int:
     return field["minimum"].whole()
 
 
-def _stated(leakage: Field, utility: Field, epsilon: Fraction) -> Stated:
-    leakage.keys("lip", "ldp", "mutual_information")
+def _stated(leakage: Field, utility: Field, measure: str, epsilon: Fraction) -> Stated:
+    leakage.keys(*dict.fromkeys(("lip", "ldp", "mutual_information", measure)))
     utility.keys("mutual_information", "entropy", "normalised", "upper_bound")
-    bound = utility["upper_bound"]
+    bound, told = utility["upper_bound"], leakage["mutual_information"]
+    own = _worst(leakage[measure], epsilon)
+    information = own if measure == "mutual_information" else told.rounded()
+    if information is None:
+        raise told.wrong("a number: no information is infinite")
     return Stated(
         lip=_worst(leakage["lip"], epsilon),
         ldp=_worst(leakage["ldp"], epsilon),
-        secret_information=leakage["mutual_information"].rounded(),
+        own=own,
+        secret_information=information,
         public_information=utility["mutual_information"].rounded(),
         entropy=utility["entropy"].rounded(),
         normalised=utility["normalised"].rounded(1),
@@ -196,8 +223,7 @@ def _files(field: Field, data: str) -> dict[str, tuple[str, int]]:
 
 def bound_kept(manifest: Manifest) -> str:
     """The stated leakage, an upper bound itself, is at most the promised one. Raises AuditFailure."""
-    name = "ldp" if manifest.notion == "ldp" else "lip"
-    stated, epsilon = getattr(manifest.stated, name), manifest.epsilon
+    name, stated, epsilon = manifest.measure, manifest.stated.own, manifest.epsilon
     if stated is None or stated > epsilon:
         raise broken(
             "release.json",

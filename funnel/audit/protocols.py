@@ -11,6 +11,7 @@ from funnel.audit.fields import Field, IntArray, Label, parse
 from funnel.audit.files import content
 from funnel.audit.findings import broken, counted
 from funnel.audit.manifest import Manifest
+from funnel.audit.unary import UnaryBlock, read_block
 
 FORMAT = "funnel-protocol/1"
 MOST_BITS = 62
@@ -35,7 +36,7 @@ class Block:
         return tuple(label for label, can in zip(self.outputs, positive, strict=True) if can > 0)
 
 
-Blocks = tuple[Block, ...]
+Blocks = tuple[Block | UnaryBlock, ...]
 
 
 def read_protocol(folder: Path) -> tuple[Blocks, str]:
@@ -51,7 +52,9 @@ def read_protocol(folder: Path) -> tuple[Blocks, str]:
     return blocks, f"{counted(len(blocks), 'block')}: {sizes}"
 
 
-def _block(field: Field) -> Block:
+def _block(field: Field) -> Block | UnaryBlock:
+    if isinstance(field.value, dict) and "kind" in field.value:
+        return read_block(field)
     field.keys("columns", "secret", "inputs", "outputs", "bits", "weights")
     columns = field["columns"].names()
     secret_columns, secret = _secret(field["secret"])

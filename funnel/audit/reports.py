@@ -13,7 +13,9 @@ from funnel.audit.fields import Field, parse
 from funnel.audit.files import content
 from funnel.audit.findings import Unchecked, broken
 from funnel.audit.manifest import Manifest
+from funnel.audit.promises import MEASURES
 from funnel.audit.protocols import Block, Blocks
+from funnel.audit.unary import UnaryBlock
 
 FORMAT = "funnel-report/1"
 _LONGEST_LIST = 64
@@ -22,7 +24,8 @@ _ROUNDED = Fraction(6, 10_000)
 """Chances are published to three decimals."""
 
 _BLOCK = {
-    **dict.fromkeys(("name", "values", "outputs", "bits", "reads_secret", "share", "as_is", "leakage", "rank", "kept")),
+    **dict.fromkeys(("name", "values", "outputs", "bits", "reads_secret", "sets", "share", "as_is", "leakage")),
+    **dict.fromkeys(("rank", "kept")),
     "columns": [_LEAF],
     "utility": dict.fromkeys(("mutual_information", "entropy", "normalised", "upper_bound")),
     "shares": [dict.fromkeys(("value", "before", "after", "kept", "true"))],
@@ -35,21 +38,29 @@ _BLOCK = {
 _SHAPE = {
     **dict.fromkeys(("format", "published", "title", "description", "release", "created", "date", "rows")),
     **dict.fromkeys(("minimum", "notice", "step")),
-    "promise": dict.fromkeys(("notion", "name", "epsilon", "sentence", "observer", "definition", "condition")),
+    "promise": dict.fromkeys(
+        ("notion", "name", "epsilon", "sentence", "observer", "definition", "condition", "strength")
+    ),
     "headline": [dict.fromkeys(("label", "figure", "note"))],
     "scope": {
-        "as_is": _LEAF, "hidden": dict.fromkeys(("name", "values")), "records": _LEAF, "withheld": _LEAF},
+        **dict.fromkeys(("as_is", "records", "withheld", "secret_released")),
+        "hidden": dict.fromkeys(("name", "values")), "together": [_LEAF],
+    },
     "measured": {
-        **dict.fromkeys(("sentence", "bound", "withheld")),
-        "leakage": dict.fromkeys(("lip", "ldp", "mutual_information")),
+        **dict.fromkeys(("sentence", "bound", "withheld", "width", "each")),
+        "leakage": dict.fromkeys(MEASURES.values()),
         "secrets": [{
             **dict.fromkeys(("value", "pooled", "before", "lowest", "highest", "change")),
             "promised": [_LEAF], "moves": [_LEAF],
         }],
         "guess": dict.fromkeys(("before", "after")),
     },
+    "realised": dict.fromkeys(("sentence", "resamples", "median", "p95", "largest", "share_above")),
     "blocks": [_BLOCK],
-    "drawing": dict.fromkeys(("mechanism", "draws", "rule")),
+    "drawing": {
+        **dict.fromkeys(("mechanism", "draws", "rule")),
+        "candidates": [dict.fromkeys(("mechanism", "normalised", "reason", "used"))],
+    },
     "utility": {
         **dict.fromkeys(("mutual_information", "entropy", "normalised", "upper_bound", "untouched", "command")),
         "sentences": [_LEAF],
@@ -84,7 +95,8 @@ def as_claimed(folder: Path, blocks: Blocks, manifest: Manifest) -> str:
     root["format"].among(FORMAT)
     for key in _WHOLE:
         root[key]
-    most = max(_LONGEST_LIST, *(size for sizes in manifest.sizes[1:] for size in sizes), manifest.sizes[0])
+    released = [len(block.outputs) for block in blocks if not isinstance(block, UnaryBlock)]
+    most = max(_LONGEST_LIST, manifest.sizes[0], *manifest.sizes[1], *released)
     _formed(root, _SHAPE, most)
     compared = 0
     for field, expected in (*_stated(root, manifest), *_of_blocks(root["blocks"], blocks, manifest)):
@@ -122,13 +134,44 @@ def _stated(root: Field, manifest: Manifest) -> Iterator[tuple[Field, Any]]:
     for epsilon in (promise["epsilon"], measured["bound"]):
         yield epsilon, manifest.epsilon
     yield root["scope"]["hidden"]["values"], manifest.sizes[0]
-    leakage = {"lip": stated.lip, "ldp": stated.ldp, "mutual_information": stated.secret_information}
     utility = {"mutual_information": stated.public_information, "entropy": stated.entropy}
     kept = {"normalised": stated.normalised, "upper_bound": stated.upper_bound}
-    for of, figures in ((measured["leakage"], leakage), (root["utility"], utility | kept)):
+    for of, figures in ((measured["leakage"], manifest.leakage), (root["utility"], utility | kept)):
         for name, figure in figures.items():
             yield of[name], figure
     yield from _provenance(root["provenance"], manifest)
+    yield from _candidates(root, manifest)
+    _realised(root)
+
+
+def _candidates(root: Field, manifest: Manifest) -> Iterator[tuple[Field, Any]]:
+    """The mechanisms compared, where the report tells of them."""
+    drawing = root.value.get("drawing")
+    if not isinstance(drawing, dict) or drawing.get("candidates") is None:
+        return
+    told, kept = root["drawing"]["candidates"].items(), manifest.candidates or ()
+    if len(told) != len(kept):
+        raise root["drawing"]["candidates"].wrong(f"{len(kept)} candidates")
+    for field, one in zip(told, kept, strict=True):
+        yield field["mechanism"], one.mechanism
+        yield field["normalised"], one.normalised
+        yield field["reason"], one.reason
+        yield field["used"], one.mechanism == manifest.mechanism
+
+
+def _realised(root: Field) -> None:
+    """Leakage under resampled truths: nats in order and a share of the resamples; the draws cannot be repeated here."""
+    if root.value.get("realised") is None:
+        return
+    field = root["realised"]
+    field["resamples"].whole(1)
+    field["share_above"].number(high=1)
+    quantiles = [field[name] for name in ("median", "p95", "largest")]
+    finite = [one.number() for one in quantiles if one.value is not None]
+    if finite != sorted(finite) or [one.value is None for one in quantiles] != sorted(
+        one.value is None for one in quantiles
+    ):
+        raise field.wrong("median, p95 and largest in ascending order")
 
 
 def _provenance(field: Field, manifest: Manifest) -> Iterator[tuple[Field, Any]]:
@@ -157,7 +200,23 @@ def _of_blocks(field: Field, blocks: Blocks, manifest: Manifest) -> Iterator[tup
         yield one["reads_secret"], block.secret is not None
         if "share" in one.value:
             yield one["share"], share
-        _chances(one["protocol"], block)
+        if isinstance(block, UnaryBlock):
+            _coins(one["protocol"], block)
+        else:
+            _chances(one["protocol"], block)
+
+
+def _coins(field: Field, block: UnaryBlock) -> None:
+    """The chances of each value's coin, true values down, are those of the weights."""
+    if field.value is None:
+        return
+    chances = [[float(chance.number(high=1)) for chance in row.items()] for row in field["chances"].items()]
+    if [len(row) for row in chances] != [len(block.inputs)] * len(block.inputs):
+        raise field.wrong("a row and a chance for each value")
+    far = np.abs(np.array(chances).T - block.chances).max()
+    if far > float(_ROUNDED):
+        raise broken(field.file, f"{field.path} are not the protocol's chances", expected="coins / 2^bits",
+                     found=f"up to {far:.4f} away")  # fmt: skip
 
 
 def _chances(field: Field, block: Block) -> None:

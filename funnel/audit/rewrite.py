@@ -99,7 +99,7 @@ def _csv(source: Source, manifest: Manifest) -> str | Unchecked:
         return Unchecked(f"only the same version of its writer ({shown(writer)}) quotes texts alike")
     with tempfile.TemporaryDirectory(prefix="funnel-audit-") as folder:
         again = Path(folder) / source.path.name
-        source.copy(again, manifest.columns)
+        source.copy(again, source.columns)
         return _compare(source.path, again, writer)
 
 

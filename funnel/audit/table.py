@@ -14,6 +14,7 @@ from funnel.audit.fields import Label
 from funnel.audit.findings import broken
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Blocks
+from funnel.audit.unary import UnaryBlock, released_columns
 from funnel.errors import AuditFailure
 
 if TYPE_CHECKING:
@@ -53,10 +54,12 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A data file and a database that reads it."""
+    """A data file, a database that reads it, the columns that it should have, and those that a CSV file quotes."""
 
     path: Path
     connection: DuckDBPyConnection
+    columns: list[str]
+    quoted: list[str]
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """All rows of a query over the file. Raises AuditFailure when the file is not what its name says."""
@@ -69,9 +72,10 @@ class Source:
 
     def copy(self, target: Path, columns: list[str]) -> None:
         """Write the texts of these columns as CSV, row by row in order. Raises AuditFailure."""
+        always = f", FORCE_QUOTE ({', '.join(map(_quoted, self.quoted))})" if self.quoted else ""
         named = ", ".join(f"c{index} AS {_quoted(name)}" for index, name in enumerate(columns))
         self.ask(
-            f"COPY (SELECT {named} FROM ({_scan(self, columns)})) TO {_text(str(target))} (FORMAT csv, HEADER)"  # noqa: S608
+            f"COPY (SELECT {named} FROM ({_scan(self, columns)})) TO {_text(str(target))} (FORMAT csv, HEADER{always})"  # noqa: S608
         )
 
     @property
@@ -80,27 +84,31 @@ class Source:
         return self.path.suffix == ".parquet"
 
 
-def read_columns(path: Path, manifest: Manifest) -> tuple[Source, str]:
-    """The table, once its columns are exactly the public ones, of plain values. Raises AuditFailure."""
-    source = Source(path, _connection())
+def read_columns(path: Path, manifest: Manifest, blocks: Blocks | None = None) -> tuple[Source, str]:
+    """The table, once its columns are exactly those released, of plain values. Raises AuditFailure."""
+    names = manifest.columns if blocks is None else released_columns(blocks)
+    lists = [
+        block.released for block in blocks or () if isinstance(block, UnaryBlock) and block.form == "set"
+    ]
+    source = Source(path, _connection(), names, [name for own in lists for name in own])
     found, hidden = _parquet_columns(source) if source.is_parquet else (_csv_columns(path), [])
-    if [name for name, _ in found] != manifest.columns:
-        raise broken(path.name, "the columns are not the public ones", expected=manifest.columns, found=found)
+    if [name for name, _ in found] != names:
+        raise broken(path.name, "the columns are not the public ones", expected=names, found=found)
     if odd := [(name, kind) for name, kind in found if not _SCALAR.fullmatch(kind)]:
         raise broken(
             path.name, "a column holds more than plain values", expected="text or numbers", found=odd
         )
     if hidden:
         raise broken(path.name, "the file carries more than its table", expected="no metadata", found=hidden)
-    return source, ", ".join(repr(name) for name in manifest.columns)
+    return source, ", ".join(repr(name) for name in names)
 
 
 def read_rows(source: Source, manifest: Manifest) -> tuple[Table, str]:
     """The table's distinct rows; as many rows as the manifest states. Raises AuditFailure."""
-    names = ", ".join(f"c{index}" for index in range(len(manifest.columns)))
+    names = ", ".join(f"c{index}" for index in range(len(source.columns)))
     found = source.ask(
         f"SELECT {names}, count(*), min(place) AS first, max(place) "  # noqa: S608  names and paths are quoted
-        f"FROM ({_scan(source, manifest.columns)}) GROUP BY {names} ORDER BY first LIMIT {MOST_TUPLES + 1}"
+        f"FROM ({_scan(source, source.columns)}) GROUP BY {names} ORDER BY first LIMIT {MOST_TUPLES + 1}"
     )
     if len(found) > MOST_TUPLES:
         raise broken(source.path.name, "too many distinct rows", expected=MOST_TUPLES, found=len(found))
@@ -122,10 +130,13 @@ def encode(table: Table, blocks: Blocks) -> tuple[dict[tuple[int, ...], int], st
 
     Raises AuditFailure when a value is no output of its block, or one that no input can produce.
     """
-    codes = [_codes(block.outputs, block.possible) for block in blocks]
+    codes = [
+        block.coder() if isinstance(block, UnaryBlock) else _coder(block.outputs, block.possible)
+        for block in blocks
+    ]
     counts = {}
     for run in table.runs:
-        code = tuple(known.get(part, -1) for known, part in zip(codes, _parts(run.row, blocks), strict=True))
+        code = tuple(find(part) for find, part in zip(codes, _parts(run.row, blocks), strict=True))
         if -1 in code:
             raise broken(
                 table.file,
@@ -180,27 +191,31 @@ def _rises(keys: Iterator[Any]) -> bool:
 
 
 def _by_output(blocks: Blocks) -> Callable[[Label], Any]:
-    codes = [_codes(block.outputs, block.outputs) for block in blocks]
-    return lambda row: tuple(
-        known.get(part, -1) for known, part in zip(codes, _parts(row, blocks), strict=True)
-    )
+    codes = [
+        block.coder() if isinstance(block, UnaryBlock) else _coder(block.outputs, block.outputs)
+        for block in blocks
+    ]
+    return lambda row: tuple(find(part) for find, part in zip(codes, _parts(row, blocks), strict=True))
 
 
 def _by_text(*, missing_last: bool) -> Callable[[Label], Any]:
     return lambda row: tuple(((part is None) == missing_last, part or "") for part in row)
 
 
-def _codes(outputs: tuple[Label, ...], wanted: tuple[Label, ...]) -> dict[Label, int]:
+def _coder(outputs: tuple[Label, ...], wanted: tuple[Label, ...]) -> Callable[[Label], int]:
+    """From a value to its code, -1 where it is not wanted."""
     among = set(wanted)
-    return {label: code for code, label in enumerate(outputs) if label in among}
+    known = {label: code for code, label in enumerate(outputs) if label in among}
+    return lambda label: known.get(label, -1)
 
 
 def _parts(row: Label, blocks: Blocks) -> Iterator[Label]:
     """A row cut into its blocks' values."""
     start = 0
     for block in blocks:
-        yield row[start : start + len(block.columns)]
-        start += len(block.columns)
+        width = len(block.released if isinstance(block, UnaryBlock) else block.columns)
+        yield row[start : start + width]
+        start += width
 
 
 def _scan(source: Source, columns: list[str]) -> str:

@@ -5,37 +5,75 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import yaml
 
 from funnel.audit.findings import broken
-from funnel.audit.manifest import NEAR, Manifest
+from funnel.audit.manifest import NEAR, STEP, Manifest
 from funnel.audit.protocols import Blocks
+from funnel.audit.shapes import shapes
 
-READS_SECRET = {"optimal": False, "randomised-response": False, "conditional-reporting": True}
-"""Mechanisms of this version, and whether their protocols read the secret."""
+MECHANISMS = (
+    *("optimal", "randomised-response", "conditional-reporting", "unary-encoding", "polyopt"),
+    *(
+        "secret-randomised-response",
+        "independent-reporting",
+        "non-robust",
+        "greedy-funnel",
+        "gaussian-funnel",
+    ),
+)
+"""Mechanisms of this version."""
 
+READERS = ("conditional-reporting",)
+"""Those whose protocols read a secret that is not released."""
+
+_NOTHING = ("", "~", "null", "Null", "NULL")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"[0-9]{1,20}")
 
 
 def as_named(blocks: Blocks, manifest: Manifest) -> str:
-    """The protocol reads the secret just where the mechanism named does. Raises AuditFailure."""
-    if manifest.mechanism not in READS_SECRET:
+    """The protocol is of the mechanism named, and reads the secret just where that does. Raises AuditFailure.
+
+    Where several mechanisms were compared, the one named kept most.
+    """
+    if manifest.mechanism not in MECHANISMS:
         raise broken(
             "release.json",
             "this mechanism is unknown",
-            expected=" | ".join(READS_SECRET),
+            expected=" | ".join(MECHANISMS),
             found=manifest.mechanism,
         )
-    reads = READS_SECRET[manifest.mechanism]
+    reads = manifest.mechanism in READERS
     told = f"{manifest.mechanism} reads {'the secret' if reads else 'the public values alone'}"
     for block in blocks:
         if (block.secret is not None) != reads:
             found = f"the protocol of {', '.join(block.columns)} does {'not' if reads else 'otherwise'}"
             raise broken("protocol.json", "this is no protocol of its mechanism", expected=told, found=found)
-    return told
+    _best(manifest)
+    return "; ".join(dict.fromkeys([told, *shapes(blocks, manifest)]))
+
+
+def _best(manifest: Manifest) -> None:
+    """Of the mechanisms compared, none kept more than the one used."""
+    if manifest.candidates is None:
+        return
+    kept = {one.mechanism: one.normalised for one in manifest.candidates}
+    own, most = (
+        kept.get(manifest.mechanism),
+        max((one for one in kept.values() if one is not None), default=None),
+    )
+    reached = manifest.stated.normalised
+    if own is None or own != most or abs(own - reached) > STEP:
+        raise broken(
+            "release.json",
+            "the mechanism used is not the one of the candidates that keeps most",
+            expected=f"{manifest.mechanism} with {float(reached)} of H(X), and none with more",
+            found={name: share if share is None else float(share) for name, share in kept.items()},
+        )
 
 
 def as_asked(policy: bytes, manifest: Manifest) -> str:
@@ -44,12 +82,13 @@ def as_asked(policy: bytes, manifest: Manifest) -> str:
     Values are read as text, so that nothing depends on how a YAML library resolves them. Raises AuditFailure.
     """
     claimed = _claimed(manifest)
-    for term, asked in _asked(_read(policy)).items():
-        if not _same(term, asked, claimed[term]):
+    asked = _asked(_read(policy), manifest)
+    for term, wanted in asked.items():
+        if not _same(term, wanted, claimed[term]):
             raise broken(
-                "policy.yaml", f"the policy asks for another {term}", expected=asked, found=claimed[term]
+                "policy.yaml", f"the policy asks for another {term}", expected=wanted, found=claimed[term]
             )
-    return f"{', '.join(claimed)}: as the policy says"
+    return f"{', '.join(asked)}: as the policy says"
 
 
 def _same(term: str, asked: Any, claimed: Any) -> bool:
@@ -59,6 +98,8 @@ def _same(term: str, asked: Any, claimed: Any) -> bool:
 
 
 def _claimed(manifest: Manifest) -> dict[str, Any]:
+    """Every term that a policy may set, as the manifest has it."""
+    parameters = manifest.parameters
     return {
         "name": manifest.name,
         "secret": list(manifest.sensitive),
@@ -66,7 +107,11 @@ def _claimed(manifest: Manifest) -> dict[str, Any]:
         "notion": manifest.notion,
         "epsilon": manifest.epsilon,
         "split": list(manifest.split),
-        "mechanism": manifest.mechanism,
+        "mechanism": "auto" if manifest.candidates is not None else manifest.mechanism,
+        "way to solve": parameters.solve,
+        "order": parameters.order,
+        "confidence": parameters.confidence,
+        "radius": parameters.radius,
         "kind of draws": manifest.draws,
         "minimum": manifest.minimum,
         "kind of estimate": manifest.estimate,
@@ -74,22 +119,25 @@ def _claimed(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _asked(policy: Any) -> dict[str, Any]:
-    """The same terms from the policy, with the language's defaults."""
+def _asked(policy: Any, manifest: Manifest) -> dict[str, Any]:
+    """The terms that the policy settles, with the language's defaults; what it leaves open is not among them."""
     try:
         source, privacy = policy["source"], policy["privacy"]
         mechanism = policy.get("mechanism", "optimal")
         default = "permanent" if "entity" in source else "fresh"
         sensitive, estimate = policy["sensitive"], policy.get("estimate", {})
-        public = [list(_block(item)) for item in policy["public"]]
+        secret = [sensitive] if isinstance(sensitive, str) else sensitive
+        listed = [list(_block(item)) for item in policy["public"]]
+        public = [list(chain.from_iterable(listed))] if _together(secret, listed, manifest) else listed
         return {
             "name": policy["name"],
-            "secret": [sensitive] if isinstance(sensitive, str) else sensitive,
+            "secret": secret,
             "public columns": public,
             "notion": privacy["notion"],
             "epsilon": _decimal(privacy.get("epsilon", "0")),
-            "split": _shares(privacy.get("split", "equal"), public),
+            **_split(privacy.get("split", "equal"), listed, public),
             "mechanism": mechanism if isinstance(mechanism, str) else mechanism["kind"],
+            **_parameters(privacy),
             "kind of draws": policy.get("draws", {}).get("kind", default),
             "minimum": _whole(estimate.get("minimum", "10")),
             "kind of estimate": estimate.get("kind", "counts"),
@@ -102,6 +150,36 @@ def _asked(policy: Any) -> dict[str, Any]:
             expected="a policy",
             found=f"{type(error).__name__}: {error}",
         ) from None
+
+
+def _together(secret: list[str], listed: list[list[str]], manifest: Manifest) -> bool:
+    """Whether all public columns are one alphabet: robust notions are about whole records, SRLIP may be solved so,
+    and a record whose secret is released too is one value (s, u).
+    """
+    solved = manifest.notion == "srlip" and manifest.parameters.solve == "joint"
+    told = set(secret) <= {name for block in listed for name in block}
+    return manifest.notion == "rldp" or solved or told
+
+
+def _parameters(privacy: Any) -> dict[str, Any]:
+    """What the policy says of the notion's parameters."""
+    if privacy["notion"] == "srlip":
+        way = privacy.get("solve", "auto")
+        return {} if way == "auto" else {"way to solve": way}
+    if privacy["notion"] != "rldp":
+        return {}
+    given = {key: value for key, value in privacy.items() if value not in _NOTHING}
+    order = {"order": _decimal(given.get("order", "2"))}
+    if "radius" in given:
+        return order | {"radius": _decimal(given["radius"]), "confidence": None}
+    return order | {"confidence": _decimal(given.get("confidence", "0.95"))}
+
+
+def _split(split: Any, listed: list[list[str]], public: list[list[str]]) -> dict[str, Any]:
+    """The shares of epsilon, unless the policy leaves them open; blocks put together have all of it."""
+    if len(public) < len(listed) or split == "optimal":
+        return {"split": [Fraction(1)]} if len(public) == 1 else {}
+    return {"split": _shares(split, listed)}
 
 
 def _block(item: Any) -> Iterator[str]:

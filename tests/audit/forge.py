@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,10 @@ class Forgery:
     def terms(self) -> bytes:
         """A policy that asks for just what the manifest claims."""
         claims = self.manifest
-        privacy = {"notion": claims.get("notion"), "epsilon": claims.get("epsilon")}
+        told = {key: value for key, value in (claims.get("parameters") or {}).items() if value is not None}
+        if "confidence" in told:
+            told.pop("radius", None)
+        privacy = {"notion": claims.get("notion"), "epsilon": claims.get("epsilon")} | told
         policy = {
             "version": 1,
             "name": claims.get("name"),
@@ -175,8 +178,15 @@ def forge(
     secrets: list[list[str | None]] | None = None,
     rows: list[tuple[int, ...]] | None = None,
     seed: int = 0,
+    hidden: str = "secret",
+    parameters: dict[str, Any] | None = None,
+    mechanism: str | None = None,
+    own: Fraction | None = None,
 ) -> Forgery:
-    """An honest release of N[s, x_1, …, x_k]; `rows` replaces the drawn codes, record by record."""
+    """An honest release of N[s, x_1, …, x_k]; `rows` replaces the drawn codes, record by record.
+
+    `own` is the ratio of a notion that is not measured here (nats for mutual information).
+    """
     table, blocks = np.asarray(counts), copy.deepcopy(blocks)
     names = secrets or [[f"s{i}"] for i in range(table.shape[0])]
     records = [
@@ -184,8 +194,11 @@ def forge(
     ]
     drawn = rows or draw(records, blocks, seed)
     figures = Figures.of(table, blocks)
-    secret = {"columns": ["secret"] if len(names[0]) == 1 else ["secret", "second"], "values": names}
-    return Forgery(
+    exact = {"lip": figures.lip, "ldp": figures.ldp}
+    if notion in MEASURES:
+        exact[MEASURES[notion]] = own if own is not None else worst_known(table, blocks, notion)
+    secret = {"columns": [hidden] if len(names[0]) == 1 else [hidden, "second"], "values": names}
+    forged = Forgery(
         protocol={
             "format": "funnel-protocol/1",
             "rule": "A secret random number below 2^bits picks the output.",
@@ -193,7 +206,9 @@ def forge(
         },
         manifest=as_manifest(
             table, copy.deepcopy(blocks), secret, notion=notion, epsilon=epsilon, minimum=minimum, data=data
-        ),
+        )
+        | {"parameters": parameters or {}}
+        | ({"mechanism": mechanism} if mechanism else {}),
         evidence={
             "format": "funnel-evidence/1",
             "release": RELEASE,
@@ -206,7 +221,7 @@ def forge(
                 "cells": [[*cell, int(table[tuple(cell)])] for cell in np.argwhere(table > 0).tolist()],
             },
             "draws": [tally(records, drawn, axis, block) for axis, block in enumerate(blocks)],
-            "leakage": {"lip": as_ratio(figures.lip), "ldp": as_ratio(figures.ldp)},
+            "leakage": {name: as_ratio(ratio) for name, ratio in exact.items()},
         },
         rows=[
             tuple(part for block, y in zip(blocks, row, strict=True) for part in block.outputs[y])
@@ -214,6 +229,44 @@ def forge(
         ],
         columns=[name for block in blocks for name in block.columns],
     )
+    if notion in MEASURES and notion != "mutual-information":
+        forged.manifest["leakage"][MEASURES[notion]] = within(exact[MEASURES[notion]], epsilon)
+    return forged
+
+
+MEASURES = {"srlip": "srlip", "ldp-x": "ldp_x", "rldp": "rldp", "mutual-information": "mutual_information"}
+"""The leakage of notions with one of their own."""
+
+
+def within(ratio: Fraction | None, epsilon: float | None) -> float | None:
+    """ln(ratio) rounded up, but epsilon itself where the rounding alone passes it."""
+    stated = nats_up(ratio)
+    rounding = stated is not None and epsilon is not None and ratio and math.log(ratio) <= epsilon < stated
+    return epsilon if rounding else stated
+
+
+def worst_known(table: Any, blocks: list[Block], notion: str) -> Fraction | None:
+    """max of P(y|s,x_J)/P(y|x_J) or its inverse over all J, record by record; max of Q(y|x)/Q(y|x') by pairs."""
+    if notion == "ldp-x":
+        return math.prod(map(worst_inputs, blocks), start=Fraction(1))
+    parts = [(j, i) for j, block in enumerate(blocks) for i in range(len(block.columns))]
+    worst: Fraction | None = Fraction(1)
+    for size in range(len(parts) + 1):
+        for known in combinations(parts, size):
+            groups: dict[Any, Any] = {}
+            for cell in np.argwhere(table > 0).tolist():
+                told = tuple(blocks[j].inputs[cell[1 + j]][i] for j, i in known)
+                groups.setdefault(told, np.zeros_like(table))[tuple(cell)] = table[tuple(cell)]
+            for group in groups.values():
+                ratio = worst_lip(brute_force(group, blocks)[0])
+                worst = None if worst is None or ratio is None else max(worst, ratio)
+    return worst
+
+
+def worst_inputs(block: Block) -> Fraction:
+    """max of Q(y|x)/Q(y|x') of a block that does not read s and has no zero weight."""
+    pairs = ((row[x], row[z]) for row in block.weights for x in range(len(row)) for z in range(len(row)))
+    return max(Fraction(one, other) for one, other in pairs)
 
 
 def as_protocol(block: Block, secret: dict[str, Any]) -> dict[str, Any]:
@@ -250,6 +303,8 @@ def as_manifest(
         "public": [block.columns for block in blocks],
         "notion": notion,
         "epsilon": epsilon,
+        "parameters": {},
+        "candidates": None,
         "mechanism": "conditional-reporting" if any(block.reads_secret for block in blocks) else "optimal",
         "split": [1.0 / len(blocks)] * len(blocks),
         "draws": {"kind": "fresh", "key_fingerprint": None},

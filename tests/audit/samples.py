@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from funnel.audit import AuditReport, audit_release
-from tests.audit.forge import Block, Forgery, Place, forge, keep_or_spread
+from tests.audit.forge import Block, Figures, Forgery, Place, forge, keep_or_spread
 
 WHOLE = "every claim that can be checked holds; 1 was not checked"
 """The verdict where only the words of the report's page are left to a reader."""
@@ -44,9 +45,10 @@ def two_blocks(**options: Any) -> Forgery:
 
 
 def reads_secret(**options: Any) -> Forgery:
-    """A block whose protocol reads the secret, and has fewer outputs than inputs."""
-    weights = [[[12, 9, 6, 3], [11, 8, 7, 2]], [[4, 7, 10, 13], [5, 8, 9, 14]]]
-    block = Block(["education"], EDUCATION, EDUCATION[:2], 4, weights, reads_secret=True)
+    """A block whose protocol reads the secret: noise by s, and a weight more for x itself."""
+    noise = [[4, 2, 3, 2], [3, 4, 2, 2]]
+    weights = [[[noise[s][y] + 5 * (x == y) for x in range(4)] for s in range(2)] for y in range(4)]
+    block = Block(["education"], EDUCATION, EDUCATION, 4, weights, reads_secret=True)
     return forge(ONE, [block], **options)
 
 
@@ -63,6 +65,35 @@ def perfect(**options: Any) -> Forgery:
     return forge(ONE, [block], **{"notion": "perfect", "epsilon": 0.0} | options)
 
 
+def side_knowledge(**options: Any) -> Forgery:
+    """SRLIP over two blocks, one of two columns of which either may be known alone."""
+    pairs: list[list[str | None]] = [["clerk", "40"], ["clerk", None], [None, "60"]]
+    blocks = [
+        keep_or_spread(["sex"], [["Female"], ["Male"]], 8, 150),
+        keep_or_spread(["occupation", "hours"], pairs, 8, 110),
+    ]
+    told = {"notion": "srlip", "parameters": {"solve": "sequential"}, "minimum": 10, "epsilon": 2.0}
+    return forge(TWO, blocks, **told | options)
+
+
+def usual(**options: Any) -> Forgery:
+    """LDP of X over two blocks, kept to the last digit: the ratios are 3 and 2."""
+    blocks = [
+        keep_or_spread(["sex"], [["Female"], ["Male"]], 16, 49_152),
+        keep_or_spread(["occupation"], [["clerk"], ["farmer"], ["sailor"]], 16, 32_768),
+    ]
+    exact = 1.791759469229  # ln 6, rounded up
+    return forge(TWO, blocks, **{"notion": "ldp-x", "minimum": 10, "epsilon": exact} | options)
+
+
+def average(**options: Any) -> Forgery:
+    """Mutual information, with the true one (taken from fractions and floats) as the evidence's bound."""
+    blocks = [keep_or_spread(["education"], EDUCATION, 8, 128)]
+    nats = Fraction(Figures.of(ONE, blocks).secret_information) + Fraction(1, 10**12)
+    told = {"notion": "mutual-information", "own": nats, "mechanism": "randomised-response", "epsilon": 0.05}
+    return forge(ONE, blocks, **told | options)
+
+
 HONEST = {
     "one block": one_block,
     "awkward labels": awkward_labels,
@@ -70,6 +101,9 @@ HONEST = {
     "reads the secret": reads_secret,
     "three blocks": three_blocks,
     "perfect": perfect,
+    "side knowledge": side_knowledge,
+    "usual": usual,
+    "average": average,
 }
 
 

@@ -197,7 +197,7 @@ def test_a_large_file_of_several_row_groups_is_its_rows_and_nothing_else(tmp_pat
     layout = read_layout(path, 600_000)
     assert layout.groups == (262_144, 262_144, 75_712)
     assert layout.pages > 3 * 4 * 2
-    source: Any = Source(path, None)  # type: ignore[arg-type]
+    source: Any = Source(path, None, list(table.column_names), [])  # type: ignore[arg-type]
     assert "byte for byte" in str(nothing_beside(source, rows, None))  # type: ignore[arg-type]
     raw = path.read_bytes()
     second = pq.ParquetFile(path).metadata.row_group(1).column(0).dictionary_page_offset
@@ -232,6 +232,8 @@ def in_report(*path: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 
     return change
 
+
+RESAMPLED = {"resamples": 1000, "median": 0.2, "p95": 0.3, "largest": 0.4, "share_above": 0.0}
 
 REPORTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "a smaller epsilon": in_report("promise", "epsilon", to=0.01),
@@ -268,6 +270,12 @@ REPORTS: dict[str, Callable[[dict[str, Any]], None]] = {
     ),
     "provenance of its own": in_report("provenance", to=[{"what": "Data", "value": "flu,10th"}]),
     "another format": in_report("format", to="funnel-report/2"),
+    "a comparison that was not made": in_report(
+        "drawing", to={"candidates": [{"mechanism": "optimal", "normalised": 0.9, "reason": None, "used": True}]}
+    ),
+    "a median above the largest": in_report("realised", to=RESAMPLED | {"median": 0.5}),
+    "a share of more than all": in_report("realised", to=RESAMPLED | {"share_above": 1.5}),
+    "pairs among the resamples": in_report("realised", to=RESAMPLED | {"pairs": 3}),
 }  # fmt: skip
 
 
@@ -284,6 +292,12 @@ def test_a_report_may_show_the_chances_of_the_protocol(tmp_path: Path) -> None:
     chances = [[round(weight / 256, 3) for weight in row] for row in weights]
     shown = {"inputs": ["w", "x", "y", "z"], "outputs": ["w", "x", "y", "z"], "chances": chances}
     edit(place.folder / "report.json", in_report("blocks", 0, "protocol", to=shown))
+    assert failures(samples.audited(resealed(place))) == set()
+
+
+def test_a_report_may_tell_of_resampled_truths(tmp_path: Path) -> None:
+    place = samples.one_block().write(tmp_path)
+    edit(place.folder / "report.json", in_report("realised", to=RESAMPLED | {"largest": None}))
     assert failures(samples.audited(resealed(place))) == set()
 
 
@@ -381,7 +395,8 @@ SPLITS: dict[str, tuple[list[float], Any, bool]] = {
     "a block that is not there": ([0.6, 0.4], {"sex": 0.6, "age": 0.4}, False),
     "a block twice": ([0.6, 0.4], {"sex": 0.6, "occupation+hours": 0.4, "occupation,hours": 0.4}, False),
     "a block too few": ([0.6, 0.4], {"sex": 1.0}, False),
-    "a word": ([0.5, 0.5], "optimal", False),
+    "left open": ([0.7, 0.3], "optimal", True),
+    "another word": ([0.5, 0.5], "half", False),
 }
 
 
@@ -403,9 +418,7 @@ def test_values_of_a_secret_that_the_protocol_names_have_the_minimum_too(tmp_pat
     block = samples.reads_secret().protocol["blocks"][0]
     from tests.audit.forge import Block, forge
 
-    reads = Block(
-        ["education"], samples.EDUCATION, samples.EDUCATION[:2], 4, block["weights"], reads_secret=True
-    )
+    reads = Block(["education"], samples.EDUCATION, samples.EDUCATION, 4, block["weights"], reads_secret=True)
     assert lies(forge(tall, [reads], minimum=10), tmp_path / "ten").passed
     report = lies(forge(tall, [reads], minimum=11), tmp_path / "eleven")
     assert failures(report) == {"minimum"}

@@ -28,7 +28,7 @@ LEDGER_ENTRY = {
 }
 
 
-UNCLAIMED = dict.fromkeys(BEYOND, "not checked")
+UNCLAIMED = dict.fromkeys([*BEYOND, "uncertainty"], "not checked")
 """Fresh draws and no upper bound claim neither; the words of the report are left to a reader."""
 
 
@@ -89,11 +89,12 @@ def test_a_claim_that_is_not_made_is_neither_passed_nor_missing(place: Place) ->
     report = audited(place)
     assert detail(report, "draws-repeat") == "not claimed: every release draws anew"
     assert detail(report, "utility-bound") == "not claimed: no upper bound is stated"
-    assert {claim: statuses(report)[claim] for claim in BEYOND} == UNCLAIMED
+    assert detail(report, "uncertainty") == "not claimed: the notion is about the estimate alone"
+    assert {claim: statuses(report)[claim] for claim in UNCLAIMED} == UNCLAIMED
     assert samples.missing(report) == {"report-page"}
     assert report.verdict == samples.WHOLE
     told = [line for line in report.text().splitlines() if line.startswith("not claimed ")]
-    assert len(told) == 2 and told[1].endswith("[draws-repeat]: every release draws anew")
+    assert len(told) == 3 and told[2].endswith("[draws-repeat]: every release draws anew")
 
 
 def test_one_claim_made_and_not_checked_is_counted_beside_one_not_made(tmp_path: Path) -> None:
