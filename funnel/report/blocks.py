@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import Protocol
+from funnel.model import AnyProtocol, Label, UnaryProtocol
 from funnel.model.information import entropy, kept_information
 from funnel.model.joint import FloatArray
 from funnel.model.leakage import lip
-from funnel.report import figures, wording
+from funnel.model.splitting import public_information
+from funnel.report import figures, text
 from funnel.report.beliefs import belief_map
 from funnel.report.case import Case
 from funnel.report.disclosure import withheld
@@ -29,7 +30,7 @@ def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
     prior = _prior(case, index)
     matrix = seen(case, index)
     return {
-        "name": wording.listed([wording.human(column) for column in protocol.inputs.columns]),
+        "name": text.listed([text.human(column) for column in protocol.inputs.columns]),
         "columns": list(protocol.inputs.columns),
         "values": len(protocol.inputs),
         "outputs": len(protocol.outputs),
@@ -37,9 +38,10 @@ def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
         "reads_secret": protocol.reads_secret,
         "as_is": case.as_is[index],
         "leakage": figures.finite(lip(case.block_tables[index]).nats),
-        "utility": _utility(prior, matrix, bound),
+        "sets": isinstance(protocol, UnaryProtocol),
+        "utility": _utility(prior, _told(case, index, matrix), bound),
         "rank": int(np.linalg.matrix_rank(matrix)),
-        "kept": figures.share(float(prior @ _kept(protocol, matrix)), case.step),
+        "kept": figures.share(float(prior @ _alone(protocol, matrix)), case.step),
         "shares": _shares(case, index, prior, matrix),
         "protocol": _matrix(case, protocol, matrix),
         "beliefs": belief_map(case, index),
@@ -47,17 +49,30 @@ def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
 
 
 def seen(case: Case, index: int) -> FloatArray:
-    """Q(y|x), (b, a), for someone who knows x but not s: its mean given x where a mechanism reads s."""
+    """Q(y|x), (b, a), for someone who knows x but not s: its mean given x where a mechanism reads s.
+
+    Where sets are released: the chance that the set holds y, (a, a).
+    """
     protocol = case.protocols[index]
+    if isinstance(protocol, UnaryProtocol):
+        return protocol.chances().T
     if not protocol.reads_secret:
         return protocol.probabilities()[:, 0, :]
     given = case.joint.table(index) / case.joint.table(index).sum(axis=0)
     return np.asarray(np.einsum("ysx,sx->yx", protocol.probabilities(), given))
 
 
-def _utility(prior: FloatArray, matrix: FloatArray, bound: float | None) -> dict[str, figures.Figure]:
+def _told(case: Case, index: int, matrix: FloatArray) -> float:
+    """I(X;Y) of one block in nats."""
+    protocol = case.protocols[index]
+    if isinstance(protocol, UnaryProtocol):
+        return public_information(_prior(case, index), *protocol.shares).low
+    return kept_information(_prior(case, index), matrix)
+
+
+def _utility(prior: FloatArray, kept: float, bound: float | None) -> dict[str, figures.Figure]:
     """I(X;Y) and H(X) in nats; what is kept and could be kept as parts of H(X), None where that is 0."""
-    kept, total = kept_information(prior, matrix), entropy(prior)
+    total = entropy(prior)
     return {
         "mutual_information": round(kept, 4),
         "entropy": round(total, 4) + 0.0,
@@ -66,9 +81,22 @@ def _utility(prior: FloatArray, matrix: FloatArray, bound: float | None) -> dict
     }
 
 
-def _kept(protocol: Protocol, matrix: FloatArray) -> FloatArray:
-    """Q(x|x), (a,): the chance that a value is released as it is."""
-    place = {value: row for row, value in enumerate(protocol.outputs.values)}
+def _names(protocol: AnyProtocol) -> tuple[Label, ...]:
+    """What the rows of `seen` stand for: outputs, or the values that sets hold."""
+    return protocol.inputs.values if isinstance(protocol, UnaryProtocol) else protocol.outputs.values
+
+
+def _alone(protocol: AnyProtocol, matrix: FloatArray) -> FloatArray:
+    """The chance (a,) that x is released and nothing else: a set must hold no other value."""
+    if not isinstance(protocol, UnaryProtocol):
+        return _kept(protocol, matrix)
+    present, absent = protocol.shares
+    return np.full(len(protocol.inputs), present * (1 - absent) ** (len(protocol.inputs) - 1))
+
+
+def _kept(protocol: AnyProtocol, matrix: FloatArray) -> FloatArray:
+    """Q(x|x), (a,): the chance that a value is released as it is, or stands in the set released."""
+    place = {value: row for row, value in enumerate(_names(protocol))}
     rows = [place.get(value) for value in protocol.inputs.values]
     return np.array([0.0 if row is None else matrix[row, x] for x, row in enumerate(rows)])
 
@@ -81,7 +109,7 @@ def _shares(case: Case, index: int, prior: FloatArray, matrix: FloatArray) -> li
     small = _small(case, prior)
     entries = []
     for x, (value, kept) in enumerate(zip(protocol.inputs.values, _kept(protocol, matrix), strict=True)):
-        entry: dict[str, Any] = {"value": wording.label(value)}
+        entry: dict[str, Any] = {"value": text.label(value)}
         if not case.published:
             entry["records"] = int(case.joint.table(index)[:, x].sum())
         reached, true = _truth(protocol, prior, matrix, x)
@@ -99,12 +127,14 @@ def _small(case: Case, prior: FloatArray) -> bool:
     return case.published and bool(withheld(prior * case.joint.rows, case.minimum).any())
 
 
-def _truth(protocol: Protocol, prior: FloatArray, matrix: FloatArray, x: int) -> tuple[float, float | None]:
+def _truth(
+    protocol: AnyProtocol, prior: FloatArray, matrix: FloatArray, x: int
+) -> tuple[float, float | None]:
     """How often value x is expected among those released, and how often it is true there; None if never seen."""
     value = protocol.inputs.values[x]
-    if value not in protocol.outputs.values:
+    if value not in _names(protocol):
         return 0.0, None
-    y = protocol.outputs.values.index(value)
+    y = _names(protocol).index(value)
     reached = float(matrix[y] @ prior)
     return reached, float(prior[x] * matrix[y, x]) / reached if reached else None
 
@@ -117,17 +147,17 @@ def seldom_true(case: Case, index: int) -> list[tuple[str, float]]:
     shares = [
         (value, _truth(protocol, prior, matrix, x)[1]) for x, value in enumerate(protocol.inputs.values)
     ]
-    return [(wording.label(value), true) for value, true in shares if true is not None and true < 0.5]
+    return [(text.label(value), true) for value, true in shares if true is not None and true < 0.5]
 
 
 def seldom_kept(case: Case, index: int) -> list[tuple[str, float]]:
     """Values that are released as themselves with a chance below RARE, with that unrounded chance."""
     protocol = case.protocols[index]
     chances = zip(protocol.inputs.values, _kept(protocol, seen(case, index)).tolist(), strict=True)
-    return [(wording.label(value), kept) for value, kept in chances if kept < RARE]
+    return [(text.label(value), kept) for value, kept in chances if kept < RARE]
 
 
-def _finest(case: Case, protocol: Protocol) -> float:
+def _finest(case: Case, protocol: AnyProtocol) -> float:
     """The step of a published Q(y|x): coarser where it is a mean over the secret, so a figure of the table."""
     if not case.published:
         return figures.EXACT
@@ -139,14 +169,14 @@ def _prior(case: Case, index: int) -> FloatArray:
     return np.asarray(case.joint.table(index).sum(axis=0) / case.joint.rows)
 
 
-def _matrix(case: Case, protocol: Protocol, matrix: FloatArray) -> dict[str, Any] | None:
+def _matrix(case: Case, protocol: AnyProtocol, matrix: FloatArray) -> dict[str, Any] | None:
     """Labels and Q(y|x); published to three decimals, two or fewer where the chances are means over the secret."""
     if matrix.size > MATRIX_CELLS:
         return None
     finest = _finest(case, protocol)
     return {
-        "inputs": [wording.label(value) for value in protocol.inputs.values],
-        "outputs": [wording.label(value) for value in protocol.outputs.values],
+        "inputs": [text.label(value) for value in protocol.inputs.values],
+        "outputs": [text.label(value) for value in _names(protocol)],
         "chances": [[figures.share(float(chance), finest) for chance in row] for row in matrix],
     }
 
@@ -154,8 +184,8 @@ def _matrix(case: Case, protocol: Protocol, matrix: FloatArray) -> dict[str, Any
 def _counts(case: Case, index: int) -> dict[str, Any]:
     """Records N[s, x] of the block, for the private report."""
     return {
-        "secret": [wording.label(value) for value in case.joint.secret.values],
-        "public": [wording.label(value) for value in case.protocols[index].inputs.values],
+        "secret": [text.label(value) for value in case.joint.secret.values],
+        "public": [text.label(value) for value in case.protocols[index].inputs.values],
         "records": case.joint.table(index).tolist(),
     }
 
@@ -164,7 +194,10 @@ def untouched(case: Case) -> float:
     """Share of records expected to be released exactly as they are, in every block."""
     chance = case.joint.counts.astype(float)
     for index, protocol in enumerate(case.protocols):
-        kept = np.stack([_kept(protocol, layer) for layer in np.moveaxis(protocol.probabilities(), 1, 0)])
+        if isinstance(protocol, UnaryProtocol):
+            kept = _alone(protocol, protocol.chances())[None, :]
+        else:
+            kept = np.stack([_kept(protocol, layer) for layer in np.moveaxis(protocol.probabilities(), 1, 0)])
         secret = case.joint.cells[:, 0] if protocol.reads_secret else 0
         chance = chance * kept[secret, case.joint.cells[:, 1 + index]]
     return figures.share(float(chance.sum() / case.joint.rows), case.step)

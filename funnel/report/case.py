@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import Joint, Protocol
+from funnel.model import AnyProtocol, Joint, Protocol
 from funnel.model.channel import ExactArray, released_table
 from funnel.model.joint import FloatArray, IntArray
+from funnel.model.subsets import ReleasedTable
 from funnel.report import figures, wording
 from funnel.report.disclosure import Mask, withheld
 from funnel.report.figures import Figure, finite
+
+WIDTHS = (1.25, 1.5, 2.0, 5.0, 10.0)
+"""Factors that pictures of beliefs span where the notion has no bound for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +27,7 @@ class Case:
     """A manifest, its protocols (one per block of `joint`), and who will read the report."""
 
     manifest: Mapping[str, Any]
-    protocols: Sequence[Protocol]
+    protocols: Sequence[AnyProtocol]
     joint: Joint
     published: bool
 
@@ -46,6 +51,15 @@ class Case:
         """The step of the published report: none of its shares tells `minimum` records apart."""
         return figures.step(self.minimum, self.joint.rows)
 
+    @property
+    def width(self) -> float:
+        """The change of a belief, in nats, that pictures show in full: ε, or for an average what holds the largest."""
+        if self.notion.worst_case:
+            return self.epsilon
+        worst = self.leakage("lip")
+        wide = [math.log(one) for one in WIDTHS]
+        return next((one for one in wide if worst is not None and one >= worst), wide[-1])
+
     @cached_property
     def as_is(self) -> tuple[bool, ...]:
         """Which blocks are released as they are: every value as itself, with certainty."""
@@ -56,15 +70,27 @@ class Case:
         """Whether all that is released is the truth."""
         return all(self.as_is)
 
+    @cached_property
+    def certain(self) -> bool:
+        """Whether nothing is left to chance: every true value has one released value."""
+        return all(map(_certain, self.protocols))
+
+    @cached_property
+    def secret_released(self) -> bool:
+        """Whether the secret is among the released columns, randomised like them."""
+        columns = {column for names in self.manifest["public"] for column in names}
+        return set(self.manifest["sensitive"]) <= columns
+
     @property
     def why_as_is(self) -> str:
         """Why a release may be the truth: the promise allows all that the true values tell."""
         true = f"the true values of {self.public}"
         if not self.epsilon:
-            return f"In this table {true} say nothing about {self.secret.name}, so they are released as they are."
+            return f"In this table {true} say nothing about {self.terms.secret}, so they are released as they are."
+        average = "" if self.notion.worst_case else ", on average,"
         return (
-            f"ε = {figures.epsilon_text(self.epsilon)} is as much as, or more than, {true} give away about "
-            f"{self.secret.name} by themselves, so they are released as they are."
+            f"ε = {figures.epsilon_text(self.epsilon)} is as much as, or more than, {true}{average} give away about "
+            f"{self.terms.secret} by themselves, so they are released as they are."
         )
 
     @property
@@ -73,22 +99,28 @@ class Case:
         return wording.notion(self.manifest["notion"])
 
     @cached_property
-    def secret(self) -> wording.Secret:
-        """How sentences speak of the secret."""
-        return wording.Secret.of(self.manifest["sensitive"])
+    def terms(self) -> wording.Terms:
+        """What sentences speak of."""
+        return wording.Terms.of(
+            self.manifest["sensitive"],
+            [column for columns in self.manifest["public"] for column in columns],
+            self.epsilon,
+            self.manifest.get("parameters"),
+            reads_secret=any(protocol.reads_secret for protocol in self.protocols),
+        )
 
-    @cached_property
+    @property
     def public(self) -> str:
         """All released columns, listed."""
-        return wording.listed([wording.human(c) for columns in self.manifest["public"] for c in columns])
+        return self.terms.public
 
     @cached_property
-    def table(self) -> ExactArray:
+    def table(self) -> ReleasedTable:
         """T[s, y_1, …, y_k] of the release: exact integers."""
         return released_table(self.joint, self.protocols)
 
     @cached_property
-    def block_tables(self) -> tuple[ExactArray, ...]:
+    def block_tables(self) -> tuple[ReleasedTable, ...]:
         """T[s, y_j] of each block released alone."""
         alone = [self.joint.block(index) for index in range(len(self.protocols))]
         return tuple(released_table(one, [q]) for one, q in zip(alone, self.protocols, strict=True))
@@ -110,8 +142,17 @@ class Case:
         return finite(self.manifest["leakage"].get(measure))
 
 
-def _identity(protocol: Protocol) -> bool:
+def _certain(protocol: AnyProtocol) -> bool:
+    """Whether all chances are 0 or 1."""
+    if not isinstance(protocol, Protocol):
+        return False
+    return bool(((protocol.weights == 0) | (protocol.weights == 1 << protocol.bits)).all())
+
+
+def _identity(protocol: AnyProtocol) -> bool:
     """Whether Q(x|x) = 1 for every value x, in whole numbers."""
+    if not isinstance(protocol, Protocol):
+        return False
     place = {value: row for row, value in enumerate(protocol.outputs.values)}
     rows = [place.get(value) for value in protocol.inputs.values]
     sure = 1 << protocol.bits

@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from funnel.errors import InternalError
-from funnel.model import Joint, Protocol
+from funnel.model import AnyProtocol, Joint
 from funnel.model import leakage as measures
-from funnel.report import figures, wording
-from funnel.report.beliefs import guess, secrets
+from funnel.model.information import mutual_information
+from funnel.report import figures, text, wording
 from funnel.report.blocks import block, untouched
 from funnel.report.case import Case
 from funnel.report.consequences import consequences, scale
+from funnel.report.drawing import drawing
 from funnel.report.glossary import glossary, papers
 from funnel.report.limits import limits
+from funnel.report.measured import measured
+from funnel.report.realised import realised
 from funnel.report.utility import utility
 
 FORMAT = "funnel-report/1"
@@ -25,7 +28,7 @@ _AGREE = 1.01e-4
 
 
 def compose(
-    manifest: Mapping[str, Any], protocols: Sequence[Protocol], joint: Joint, *, published: bool,
+    manifest: Mapping[str, Any], protocols: Sequence[AnyProtocol], joint: Joint, *, published: bool,
     bounds: Sequence[float | None] | None = None, protocol_sha256: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The report of a release with this manifest (release.json) and one protocol per block of `joint`.
@@ -40,24 +43,26 @@ def compose(
     _agree(case)
     proven = bounds if bounds and len(protocols) == 1 else [None] * len(protocols)
     blocks = [block(case, j, bound) for j, bound in enumerate(proven)]
-    measured, same = _measured(case), untouched(case)
+    found, same = measured(case), untouched(case)
+    follows = consequences(case, found["guess"])
     return {
         "format": FORMAT,
         **_title(case),
         "promise": _promise(case),
         "headline": _headline(case),
         "scope": _scope(case),
-        "measured": measured,
+        "measured": found,
         "blocks": blocks,
-        "drawing": _drawing(case),
+        "realised": realised(case),
+        "drawing": drawing(case),
         "utility": utility(case, blocks, same),
-        "consequences": consequences(case, measured["guess"]),
+        "consequences": follows,
         "scale": scale(case),
         "limits": limits(case, same),
         "audit": _audit(case),
         "provenance": _provenance(case, protocol_sha256),
-        "glossary": glossary(ceiling=_ceiling(case) is not None),
-        "papers": papers(),
+        "glossary": glossary(case.manifest["notion"], ceiling=_ceiling(case) is not None),
+        "papers": papers([case.notion.definition, *(str(row["because"]) for row in follows)]),
     }
 
 
@@ -67,8 +72,14 @@ def _agree(case: Case) -> None:
         claimed, measured = case.leakage(measure), figures.finite(exact(case.table).nats)
         if measure not in case.manifest["leakage"] or claimed is measured is None:
             continue
-        if claimed is None or measured is None or not -1e-9 <= claimed - measured <= _AGREE:
-            raise InternalError(f"the manifest claims {measure} {claimed}, the protocols give {measured}")
+        _check(measure, claimed, measured)
+    if (average := case.leakage("mutual_information")) is not None:
+        _check("mutual_information", average, mutual_information(case.table))
+
+
+def _check(measure: str, claimed: figures.Figure, measured: figures.Figure) -> None:
+    if claimed is None or measured is None or not -1e-9 <= claimed - measured <= _AGREE:
+        raise InternalError(f"the manifest claims {measure} {claimed}, the protocols give {measured}")
 
 
 def _title(case: Case) -> dict[str, Any]:
@@ -82,8 +93,8 @@ def _title(case: Case) -> dict[str, Any]:
     )
     return {
         "published": case.published,
-        "title": wording.printable(manifest["name"]),
-        "description": " ".join(map(wording.printable, (manifest.get("description") or "").split())),
+        "title": text.printable(manifest["name"]),
+        "description": " ".join(map(text.printable, (manifest.get("description") or "").split())),
         "release": manifest["release"],
         "created": manifest["created"],
         "date": figures.date_text(manifest["created"]),
@@ -100,22 +111,25 @@ def _promise(case: Case) -> dict[str, Any]:
         "notion": case.manifest["notion"],
         "name": notion.title,
         "epsilon": case.epsilon,
-        "sentence": notion.promise(case.secret, case.epsilon),
-        "condition": notion.condition(case.secret),
-        "observer": notion.observer(case.secret),
+        "sentence": notion.promise(case.terms),
+        "condition": notion.condition(case.terms),
+        "observer": notion.observer(case.terms),
         "definition": notion.definition,
+        "strength": notion.strength(case.terms),
     }
 
 
 def _headline(case: Case) -> list[dict[str, str]]:
     """The three figures to remember: bound, measured, information kept."""
     measured, kept = case.leakage(case.notion.measure), case.manifest["utility"]
-    factor = f"a factor of {figures.factor_text(case.epsilon)}; epsilon 0 would tell nothing"
+    promised = (
+        "a factor of " + figures.factor_text(case.epsilon) if case.notion.worst_case else "nats, on average"
+    )
     return [
         {"label": "Promised", "figure": wording.bound_sentence(case.manifest["notion"], case.epsilon),
-         "note": factor if case.epsilon else "nothing can be learnt"},
+         "note": f"{promised}; epsilon 0 would tell nothing" if case.epsilon else "nothing can be learnt"},
         {"label": "Measured", "figure": figures.nats_text(measured),
-         "note": _of_bound(measured, case.epsilon)},
+         "note": _of_bound(case, measured)},
         {"label": "Information kept", "figure": _percent(kept.get("normalised")),
          "note": _of_information(case)},
     ]  # fmt: skip
@@ -143,21 +157,31 @@ def _percent(value: object) -> str:
     return "none to keep" if number is None else figures.share_text(number)
 
 
-def _of_bound(measured: figures.Figure, epsilon: float) -> str:
+def _of_bound(case: Case, measured: figures.Figure) -> str:
+    """The measured leakage beside its bound; an average beside the strongest single change."""
     if measured is None:
         return "no finite bound"
-    if epsilon == 0:
+    if case.epsilon == 0:
         return "exactly as promised" if measured == 0 else "above the promise"
-    part, factor = figures.share_text(measured / epsilon), figures.factor_text(measured)
-    return f"{part} of the bound; a factor of {factor}"
+    part = figures.share_text(measured / case.epsilon)
+    if case.notion.worst_case:
+        return f"{part} of the bound; a factor of {figures.factor_text(measured)}"
+    worst = case.leakage("lip")
+    single = (
+        "beliefs without limit"
+        if worst is None
+        else f"a belief by up to a factor of {figures.factor_text(worst)}"
+    )
+    return f"{part} of the bound, on average; single released values change {single}"
 
 
 def _scope(case: Case) -> dict[str, Any]:
-    hidden = case.secret.name
-    columns = {column for names in case.manifest["public"] for column in names}
-    itself = [] if columns.intersection(case.manifest["sensitive"]) else [f"{hidden} itself"]
-    each = "each is released as it is" if case.all_as_is else "each is drawn for on its own"
-    withheld = wording.listed(
+    hidden = case.terms.secret
+    itself = [] if case.secret_released else [f"{hidden} itself"]
+    each = "each is drawn for on its own"
+    if case.certain:
+        each = f"each is {'released as it is' if case.all_as_is else 'replaced on its own'}"
+    withheld = text.listed(
         [*itself, "every other column", "identifiers", "the counts behind the figures",
          "the order of the records (the table is sorted by released value)"]
     )  # fmt: skip
@@ -166,49 +190,27 @@ def _scope(case: Case) -> dict[str, Any]:
         "records": f"{figures.counted(case.manifest['rows'], 'record')}, after the policy’s filter and rows left "
         f"out for missing values, if any; {each}",
         "as_is": case.all_as_is,
+        "together": _together(case),
+        "secret_released": case.secret_released,
         "withheld": f"{withheld[:1].upper()}{withheld[1:]}.",
     }
 
 
-def _measured(case: Case) -> dict[str, Any]:
-    """The leakage of the channel released, in words and nats, and what each secret value has of it."""
-    entries = secrets(case)
-    return {
-        "sentence": _strongest(case),
-        "bound": case.epsilon,
-        "withheld": any(entry["pooled"] or None in (entry["lowest"], entry["highest"]) for entry in entries),
-        "leakage": {name: case.leakage(name) for name in case.manifest["leakage"]},
-        "secrets": entries,
-        "guess": guess(case),
-    }
-
-
-def _strongest(case: Case) -> str:
-    """The measured leakage in the notion's own measure, as a sentence."""
-    worst, subject = case.leakage(case.notion.measure), case.notion.subject(case.secret)
-    together = ", taken with the others of its record," if len(case.protocols) > 1 else ""
-    if worst is None:
-        return f"Some released value{together} rules out a value of {case.secret.name} altogether."
-    if worst == 0:
-        return f"No released value{together} changes {subject} at all."
-    return (
-        f"No released value{together} changes {subject} by more than a factor of "
-        f"{figures.factor_text(worst)}."
-    )
-
-
-def _drawing(case: Case) -> dict[str, str]:
-    if case.all_as_is:
-        return {
-            "mechanism": case.why_as_is,
-            "draws": "Nothing is left to chance.",
-            "rule": "protocol.json gives every true value itself, with certainty.",
-        }
-    return {
-        "mechanism": wording.mechanism(case.manifest["mechanism"], len(case.protocols)),
-        "draws": wording.draws(case.manifest["draws"]["kind"]),
-        "rule": wording.RULE,
-    }
+def _together(case: Case) -> list[str]:
+    """What is said where several columns are drawn as one value, or the secret is among those released."""
+    said = []
+    if case.secret_released:
+        said.append(
+            f"The secret itself is released, randomised: the table has {case.terms.secret} among its columns, with "
+            "values that are drawn like all others and are not the true ones, or only by chance."
+        )
+    for names in case.manifest["public"]:
+        if len(names) > 1:
+            block = text.listed([text.human(name) for name in names])
+            said.append(
+                f"{block[:1].upper()}{block[1:]} are drawn together, as one value: a block of columns."
+            )
+    return said
 
 
 def _audit(case: Case) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 CEILING = "Proven ceiling"
 
 TERMS: tuple[tuple[str, str], ...] = (
@@ -93,6 +95,29 @@ TERMS: tuple[tuple[str, str], ...] = (
     ),
 )
 
+OWN: dict[str, dict[str, str]] = {
+    "srlip": {
+        "SRLIP": "Side-channel resistant LIP: the same bound also for those who know the true values of some released "
+        "columns. x_J are the true values of the columns in J.",
+    },
+    "ldp-x": {
+        "LDP": "Local differential privacy. Of the true values: bounds the factor by which the odds between any two "
+        "true values change. Of the secret: the same for the odds between two values of the secret, which follows.",
+    },
+    "rldp": {
+        "RLDP": "Robust LDP: bounds the factor by which the odds between two values of the secret change, for every "
+        "distribution of an uncertainty set.",
+        "Uncertainty set": "The distributions near the counted one that the truth may be, since the counts are those "
+        "of a limited number of records.",
+        "Rényi divergence": "A measure of how far one distribution lies from another; 0 for equal ones.",
+    },
+    "mutual-information": {
+        "ε (epsilon)": "The bound that was promised, in nats, of the information I(S;Y) that an average record gives "
+        "away about the secret. Smaller is more private.",
+    },
+}
+"""Words that one notion needs, or needs in another meaning."""
+
 PAPERS: tuple[tuple[str, str], ...] = (
     (
         "[DS]",
@@ -104,14 +129,21 @@ PAPERS: tuple[tuple[str, str], ...] = (
         "A. Makhdoumi, S. Salamatian, N. Fawaz, M. Médard: From the Information Bottleneck to the Privacy "
         "Funnel",
     ),
+    (
+        "[RLDP]",
+        "M. Lopuhaä-Zwakenberg, J. Goseling: Mechanisms for Robust Local Differential Privacy",
+    ),
 )
 
 
-def glossary(*, ceiling: bool) -> list[dict[str, str]]:
-    """Term and meaning, in reading order; the ceiling only where the report has one."""
-    return [{"term": term, "meaning": meaning} for term, meaning in TERMS if ceiling or term != CEILING]
+def glossary(notion: str, *, ceiling: bool) -> list[dict[str, str]]:
+    """Term and meaning, in reading order; the ceiling only where the report has one, and the notion's own words."""
+    own = OWN.get(notion, {})
+    terms = {term: own.get(term, meaning) for term, meaning in TERMS if ceiling or term != CEILING}
+    return [{"term": term, "meaning": meaning} for term, meaning in (terms | own).items()]
 
 
-def papers() -> list[dict[str, str]]:
-    """Tag and title of each paper cited."""
-    return [{"tag": tag, "title": title} for tag, title in PAPERS]
+def papers(citing: Sequence[str]) -> list[dict[str, str]]:
+    """Tag and title of each paper that one of the texts cites."""
+    cited = " ".join(citing)
+    return [{"tag": tag, "title": title} for tag, title in PAPERS if tag[:-1] in cited]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from funnel.report.case import Case
-from funnel.report.figures import counted, factor_text, percent_text, power_text, share_text
-from funnel.report.wording import listed
+from funnel.report.figures import counted, percent_text, power_text, share_text
+from funnel.report.text import listed
 
 
 def limits(case: Case, untouched: float) -> list[dict[str, str]]:
@@ -13,7 +13,7 @@ def limits(case: Case, untouched: float) -> list[dict[str, str]]:
         _public_values(case, untouched), _singling_out(case), _other_tables(case), _outside_knowledge(case),
         _several_rows(case), _several_releases(case), _estimation(case), _small_groups(case), _key(case),
     ]  # fmt: skip
-    return [{"title": title, "text": text} for title, text in pairs if text]
+    return [{"title": title, "text": text} for title, text in pairs if title and text]
 
 
 def _public_values(case: Case, untouched: float) -> tuple[str, str]:
@@ -23,9 +23,15 @@ def _public_values(case: Case, untouched: float) -> tuple[str, str]:
         else "A record’s released values are expected to be exactly its true ones in "
         f"{share_text(untouched)} of records."
     )
+    if case.manifest["notion"] == "ldp-x":
+        return (
+            f"The true {case.public}",
+            f"The promise protects all released columns, each with all the others, up to the factor stated. {shown}",
+        )
+    which = "other released columns" if case.secret_released else "released columns themselves"
     return (
-        f"The true {case.public}",
-        f"The promise protects {case.secret.name}, not the released columns themselves. {shown}",
+        f"The true {case.terms.others}" if case.terms.others else "",
+        f"The promise protects {case.terms.secret}, not the {which}. {shown}",
     )
 
 
@@ -34,8 +40,7 @@ def _singling_out(case: Case) -> tuple[str, str]:
         "Being recognised",
         "A person may still be recognised in the table, by themselves or by someone who knows them, and "
         "rare released values make that easier. A record that is recognised shows its released values and "
-        f"no more: what they say about {case.secret.name} is what the promise bounds; what they say about "
-        "the released columns is not bounded.",
+        f"no more: {case.notion.recognised(case.terms)}",
     )
 
 
@@ -43,61 +48,39 @@ def _other_tables(case: Case) -> tuple[str, str]:
     return (
         "Other tables and other columns",
         "The promise is about this table alone. Someone who also has other data on the same people can "
-        f"learn more about {case.secret.name} from that data, and more again by putting the two together.",
+        f"learn more about {case.terms.secret} from that data, and more again by putting the two together.",
     )
 
 
 def _outside_knowledge(case: Case) -> tuple[str, str]:
-    secret = case.secret.name
-    if not case.epsilon:
-        text = _perfect(case)
-    elif case.notion.measure == "ldp":
-        text = (
-            f"The promise holds whatever was believed about the person’s {secret}. It does not hold as "
-            "stated for someone who knows more about the person’s true public values than their "
-            f"distribution among people with the same {secret}: that knowledge changes how much the "
-            "released values say."
-        )
-    else:
-        text = (
-            "The promise is about someone who starts from the frequencies in the table. Someone who "
-            "already knows more about the person (that a true public value is one of a few, say, or another "
-            "column) starts from another belief, and for them the change may be larger. For someone who differs "
-            f"only in how likely they hold each {secret}, and takes the true values to be distributed for each "
-            "as in the table, it is at most the square of the factor promised: "
-            f"{factor_text(2 * case.epsilon)}. Nor does the promise bound what the true values of {case.public} "
-            f"say about {secret} to someone who knows them already."
-        )
-    return "Knowledge from elsewhere", text
+    return "Knowledge from elsewhere", case.notion.elsewhere(case.terms)
 
 
-def _perfect(case: Case) -> str:
-    """Independence of S and Y is a fact about p(x|s), whatever the p(s); more knowledge of x undoes it."""
-    secret = case.secret.name
-    return (
-        f"With the table’s distribution of {secret} and the true values, the released values are independent of "
-        f"{secret}: they have the same chances for each {secret}. So someone with any other belief about "
-        f"{secret} alone, who takes the true values to be distributed for each {secret} as in the table, learns "
-        "nothing either. Someone who knows more about the person’s true public values than that (that one of "
-        "them is one of a few, say, or another column that goes with them) may learn something. Nor does the "
-        f"promise bound what the true values of {case.public} say about {secret} to someone who knows them already."
+def _several_rows(case: Case) -> tuple[str, str]:
+    single = (
+        "for each record by itself" if case.notion.worst_case else "about one record at a time, on average"
     )
-
-
-def _several_rows(_: Case) -> tuple[str, str]:
     return (
         "Several records of one person, and households",
-        "The promise is for each record by itself. Someone who sees several records of one person, or of "
+        f"The promise is {single}. Someone who sees several records of one person, or of "
         "persons whose secrets go together, such as the members of a household, can learn more than it says.",
     )
 
 
 def _several_releases(case: Case) -> tuple[str, str]:
     common = (
-        "Leakage about a secret does not add up: two releases that each tell nothing can together tell "
+        "Under this notion the bounds of several releases add up: together they keep the sum of their ε"
+        if case.manifest["notion"] == "ldp-x"
+        else "Leakage about a secret does not add up: two releases that each tell nothing can together tell "
         "everything that the true values tell. It has to be measured on the releases together"
     )
-    if case.all_as_is:
+    if case.certain and not case.all_as_is:
+        text = (
+            "Nothing is left to chance: publishing values that have not changed adds nothing under the same protocol. "
+            "A new protocol, which any change of the counts may bring, does add, and changes of the values show. "
+            f"{common}. The publisher’s ledger lists all releases."
+        )
+    elif case.all_as_is:
         text = (
             "The true values are released as they are: publishing values that have not changed adds nothing, but "
             f"every change shows. {common}. The publisher’s ledger lists all releases."
@@ -133,36 +116,86 @@ def _estimation(case: Case) -> tuple[str, str]:
         )
     else:
         text = (
-            "The promise takes the distribution of the table as known to everyone. It was counted from "
-            "these very records, and the published chances depend on it, so they say something about the "
-            f"counts behind them. The defence used here is support and precision: {floor}, and {fine}. The "
-            f"table of counts is not published, and the published report rounds shares to steps of "
+            f"{_counted(case)} The defence used here is support and precision: {floor}, and {fine}. The "
+            "table of counts is not published, and the published report rounds shares to steps of "
             f"{percent_text(case.published_step)}; but its figures, and those in release.json, are computed from "
-            "the counts, and in a small table they can, taken together, narrow the counts down. The figures "
-            "hold for the distribution as counted; for the population from which the records come they carry "
-            "the usual error of an estimate."
+            f"the counts, and in a small table they can, taken together, narrow the counts down. {_population(case)}"
         )
     if any(protocol.reads_secret for protocol in case.protocols):
         text += (
-            f" This mechanism also reads {case.secret.name} when it draws: its published chances contain, to "
-            f"their full precision, how the released values are distributed for each {case.secret.name}."
+            f" This mechanism also reads {case.terms.secret} when it draws: its published chances contain, to "
+            f"their full precision, how the released values are distributed for each {case.terms.secret}."
         )
     return "The distribution behind the promise", text
 
 
-def _small_groups(case: Case) -> tuple[str, str]:
-    text = (
-        f"A value of {case.secret.name} that does not occur in the table is not covered. For one that few "
-        "people have, the bound holds in exactly the same way, but the frequencies on which it rests are "
-        "those of those few."
+def _counted(case: Case) -> str:
+    """What the promise takes as known, and what the protocol is made of."""
+    if _without_counts(case):
+        return (
+            f"{_basis(case)} The published chances depend on ε and the number of values, not on the counts."
+        )
+    return (
+        f"{_basis(case)} The published chances depend on it, and it was counted from these very records, so they "
+        "say something about the counts behind them."
     )
+
+
+def _without_counts(case: Case) -> bool:
+    """Whether the protocol is the same for every table of these values."""
+    used = case.manifest["mechanism"]
+    plain = case.manifest["notion"] == "ldp-x" and used in {"randomised-response", "unary-encoding"}
+    return plain or used == "secret-randomised-response"
+
+
+def _basis(case: Case) -> str:
+    if case.manifest["notion"] == "ldp-x":
+        return "The promise does not rest on the distribution of the table."
+    if case.manifest["notion"] == "rldp":
+        return "The promise is built around the distribution of the table."
+    return "The promise takes the distribution of the table as known to everyone."
+
+
+def _population(case: Case) -> str:
+    """Whether what is said holds beyond the counts."""
+    if case.manifest["notion"] == "ldp-x":
+        return "The promise holds whatever the distribution; the figures measured hold for the one counted."
+    if case.manifest["notion"] == "rldp":
+        return (
+            "The promise holds for every distribution of the uncertainty set; the beliefs and shares in this report "
+            "are those under the distribution as counted."
+        )
+    return (
+        "The figures hold for the distribution as counted; for the population from which the records come they carry "
+        "the usual error of an estimate."
+    )
+
+
+def _small_groups(case: Case) -> tuple[str, str]:
+    text = _rare(case)
     if case.published:
         text += f" This report gives no figure for groups of fewer than {counted(case.minimum, 'record')}."
     return "People in small groups", text
 
 
+def _rare(case: Case) -> str:
+    if not case.notion.worst_case:
+        return (
+            "People with rare values weigh little in an average: the release can tell much, or everything, about "
+            f"the {case.terms.secret} of a few people and keep the promise. A value of {case.terms.secret} that "
+            "does not occur in the table is not covered."
+        )
+    if case.manifest["notion"] == "ldp-x":
+        return "The bound holds for every true value in exactly the same way, however few people have it."
+    return (
+        f"A value of {case.terms.secret} that does not occur in the table is not covered. For one that few "
+        "people have, the bound holds in exactly the same way, but the frequencies on which it rests are "
+        "those of those few."
+    )
+
+
 def _key(case: Case) -> tuple[str, str]:
-    if case.all_as_is or not case.manifest["draws"].get("key_fingerprint"):
+    if case.certain or not case.manifest["draws"].get("key_fingerprint"):
         return "The key", ""
     return (
         "The key",

@@ -107,7 +107,7 @@ class _Grid:
         side = max(9.0, min(38.0, (_WIDTH - _ROOM - 40) / len(columns)))
         names = [shortened(name, _LABEL, _ROOM - 16) for name in rows]
         heads = [shortened(name, _LABEL, _TALL) for name in columns]
-        left = max([width(name, _LABEL) for name in names] + [width(down, _LABEL) + 14]) + 14
+        left = 1.12 * max([width(name, _LABEL) for name in names] + [width(down, _LABEL) + 14]) + 14
         top = max(width(head, _LABEL) for head in heads) * 0.75 + 34
         return cls(rows, columns, down, left, top, side, max(11.0, min(26.0, side)))
 
@@ -198,11 +198,14 @@ def _legend(steps: Sequence[tuple[str, str]]) -> Markup:
     return element("svg", *parts, class_="legend", font_size=_LABEL, **_size(x, 18))
 
 
-def belief_range(entry: dict[str, Any]) -> Markup:
-    """How far a belief moves, as parts of the bound: full width is the bound, the tick is no change."""
+def belief_range(entry: dict[str, Any], bounded: bool = True) -> Markup:
+    """How far a belief moves, as parts of the width shown; the tick is no change.
+
+    Where the width is a bound, a pale bar shows what it allows; else nothing is shown as allowed.
+    """
     wide, tall = 180.0, 22.0
     bar = {"y": tall / 2 - 4, "height": 8}
-    parts = [element("rect", x=0, width=wide, fill=_ALLOWED, **bar)]
+    parts = [element("rect", x=0, width=wide, fill=_ALLOWED, **bar)] if bounded else []
     if entry["moves"] is not None:
         low, high = (wide / 2 * (1 + move) for move in entry["moves"])
         parts.append(element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar))

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from funnel.model import UnaryProtocol
 from funnel.report.blocks import seldom_kept, seldom_true
 from funnel.report.case import Case
 from funnel.report.figures import (
@@ -19,7 +20,7 @@ from funnel.report.figures import (
     share,
     share_text,
 )  # fmt: skip
-from funnel.report.wording import listed
+from funnel.report.text import listed
 
 _NAMES = 6
 """Most values named in a sentence."""
@@ -32,7 +33,7 @@ def utility(case: Case, blocks: Sequence[dict[str, Any]], untouched: float) -> d
         "untouched": untouched,
         "sentences": [_kept(figures), *_sentences(case, figures, blocks, untouched)],
     }
-    command = None if case.all_as_is else f"funnel estimate {shlex.quote(case.manifest['release'])}"
+    command = None if case.certain else f"funnel estimate {shlex.quote(case.manifest['release'])}"
     return figures | told | {"command": command}
 
 
@@ -42,6 +43,9 @@ def _sentences(
     if case.all_as_is:
         return [case.why_as_is, "The released shares are the true ones, and there is nothing to undo."]
     names_only = [_names_only(case, index, block) for index, block in enumerate(blocks) if not block["as_is"]]
+    if case.certain:
+        told = [*_ceiling(case, figures), _unchanged(blocks, untouched), *_merged(case, blocks)]
+        return [*told, *filter(None, names_only)]
     drawn = [block["name"] for block in blocks if not block["as_is"]]
     whose = "the released shares" if len(drawn) == len(blocks) else f"the released shares of {listed(drawn)}"
     return [
@@ -52,6 +56,18 @@ def _sentences(
         f"Do not read {whose} as the true ones: the draws pull them away from the truth in "
         "a known way. The command below undoes this as far as it can be undone, with confidence intervals, "
         "and says where it cannot.",
+    ]
+
+
+def _merged(case: Case, blocks: Sequence[dict[str, Any]]) -> list[str]:
+    """What merging leaves to an analyst: exact shares of groups, and nothing within a group."""
+    return [
+        _solvable(case, index, block)
+        if block["as_is"]
+        else f"In {block['name']}, {counted(block['values'], 'true value')} became "
+        f"{counted(block['outputs'], 'group')}, each named after one of its values. The released share of a group is "
+        "the sum of the true shares of its values, exactly; the shares within a group are not to be had."
+        for index, block in enumerate(blocks)
     ]
 
 
@@ -124,6 +140,11 @@ def _solvable(case: Case, index: int, block: dict[str, Any]) -> str:
     protocol = case.protocols[index]
     if block["as_is"]:
         return f"{name[:1].upper()}{name[1:]} is released as it is: its released shares are the true ones."
+    if isinstance(protocol, UnaryProtocol):
+        return (
+            f"For {name}, each record shows a set of values that may hold the true one and others beside it. How many "
+            "sets hold a value gives an unbiased estimate of how many records have it; a single set says little."
+        )
     if (protocol.weights != protocol.weights[:, :1]).any():
         return (
             f"For {name}, the chances depend on the secret as well as on the true value, and what they are "

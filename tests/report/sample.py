@@ -14,8 +14,13 @@ from funnel.model import Alphabet, Joint, Label, Protocol
 from funnel.model.channel import released_table
 from funnel.model.information import public_entropy, released_information
 from funnel.model.leakage import ldp, lip
+from funnel.report import wording
 
 CENSUS = Path(__file__).parents[2] / "examples" / "census" / "census.parquet"
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "srlip": {"solve": "joint"},
+    "rldp": {"order": 2.0, "confidence": 0.95, "radius": 0.0123},
+}
 HOSTILE = (
     "<script>alert(1)</script>",
     "$x^2$ & 'q' \"d\"",
@@ -85,16 +90,22 @@ def manifest(
     p = flat / flat.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         about = np.nansum(p * np.log(p / (p.sum(axis=0) * p.sum(axis=1, keepdims=True))))
-    worst = leakage["ldp" if notion == "ldp" else "lip"] or 0.0
+    leakage |= {"mutual_information": _up(max(float(about), 0.0))}
+    if notion == "ldp-x":
+        leakage["ldp_x"] = _up(sum(spread(protocol) for protocol in protocols))
+    if notion in {"srlip", "rldp"}:
+        leakage[notion] = leakage["lip" if notion == "srlip" else "ldp"]
+    worst = leakage[wording.notion(notion).measure] or 0.0
     return {
         "format": "funnel-release/1", "release": "20261121T112034Z-3f9a1c", "name": "census-education",
         "description": "Education of adults; marital status stays hidden", "created": "2026-11-21T11:20:34Z",
         "sensitive": list(joint.secret.columns), "public": [list(block.columns) for block in joint.blocks],
         "notion": notion, "epsilon": 0.0 if notion == "perfect" else math.ceil(worst * 20) / 20 or 0.05,
+        "parameters": PARAMETERS.get(notion, {}),
         "mechanism": "randomised-response", "split": [1 / len(protocols)] * len(protocols),
         "draws": {"kind": "permanent", "key_fingerprint": "9d1e6f0a42c7b835"},
         "estimate": {"minimum": 10, "kind": "counts"}, "rows": joint.rows, "format_of_data": "parquet",
-        "leakage": leakage | {"mutual_information": _up(max(float(about), 0.0))},
+        "leakage": leakage,
         "utility": {"mutual_information": round(kept, 4), "entropy": round(total, 4),
                     "normalised": round(kept / total, 4) if total else None, "upper_bound": None},
         "alphabet": {"sensitive": len(joint.secret), "public": [len(p.inputs) for p in protocols],
@@ -102,6 +113,14 @@ def manifest(
         "policy_sha256": "5b0f" * 16, "plan_sha256": "c3a1" * 16,
         "versions": {"funnel": "0.1.0", "python": "3.11.2", "duckdb": "2.0.0", "numpy": "2.4.0"},
     } | changes  # fmt: skip
+
+
+def spread(protocol: Protocol) -> float:
+    """max ln Q(y|x)/Q(y|x') in nats."""
+    rows = protocol.weights.reshape(len(protocol.outputs), -1).astype(float)
+    rows = rows[rows.any(axis=1)]
+    least = rows.min(axis=1)
+    return math.inf if (least == 0).any() else float(np.log(rows.max(axis=1) / least).max())
 
 
 def _up(nats: float) -> float | None:

@@ -19,7 +19,7 @@ from funnel.model import Joint, Protocol
 from funnel.model.channel import released_table
 from funnel.model.leakage import lip
 from funnel.report import FORMAT, compose, figures, render
-from funnel.report.wording import label
+from funnel.report.text import label
 from tests.report import sample
 from tests.report.test_disclosure import releases
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.report import pictures, svg
-from funnel.report.wording import printable
+from funnel.report.text import printable
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60).map(printable)
 

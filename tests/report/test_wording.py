@@ -14,12 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import InternalError
+from funnel.model import Label
 from funnel.notions import NOTIONS as REGISTERED
 from funnel.report import compose, figures, wording
+from funnel.report import text as spelling
 from tests.report import sample
 
-MARITAL = wording.Secret.of(["marital_status"])
-PAIR = wording.Secret.of(["marital_status", "sex"])
+
+def terms(epsilon: float, *public: str, **parameters: Any) -> wording.Terms:
+    return wording.Terms.of(["marital_status"], public or ["education"], epsilon, parameters)
+
+
+PAIR = wording.Terms.of(["marital_status", "sex"], ["education"], 1.0)
 ONE = sample.one_block()
 
 
@@ -33,34 +39,34 @@ def limit(content: dict[str, Any], title: str) -> str:
 
 
 def test_lip_promises_a_factor_for_every_belief() -> None:
-    assert wording.notion("lip").promise(MARITAL, 1.0) == (
+    assert wording.notion("lip").promise(terms(1.0)) == (
         "Whoever sees a record’s released values can raise or lower the probability they give to any "
         "marital status by at most a factor of 2.72."
     )
 
 
 def test_ldp_promises_a_factor_for_odds_whatever_was_believed() -> None:
-    assert wording.notion("ldp").promise(MARITAL, 0.5) == (
+    assert wording.notion("ldp").promise(terms(0.5)) == (
         "Whoever sees a record’s released values can shift the odds between any two values of marital "
         "status by at most a factor of 1.65, whatever they believed before."
     )
 
 
 def test_perfect_privacy_promises_that_nothing_is_learnt() -> None:
-    assert wording.notion("perfect").promise(MARITAL, 0.0) == (
+    assert wording.notion("perfect").promise(terms(0.0)) == (
         "Whoever sees a record’s released values learns nothing about marital status: the probability of any "
         "marital status stays what it was."
     )
 
 
 def test_several_sensitive_columns_are_promised_together() -> None:
-    assert "any combination of marital status and sex" in wording.notion("lip").promise(PAIR, 1.0)
-    assert wording.Secret.of(["a", "b", "c"]).name == "a, b and c"
+    assert "any combination of marital status and sex" in wording.notion("lip").promise(PAIR)
+    assert wording.Terms.of(["a", "b", "c"], ["x"], 1.0).secret == "a, b and c"
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_every_notion_of_a_policy_has_words(name: str) -> None:
-    assert wording.notion(name).promise(MARITAL, 1.0).endswith(".")
+    assert wording.notion(name).promise(terms(1.0)).endswith(".")
 
 
 def test_a_notion_without_words_makes_no_report() -> None:
@@ -172,20 +178,20 @@ def test_no_sentence_is_left_unfinished() -> None:
     ("x\ny", "x y"), ("S\u202e", "S\\u202e"),
 ])  # fmt: skip
 def test_columns_are_spoken_of_as_people_do(column: str, human: str) -> None:
-    assert wording.human(column) == human
+    assert spelling.human(column) == human
 
 
 @pytest.mark.parametrize(("value", "text"), [
     (("a", None), "a, (missing)"), (("",), "(empty)"), ((" ",), "(blank)"), (("a\u0000b",), "a\\u0000b"),
     (("\ud800",), "\\ud800"), (("漢字",), "漢字"),
 ])  # fmt: skip
-def test_values_are_spelt_out(value: wording.Label, text: str) -> None:
-    assert wording.label(value) == text
+def test_values_are_spelt_out(value: Label, text: str) -> None:
+    assert spelling.label(value) == text
 
 
 @given(st.text(st.characters()))
 def test_printable_text_has_nothing_invisible_and_can_be_written(text: str) -> None:
-    shown = wording.printable(text)
+    shown = spelling.printable(text)
     shown.encode("utf-8")
     assert shown and shown.strip()
     assert all(unicodedata.category(letter)[0] != "C" for letter in shown)
@@ -230,7 +236,7 @@ def test_beliefs_of_small_tables_have_coarser_steps(value: float, step: float, t
 
 
 def test_the_headline_says_for_whom_the_promise_holds() -> None:
-    conditions = {name: wording.notion(name).condition(MARITAL) for name in wording.NOTIONS}
+    conditions = {name: wording.notion(name).condition(terms(1.0)) for name in wording.NOTIONS}
     assert conditions["lip"] == (
         "This holds for someone who knows how the values are distributed in the table, and nothing else about the "
         "person."
