@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from funnel.api import (
         audit_release,
         check,
+        compare,
         estimate_counts,
         load,
         new_key,
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "audit_release",
     "check",
+    "compare",
     "estimate_counts",
     "load",
     "new_key",

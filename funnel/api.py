@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from funnel.audit import AuditReport
 from funnel.audit import audit_release as _audit
+from funnel.comparison import SECONDS, Comparison
+from funnel.comparison import compare as _compare
 from funnel.engines import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.estimate import Estimates, estimate
@@ -105,6 +108,42 @@ def run(
 ) -> Summary:
     """Make one audited release. Raises FunnelError, and then nothing is published."""
     return execute(load(policy), limits=Limits(memory, threads), dry_run=dry_run, progress=progress)
+
+
+def compare(
+    policy: Path | str,
+    epsilons: Sequence[float] = (),
+    *,
+    time_limit: float = SECONDS,
+    memory: str = "2GB",
+    threads: int | None = None,
+    progress: Report = silent,
+) -> Comparison:
+    """What every mechanism that fits a policy would keep at each epsilon (nats); nothing is drawn or written.
+
+    `time_limit` is in seconds, for one mechanism at one epsilon. Raises FunnelError.
+    """
+    return _compare(
+        load(policy),
+        epsilons,
+        seconds=time_limit,
+        limits=Limits(memory, threads),
+        progress=progress,
+    )
+
+
+def write_picture(comparison: Comparison, path: Path) -> None:
+    """Write a comparison's picture: an HTML page where the name ends in .html, else SVG. Raises ReleaseError."""
+    text = comparison.page() if path.suffix == ".html" else comparison.svg()
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ReleaseError(
+            "release-write",
+            f"the picture cannot be written: {error.strerror}",
+            where=str(path),
+            advice="Choose a folder that exists and can be written to.",
+        ) from None
 
 
 def audit_release(release: Path | str, private: Path | str | None = None) -> AuditReport:

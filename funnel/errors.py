@@ -36,6 +36,7 @@ CATALOGUE: dict[str, str] = {
     "bins": "the edges of the bins are not increasing numbers",
     "duplicate-column": "a column is named twice",
     "sensitive-public": "a sensitive column is also public",
+    "mechanism-notion": "the mechanism does not serve the notion",
     "unknown-column": "a column is not in the source table",
     "filter": "the filter is not one plain expression over source columns",
     "entity": "the entity column cannot identify a person",

@@ -9,15 +9,18 @@ from typing import Protocol
 
 from funnel.audit import audit_release
 from funnel.engines import Engine, Released, Source, checks, counting, find, open_engine
+from funnel.engines.sets import selection
 from funnel.errors import AuditFailure, InternalError, SourceError
 from funnel.history import warnings
-from funnel.mechanisms.product import Protection, protect
+from funnel.mechanisms.choice import choose
+from funnel.mechanisms.product import Protection
 from funnel.model import Joint
+from funnel.model.arrange import Recoder
 from funnel.planner import Plan, compile_plan
 from funnel.planner import plan as steps
 from funnel.policy import Policy
 from funnel.release.check import check_draws
-from funnel.release.draw import Drawer
+from funnel.release.draw import Drawer, regrouped
 from funnel.release.keys import Key, load_key, one_time_key
 from funnel.release.ledger import Ledger
 from funnel.release.publish import Publisher, new_release_id
@@ -69,12 +72,48 @@ def execute(
                 source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders
             )
         )
-        work = _Work(policy, plan, source, engine, key, publisher, progress)
-        for step in plan.steps:
+        joint = count_table(policy, plan, engine, progress)
+        work = _Work(policy, plan, source, engine, key, publisher, progress, joint)
+        for step in plan.releasing:
             if dry_run and isinstance(step, steps.Draw):
                 break
             work.carry_out(step)
         return work.summary()
+
+
+def count_table(policy: Policy, plan: Plan, engine: Engine, progress: Report = silent) -> Joint:
+    """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
+
+    Raises SourceError and PlanError for tables that no protocol can serve.
+    """
+    for step in plan.counting:
+        progress(step.title)
+        match step:
+            case steps.Scan():
+                engine.prepare(step.statements)
+            case steps.Inspect():
+                counts = engine.row(step.statement)
+                checks.check_present(counts, step.columns, policy.source.missing, policy.source.entity)
+            case steps.Identify():
+                checks.check_entities(
+                    engine,
+                    step.column,
+                    integer=step.integer,
+                    spread=step.spread,
+                    dense=step.dense,
+                    general=step.general,
+                )
+            case steps.Count():
+                return _count(policy, step, engine)
+    raise InternalError("the plan counts nothing")
+
+
+def _count(policy: Policy, step: steps.Count, engine: Engine) -> Joint:
+    engine.prepare(step.statements)
+    joint = counting.joint_distribution(engine, step.cells, step.secret, step.blocks)
+    counting.check_bins(joint)
+    counting.check_minimum(joint, step.minimum, secret_published=policy.mechanism.reads_secret)
+    return joint
 
 
 def _key(policy: Policy) -> Key:
@@ -106,7 +145,6 @@ def _publisher(policy: Policy) -> Publisher:
 class _Work:
     """The state of one run: what each step leaves for the next."""
 
-    joint: Joint
     protection: Protection
     measured: Measured
     warnings: tuple[str, ...] = ()
@@ -121,8 +159,9 @@ class _Work:
         key: Key,
         publisher: Publisher | None,
         progress: Report,
+        joint: Joint,
     ) -> None:
-        self.policy, self.plan, self.source, self.engine = policy, plan, source, engine
+        self.policy, self.plan, self.source, self.engine, self.joint = policy, plan, source, engine, joint
         self.key, self._publisher, self.progress = key, publisher, progress
 
     @property
@@ -133,27 +172,9 @@ class _Work:
         return self._publisher
 
     def carry_out(self, step: steps.Step) -> None:
-        """One step of the plan."""
+        """One step of the plan, after the count."""
         self.progress(step.title)
         match step:
-            case steps.Scan():
-                self.engine.prepare(step.statements)
-            case steps.Inspect():
-                counts = self.engine.row(step.statement)
-                checks.check_present(
-                    counts, step.columns, self.policy.source.missing, self.policy.source.entity
-                )
-            case steps.Identify():
-                checks.check_entities(
-                    self.engine,
-                    step.column,
-                    integer=step.integer,
-                    spread=step.spread,
-                    dense=step.dense,
-                    general=step.general,
-                )
-            case steps.Count():
-                self._count(step)
             case steps.Solve():
                 self._solve(step)
             case steps.Draw():
@@ -165,50 +186,49 @@ class _Work:
             case steps.Publish():
                 self.publisher.publish()
 
-    def _count(self, step: steps.Count) -> None:
-        self.engine.prepare(step.statements)
-        self.joint = counting.joint_distribution(self.engine, step.cells, step.secret, step.blocks)
-        counting.check_bins(self.joint)
-        counting.check_minimum(self.joint, step.minimum, secret_published=self.policy.mechanism.reads_secret)
-
     def _solve(self, step: steps.Solve) -> None:
-        self.protection = protect(
+        minimum = self.policy.estimate.minimum
+        self.protection = choose(
             self.joint,
             self.policy.privacy,
             self.policy.mechanism,
             step.shares,
             lambda what: self.progress(f"{step.title}: {what}"),
+            minimum=minimum,
+            secret_rare=counting.rare_secrets(self.joint, minimum) > 0,
         )
-        self.measured = measure(self.joint, self.protection)
+        self.measured = measure(self.protection)
 
     def _draw(self, step: steps.Draw) -> None:
         """Map the protocol over the source's second reading, and check what came out."""
-        protocols = self.protection.protocols
+        protocols, joint = self.protection.protocols, self.protection.joint
         for index, block in enumerate(self.joint.blocks):
             self.engine.provide(f"alphabet_x{index}", block)
         self.engine.provide("alphabet_s", self.joint.secret)
         self.engine.prepare(step.codes)
+        regroup = None if len(joint.blocks) == len(self.joint.blocks) else Recoder(self.joint)
         drawer = Drawer(protocols, self.key, permanent=step.kind == "permanent")
         self.tally = Tally(protocols)
         done = 0
-        for batch in self.engine.stream(step.statement, BATCH):
+        for read in self.engine.stream(step.statement, BATCH):
+            batch = regrouped(read, regroup) if regroup else read
             self.tally.add(batch, drawer.draw(batch))
             done += batch.num_rows
             self.progress(step.title, done, self.joint.rows)
-        check_draws(self.tally, protocols, self.joint)
+        check_draws(self.tally, protocols, joint)
         self.source.check_unchanged()
 
     def _write(self, step: steps.Write) -> None:
         codes, counts = self.tally.released
         released = Released(tuple(p.outputs for p in self.protection.protocols), codes, counts)
+        statement = step.statement if step.sets is None else selection(step.columns, step.types, released)
         data = self.publisher.public / f"data.{step.format}"
-        self.engine.write(step.statement, released, data, step.format)
+        self.engine.write(statement, released, data, step.format)
         entry = write_release(
             Facts(
                 self.publisher.release_id,
                 self.policy,
                 self.plan,
-                self.joint,
                 self.protection,
                 self.measured,
                 self.tally,
@@ -236,4 +256,4 @@ class _Work:
     def summary(self) -> Summary:
         """What `run --json` prints."""
         release = None if self._publisher is None else str(self.publisher.target.resolve())
-        return Summary(self.policy, self.joint, self.protection, self.measured, release, self.warnings)
+        return Summary(self.policy, self.protection, self.measured, release, self.warnings)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 from funnel.mechanisms.product import Protection
 from funnel.model import Joint, leakage
-from funnel.model.information import mutual_information, public_entropy, released_information
+from funnel.model.information import mutual_information, public_entropy
 from funnel.policy import Policy
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios."""
+    """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios.
+
+    `own` is the leakage that epsilon bounds, and `measure` its name.
+    """
 
     lip: leakage.Leakage
     ldp: leakage.Leakage
+    own: leakage.AnyLeakage
+    measure: str
     secret_information: float
     kept_information: float
     entropy: float
@@ -36,9 +41,11 @@ class Measured:
             return None
         return min(self.bound / self.entropy, 1.0) if self.entropy else 1.0
 
-    def leakage(self) -> dict[str, float]:
-        """Nats by measure."""
-        return {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
+    def leakage(self) -> dict[str, float | None]:
+        """Nats by measure, None where infinite."""
+        common = {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
+        found = common | {self.measure: self.own.nats}
+        return {name: nats if isfinite(nats) else None for name, nats in found.items()}
 
     def utility(self) -> dict[str, float | None]:
         """Nats, and shares of H(X)."""
@@ -50,14 +57,16 @@ class Measured:
         }
 
 
-def measure(joint: Joint, protection: Protection) -> Measured:
+def measure(protection: Protection) -> Measured:
     """Measure the channel that is released, over all blocks together."""
-    table = protection.table
+    joint, table = protection.joint, protection.channel.table
     return Measured(
         leakage.lip(table),
         leakage.ldp(table),
+        protection.leakage,
+        protection.notion.measure,
         mutual_information(table),
-        released_information(joint, protection.protocols, table),
+        protection.kept,
         public_entropy(joint),
         protection.bound,
     )
@@ -68,11 +77,15 @@ class Summary:
     """What one run did; `release` is None after a dry run."""
 
     policy: Policy
-    joint: Joint
     protection: Protection
     measured: Measured
     release: str | None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def joint(self) -> Joint:
+        """The joint distribution in the blocks that were sanitised."""
+        return self.protection.joint
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -95,7 +108,9 @@ class Summary:
             "rows": self.joint.rows,
             "notion": self.policy.privacy.notion,
             "epsilon": self.policy.privacy.epsilon,
-            "mechanism": self.policy.mechanism.kind,
+            "mechanism": self.protection.mechanism.kind,
+            "candidates": self.protection.told_candidates(),
+            "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
             "utility": self.measured.utility(),
             "alphabet": {
@@ -110,16 +125,31 @@ class Summary:
     def text(self) -> str:
         """A few lines for a person."""
         measured, notion = self.measured, self.policy.privacy
-        own = measured.ldp if notion.notion == "ldp" else measured.lip
         bound = measured.normalised_bound
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.joint.rows:,}",
-            f"leakage    {own.nats:.4f} of {notion.epsilon:g} nats allowed ({notion.notion}, measured exactly)",
+            f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
+            f"({notion.notion}, measured exactly)",
             f"kept       {measured.normalised:.2%} of the information in the public columns"
             + ("" if bound is None else f"; proven ceiling {bound:.2%}"),
         ]
+        lines += self._chosen()
         if folder:
             lines.append(f"report     {folder}/report.html")
         return "\n".join(lines)
+
+    def _chosen(self) -> list[str]:
+        """The mechanism that was chosen among its candidates, and the split that was searched for."""
+        lines = [
+            f"{'candidates' if place == 0 else '':<11}{one.mechanism:<27}"
+            + (f"{one.normalised:.2%}" if one.normalised is not None else f"{one.reason}")
+            + (", used" if one.mechanism == self.protection.mechanism.kind else "")
+            for place, one in enumerate(self.protection.candidates or ())
+        ]
+        if self.policy.privacy.split == "optimal":
+            shares = zip(self.joint.blocks, self.protection.shares, strict=True)
+            told = ", ".join(f"{'+'.join(block.columns)} {share:.3g}" for block, share in shares)
+            lines.append(f"split      {told}")
+        return lines

@@ -16,7 +16,9 @@ import numpy as np
 
 from funnel.errors import ReleaseError
 from funnel.mechanisms.product import Protection
-from funnel.model import Joint, Protocol
+from funnel.model import Joint
+from funnel.model.leakage import AnyLeakage, Leakage
+from funnel.model.unary import protocol_from_dict
 from funnel.notions import Notion
 from funnel.planner import Plan
 from funnel.policy import Policy
@@ -30,6 +32,7 @@ from funnel.release.manifest import (
     Utility,
     file_entry,
     leakage_figure,
+    round_to,
     round_up,
     sha256_file,
 )
@@ -48,6 +51,11 @@ RULE = (
     "the first output on, exceed u. So output y has chance weights[y][x] / 2^bits where x is the record's "
     "true value; where `secret` is given, weights[y][s][x] / 2^bits."
 )
+RULE_OF_SETS = (
+    " A block whose kind is unary releases a set of its values. Every possible value has a uniform integer u of its "
+    "own, and is in the set where u is below `present` if it is the true value, else where u is below `absent`. Form "
+    "`set` writes the set as a JSON list in one column, form `bits` as a 0/1 column for each value."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +65,6 @@ class Facts:
     release: str
     policy: Policy
     plan: Plan
-    joint: Joint
     protection: Protection
     measured: Measured
     tally: Tally
@@ -68,7 +75,8 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
     """Write everything but the data into the two folders; returns the ledger's entry. Raises ReleaseError."""
     policy, protocols = facts.policy, facts.protection.protocols
     blocks = [protocol.as_dict() for protocol in protocols]
-    write_json(public / "protocol.json", {"format": PROTOCOL_FORMAT, "rule": RULE, "blocks": blocks})
+    rule = RULE + RULE_OF_SETS if any("kind" in block for block in blocks) else RULE
+    write_json(public / "protocol.json", {"format": PROTOCOL_FORMAT, "rule": rule, "blocks": blocks})
     protocol_sha256 = sha256_file(public / "protocol.json")
     described = _manifest(facts, {}).as_dict()
     bounds = [solved.bound for solved in facts.protection.solved]
@@ -76,7 +84,7 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
         content = compose(
             described,
             protocols,
-            facts.joint,
+            facts.protection.joint,
             published=published,
             bounds=bounds,
             protocol_sha256=protocol_sha256,
@@ -132,8 +140,8 @@ def _write_report(folder: Path, content: dict[str, Any]) -> list[Path]:
 
 def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Manifest:
     """release.json, for the files written so far."""
-    policy, joint, measured = facts.policy, facts.joint, facts.measured
-    notion = policy.privacy
+    policy, joint, measured = facts.policy, facts.protection.joint, facts.measured
+    notion = facts.protection.notion
     created = datetime.strptime(facts.release[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     return Manifest(
         release=facts.release,
@@ -141,11 +149,13 @@ def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Man
         description=policy.description,
         created=f"{created:%Y-%m-%dT%H:%M:%SZ}",
         sensitive=policy.sensitive,
-        public=tuple(block.columns for block in policy.blocks),
+        public=tuple(block.columns for block in joint.blocks),
         notion=notion.notion,
         epsilon=notion.epsilon,
-        mechanism=policy.mechanism.kind,
-        split=policy.shares(),
+        parameters=notion.parameters(),
+        mechanism=facts.protection.mechanism.kind,
+        candidates=_candidates(facts.protection),
+        split=facts.protection.shares,
         draws=Draws(policy.draws.kind, facts.key.fingerprint if policy.draws.kind == "permanent" else None),
         estimate=Estimate(policy.estimate.minimum, policy.estimate.kind),
         rows=joint.rows,
@@ -166,14 +176,35 @@ def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Man
     )
 
 
+def _candidates(protection: Protection) -> list[dict[str, str | float | None]] | None:
+    """What the mechanism was chosen from; shares of H(X) rounded as that of the release is."""
+    if protection.candidates is None:
+        return None
+    return [
+        {
+            "mechanism": one.mechanism,
+            "normalised": None if one.normalised is None else round_to(one.normalised),
+            "reason": one.reason,
+        }
+        for one in protection.candidates
+    ]
+
+
 def _leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
     """Published figures: rounded up, yet never above the epsilon that the exact ratio keeps."""
-    own = "ldp" if notion.notion == "ldp" else "lip"
-    return {
-        "lip": leakage_figure(measured.lip.ratio, notion.epsilon if own == "lip" else None),
-        "ldp": leakage_figure(measured.ldp.ratio, notion.epsilon if own == "ldp" else None),
+    figures = {
+        "lip": leakage_figure(measured.lip.ratio),
+        "ldp": leakage_figure(measured.ldp.ratio),
         "mutual_information": round_up(measured.secret_information),
     }
+    return figures | {notion.measure: _own_figure(measured.own, notion)}
+
+
+def _own_figure(own: AnyLeakage, notion: Notion) -> float | None:
+    """The leakage that epsilon bounds, rounded up, and no more than the epsilon that it keeps."""
+    if isinstance(own, Leakage):
+        return leakage_figure(own.ratio, notion.epsilon)
+    return min(round_up(own.nats), notion.epsilon) if own.within(notion.bound) else round_up(own.nats)
 
 
 def _versions() -> dict[str, str]:
@@ -208,9 +239,10 @@ def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
             "manifest_sha256": manifest_sha256,
             "policy_sha256": facts.policy.sha256,
             "plan_sha256": facts.plan.sha256,
-            "joint": facts.joint.as_dict(),
+            "joint": facts.protection.joint.as_dict(),
             "draws": draws,
-            "leakage": {"lip": facts.measured.lip.as_text(), "ldp": facts.measured.ldp.as_text()},
+            "leakage": {"lip": facts.measured.lip.as_text(), "ldp": facts.measured.ldp.as_text()}
+            | {facts.measured.measure: facts.measured.own.as_text()},
         },
     )
 
@@ -220,7 +252,7 @@ def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> di
     kept = private if (private / "evidence.json").exists() else private / manifest["release"]
     evidence, solution = _read(kept / "evidence.json"), _read(kept / "solution.json")
     try:
-        protocols = [Protocol.from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
+        protocols = [protocol_from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
         return compose(
             manifest,
             protocols,

@@ -13,7 +13,7 @@ from funnel.notions import NOTIONS, AnyNotion
 
 ROOT = Path(__file__).parent.parent
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
-HELPERS = {"__init__", "base", "product"}
+HELPERS = {"__init__", "base", "choice", "exactly_robust", "naming", "product", "split"}
 
 
 def files(room: str) -> set[str]:

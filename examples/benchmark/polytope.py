@@ -16,6 +16,7 @@ from sides import in_turn, table
 from funnel.geometry.solve import maximise
 from funnel.model import Joint
 from funnel.model.information import kept_information
+from funnel.model.joint import FloatArray
 from funnel.notions import Ldp
 
 COUNTS = 10**6
@@ -30,15 +31,21 @@ def random_joint(a: int, c: int) -> Joint:
 def by_cone(joint: Joint, epsilon: float) -> float:
     """I(X;Y) of funnel's solution."""
     prior = joint.table().sum(axis=0) / joint.rows
-    return maximise(Ldp(notion="ldp", epsilon=epsilon).cone(joint.table()), prior, time_limit=600).value
+    return maximise(Ldp(notion="ldp", epsilon=epsilon).cone_of(joint.table()), prior, time_limit=600).value
 
 
 def by_polytope(joint: Joint, epsilon: float) -> tuple[float, int]:
     """The best vertex of {Q : Q >= 0, columns sum to one, every row keeps the bound}, and the number of vertices."""
     counts = joint.table()
     given, prior = counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / joint.rows
-    c, a = given.shape
+    c = len(given)
     rows = [given[s] - math.exp(epsilon) * given[t] for s in range(c) for t in range(c) if s != t]
+    return best_vertex(np.array(rows), prior)
+
+
+def best_vertex(rows: FloatArray, prior: FloatArray) -> tuple[float, int]:
+    """The best vertex of the protocols Q (a, a) with A v <= 0 for every row v of Q, A = `rows`; how many there are."""
+    a = len(prior)
     # The last row of Q is one minus the others: the free variables are the first a-1 rows.
     free = a * (a - 1)
     last = np.tile(np.eye(a), a - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from funnel.engines.counting import BELOW
 from funnel.engines.sql import identifier, literal
@@ -40,6 +41,8 @@ def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
     if attribute.bins is not None:
         bins = _bins(present(attribute.name, kind), attribute.bins)
         return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
+    if attribute.round is not None:
+        return _rounded(name, present(attribute.name, kind), attribute.round, attribute.clip)
     key = _plain(name, attribute.name, kind)
     if attribute.top is None:
         return key
@@ -66,6 +69,25 @@ def _plain(name: str, column: str, kind: str) -> Key:
     released = kind if kind.startswith(_KEPT) else "VARCHAR"
     text = _text(identifier(name), kind)
     return Key(name, present(column, kind), text, text, released)
+
+
+def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None) -> Key:
+    """The nearest multiple of a step as an exact decimal number, halves upwards; the ends are rounded too."""
+    low, high = (_number(end) for end in clip) if clip else ("", "")
+    kept = f"greatest({low}, least({high}, {value}))" if clip else value
+    exact = Decimal(repr(step)).normalize()
+    decimals = max(-int(exact.as_tuple().exponent), 0)
+    kind = "BIGINT" if decimals == 0 else f"DECIMAL(18,{decimals})"
+    steps = f"CAST(floor({kept} / {_number(step)} + 0.5) AS BIGINT)"
+    times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {kind})"
+    raw = f"CASE WHEN {value} IS NULL THEN NULL ELSE {times} END"
+    text = f"CAST({identifier(name)} AS VARCHAR)"
+    return Key(name, raw, text, text, kind)
+
+
+def _number(value: float) -> str:
+    """A number as SQL reads it."""
+    return f"CAST({literal(repr(float(value)))} AS DOUBLE)"
 
 
 def _text(key: str, kind: str) -> str:

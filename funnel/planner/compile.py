@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from funnel.engines.source import Source
 from funnel.engines.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
+from funnel.mechanisms.auto import Auto, candidates
 from funnel.planner.columns import OTHER, Key, present, public_key, secret_key
 from funnel.planner.fit import check_fit, column_of
 from funnel.planner.plan import Audit, Count, Draw, Identify, Inspect, Plan, Publish, Scan, Solve, Step, Write
@@ -31,7 +32,7 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source) -> P
         steps.append(_identify(names.entity, names.entity_type))
     steps += [
         _count(policy, names),
-        Solve(policy.privacy.notion, policy.privacy.epsilon, policy.mechanism.kind, policy.shares()),
+        _solve(policy),
         _draw(policy, names),
         _write(policy, names),
         Audit(),
@@ -43,7 +44,7 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source) -> P
 def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:
     """Columns whose values are released or hidden as they are, where a guessed number would rewrite them."""
     plain = [
-        attribute.name for block in policy.blocks for attribute in block.attributes if attribute.bins is None
+        attribute.name for block in policy.blocks for attribute in block.attributes if not attribute.is_number
     ]
     columns = [column_of(name, schema) for name in (*policy.sensitive, *plain)]
     return [column for column in dict.fromkeys(columns) if column and schema[column] == "DOUBLE"]
@@ -147,8 +148,16 @@ def _entity(names: _Names) -> str:
     return f"CAST({identifier(names.entity)} AS {kind})"
 
 
+def _solve(policy: Policy) -> Solve:
+    notion, chosen = policy.privacy, isinstance(policy.mechanism, Auto)
+    named = candidates(notion.notion, secret_public=policy.secret_public) if chosen else {}
+    search = notion.split == "optimal" and len(policy.blocks) > 1
+    return Solve(notion.notion, notion.epsilon, policy.mechanism.kind, policy.shares(), tuple(named), search)
+
+
 def _draw(policy: Policy, names: _Names) -> Draw:
-    reads_secret = policy.mechanism.reads_secret
+    notion = policy.privacy.notion
+    reads_secret = policy.mechanism.may_read_secret(notion, secret_public=policy.secret_public)
     permanent = policy.draws.kind == "permanent"
     parts = [(f"x{j}", keys) for j, keys in enumerate(names.blocks)] + (
         [("s", names.secret)] if reads_secret else []
@@ -183,4 +192,5 @@ def _write(policy: Policy, names: _Names) -> Write:
         f"CAST(v{i} AS {kind}) AS {identifier(name)}"
         for i, (name, kind) in enumerate(zip(columns, types, strict=True))
     )
-    return Write(tuple(columns), tuple(types), policy.release.format, f"SELECT {select} FROM released")
+    statement, form = f"SELECT {select} FROM released", policy.mechanism.form_of_sets()
+    return Write(tuple(columns), tuple(types), policy.release.format, statement, form)

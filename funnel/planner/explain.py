@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.engines import Engine
-from funnel.engines.counting import cardinalities
+from funnel.engines.counting import cardinalities, occurring
+from funnel.notions import Shape
 from funnel.planner import plan as steps
 from funnel.planner.plan import Plan
 from funnel.policy import Policy
+from funnel.policy.columns import folded
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,13 @@ class Sizes:
     secret: int
     blocks: tuple[int, ...]
     solvers: tuple[str, ...]
+    arrangement: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {"sensitive": self.secret, "public": list(self.blocks), "solver": list(self.solvers)}
+        return {"sensitive": self.secret, "public": list(self.blocks), "solver": list(self.solvers)} | (
+            {"arrangement": self.arrangement} if self.arrangement else {}
+        )
 
 
 def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
@@ -32,8 +37,19 @@ def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     count = next(step for step in plan.steps if isinstance(step, steps.Count))
     engine.prepare(scan.statements + count.statements)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
-    solvers = tuple(policy.mechanism.forecast(policy.privacy, secret, size) for size in blocks)
-    return Sizes(secret, tuple(blocks), solvers)
+    shape = _shape(policy, count, tuple(blocks), engine)
+    ahead = policy.privacy.foresee(shape, policy.estimate.minimum)
+    solved = (shape.combinations,) if ahead.together else shape.blocks
+    solvers = tuple(policy.mechanism.forecast(policy.privacy, secret, size) for size in solved)
+    return Sizes(secret, tuple(blocks), solvers, ahead.why)
+
+
+def _shape(policy: Policy, count: steps.Count, blocks: tuple[int, ...], engine: Engine) -> Shape:
+    """Cardinalities by which a notion arranges the blocks."""
+    combinations, fewest = occurring(engine, [len(block) for block in count.blocks])
+    hidden = {folded(column) for column in policy.sensitive}
+    public = {folded(column) for block in policy.blocks for column in block.columns}
+    return Shape(blocks, combinations, fewest, hidden <= public)
 
 
 def explain(plan: Plan, found: Sizes | None = None) -> str:
@@ -50,14 +66,18 @@ def _summary(step: steps.Step) -> str:
     """What a step does, in one line."""
     match step:
         case steps.Solve():
-            return f"{step.mechanism} protocol under {step.notion}, epsilon {step.epsilon:g} nats"
+            chosen = "best of several protocols" if step.candidates else f"{step.mechanism} protocol"
+            return f"{chosen} under {step.notion}, epsilon {step.epsilon:g} nats"
         case steps.Count():
             blocks = ", ".join("+".join(block) for block in step.blocks)
             return f"N[{', '.join(step.secret)}; {blocks}], at least {step.minimum} records per public value"
         case steps.Draw():
             return f"{step.kind} draws, one per record and block"
         case steps.Write():
-            return f"{', '.join(step.columns)} as {step.format}, sorted by released value"
+            shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[
+                step.sets
+            ]
+            return f"{', '.join(step.columns)} as {step.format}{shown}, sorted by released value"
         case steps.Publish():
             return f"to {step.to} (evidence in {step.private})"
         case _:
@@ -72,8 +92,15 @@ def _notes(step: steps.Step, found: Sizes | None) -> Iterator[str]:
         yield f"sensitive {'+'.join(step.secret)}: {found.secret:,} values"
         for block, size in zip(step.blocks, found.blocks, strict=True):
             yield f"public {'+'.join(block)}: {size:,} values"
+    if isinstance(step, steps.Solve) and found.arrangement:
+        yield found.arrangement
     if isinstance(step, steps.Solve):
-        for number, (share, solver) in enumerate(zip(step.shares, found.solvers, strict=True), start=1):
+        if step.candidates:
+            yield f"candidates: {', '.join(step.candidates)}"
+        if step.search:
+            yield "the split of epsilon is searched for, beginning with these shares"
+        shares = step.shares if len(step.shares) == len(found.solvers) else (1.0,)
+        for number, (share, solver) in enumerate(zip(shares, found.solvers, strict=True), start=1):
             yield f"block {number}, share {share:g} of epsilon: {solver}"
 
 
@@ -91,6 +118,7 @@ def _statements(step: steps.Step) -> Sequence[str]:
         case steps.Draw():
             return [*step.codes, step.statement]
         case steps.Write():
-            return [f"COPY ({step.statement}) TO '<release>/data.{step.format}'"]
+            # The columns of sets have the names of values, which a plan does not know.
+            return [] if step.sets else [f"COPY ({step.statement}) TO '<release>/data.{step.format}'"]
         case _:
             return []

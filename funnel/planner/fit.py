@@ -44,7 +44,9 @@ def check_fit(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem],
         _check_plain(policy, schema, problems, name)
     for block in policy.blocks:
         for attribute in block.attributes:
-            if attribute.bins is None:
+            if policy.mechanism.needs_numbers and attribute.round is None:
+                problems.append(_unrounded(policy, attribute.name))
+            if not attribute.is_number:
                 _check_plain(policy, schema, problems, attribute.name)
             else:
                 _check_number(policy, schema, problems, attribute.name)
@@ -87,6 +89,12 @@ def _check_number(policy: Policy, schema: Mapping[str, str], problems: list[Prob
                 policy.place(name), "column-type", f"column {name} is {kind}; bins need a number", None
             )
         )
+
+
+def _unrounded(policy: Policy, name: str) -> Problem:
+    """A mechanism that releases numbers needs to know how precise they are to be."""
+    said = f"{policy.mechanism.kind} releases numbers, so {name} needs `round`, the precision of what is released"
+    return policy.problem(policy.place(name), "missing-key", said, f"Write `{{name: {name}, round: 1}}`.")
 
 
 def _check_entity(policy: Policy, schema: Mapping[str, str], problems: list[Problem], name: str) -> None:

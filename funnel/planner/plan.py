@@ -52,13 +52,19 @@ class Count:
 
 @dataclass(frozen=True)
 class Solve:
-    """Compute one protocol per block under the notion."""
+    """Compute one protocol per block under the notion.
+
+    `candidates` are the mechanisms that `auto` chooses from; with `search`, the shares are where the search
+    for the best split begins.
+    """
 
     title: ClassVar[str] = "solve"
     notion: str
     epsilon: float
     mechanism: str
     shares: tuple[float, ...]
+    candidates: tuple[str, ...] = ()
+    search: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,13 +79,18 @@ class Draw:
 
 @dataclass(frozen=True)
 class Write:
-    """Write the released rows, sorted by released value."""
+    """Write the released rows, sorted by released value.
+
+    `sets`: blocks of unary encoding are written as one list of values ("set") or as a 0/1 column for each value
+    ("bits"), under names that the values give; None where every mechanism in question releases plain values.
+    """
 
     title: ClassVar[str] = "write"
     columns: tuple[str, ...]
     types: tuple[str, ...]
     format: str
     statement: str
+    sets: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,17 @@ class Plan:
     name: str
     policy_sha256: str
     steps: tuple[Step, ...]
+
+    @property
+    def counting(self) -> tuple[Step, ...]:
+        """The steps up to the count of N[s, x], that included."""
+        count = next(index for index, step in enumerate(self.steps) if isinstance(step, Count))
+        return self.steps[: count + 1]
+
+    @property
+    def releasing(self) -> tuple[Step, ...]:
+        """The steps after the count."""
+        return self.steps[len(self.counting) :]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: each step with its name and fields."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+from funnel.mechanisms import MECHANISMS
+from funnel.notions import NOTIONS
 from funnel.policy.columns import adds_up, folded, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 
@@ -28,6 +30,8 @@ class Mention:
 def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     """Everything wrong between the sections; paths are relative to `directory`."""
     yield from _columns(document)
+    yield from _mechanism(document.data)
+    yield from _changed_secrets(document.data)
     yield from _split(document.data)
     yield from _draws(document.data)
     yield from _folders(document.data, directory)
@@ -71,10 +75,19 @@ def _items(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 def _columns(document: Document) -> Iterator[Finding]:
     """A column has one role and stands there once; names that differ in case only are the same to DuckDB."""
-    seen: dict[str, Mention] = {}
+    seen, released = dict[str, Mention](), dict[str, Mention]()
+    notion = NOTIONS.get(str(_at(document.data, "privacy", "notion")))
+    both = notion is not None and notion.secret_may_be_public
     for mention in mentions(document.data):
         first = seen.setdefault(folded(mention.column), mention)
-        if first is not mention:
+        if first is not mention and both and (first.role, mention.role) == ("sensitive", "public"):
+            earlier = released.setdefault(folded(mention.column), mention)
+            if earlier is not mention:
+                yield _second_mention(earlier, mention, document.places.of(earlier.path)[0])
+            elif first.column != mention.column:
+                said = f"`{shortened(mention.column)}` is the sensitive `{shortened(first.column)}` in other letters"
+                yield Finding(mention.path, "sensitive-public", said, "Spell it the same way in both places.")
+        elif first is not mention:
             line, _ = document.places.of(first.path)
             yield _second_mention(first, mention, line)
 
@@ -101,24 +114,74 @@ def _second_mention(first: Mention, again: Mention, line: int) -> Finding:
     return Finding(again.path, "sensitive-public", said, "Remove it from `public` or from `sensitive`.")
 
 
+def _changed_secrets(data: Any) -> Iterator[Finding]:
+    """A secret that is released too is released as it is hidden: a coarser one would be another column."""
+    hidden = {folded(one.column) for one in mentions(data) if one.role == "sensitive"}
+    for path, item in _items(_at(data, "public"), ("public",)):
+        for inner, member in _items(item, path) if isinstance(item, list) else [(path, item)]:
+            name = member.get("name") if isinstance(member, dict) else None
+            changes = [key for key in ("bins", "top", "round") if isinstance(member, dict) and key in member]
+            if isinstance(name, str) and folded(name) in hidden and changes:
+                said = (
+                    f"`{shortened(name)}` is sensitive, and what is released of it cannot have `{changes[0]}`"
+                )
+                yield Finding(
+                    (*inner, changes[0]), "sensitive-public", said, "Release it as it is.", key=True
+                )
+
+
+def _mechanism_place(named: Any) -> Path:
+    """Where the mechanism is named; the default one is wrong for the notion."""
+    if named is None:
+        return ("privacy", "notion")
+    return ("mechanism", "kind") if isinstance(named, dict) else ("mechanism",)
+
+
+def _mechanism(data: Any) -> Iterator[Finding]:
+    """The mechanism can keep the notion, and finds the secret among the public columns where it needs it."""
+    named = _at(data, "mechanism")
+    kind = named.get("kind") if isinstance(named, dict) else "optimal" if named is None else named
+    notion, path = _at(data, "privacy", "notion"), _mechanism_place(named)
+    if (
+        not isinstance(kind, str)
+        or not isinstance(notion, str)
+        or kind not in MECHANISMS
+        or notion not in NOTIONS
+    ):
+        return
+    found = list(mentions(data))
+    hidden = {folded(one.column) for one in found if one.role == "sensitive"}
+    shown = {folded(one.column) for one in found if one.role == "public"}
+    reason = MECHANISMS[kind].misfit(notion, secret_public=bool(hidden) and hidden <= shown)
+    if reason is not None:
+        fitting = [
+            name
+            for name, one in MECHANISMS.items()
+            if one.misfit(notion, secret_public=bool(hidden) and hidden <= shown) is None
+        ]
+        yield Finding(
+            path, "mechanism-notion", f"`{kind}` {reason}", f"Mechanisms that fit here: {', '.join(fitting)}."
+        )
+    elif notion in MECHANISMS[kind].one_block and len(_blocks(data) or ()) > 1:
+        yield Finding(
+            path,
+            "mechanism-notion",
+            f"`{kind}` keeps {notion} for a single block only",
+            "Write the public columns as one block, such as `public: [[education, age]]`.",
+        )
+
+
 def _split(data: Any) -> Iterator[Finding]:
     """Either a word, or a positive share for every block that sums to one."""
     path, split = ("privacy", "split"), _at(data, "privacy", "split")
-    if split == "optimal":
-        yield Finding(
-            path,
-            "unsupported",
-            "`split: optimal` is not offered in this version of funnel",
-            "Use `equal`, or name a share for every block.",
-        )
-    elif isinstance(split, dict):
+    if isinstance(split, dict):
         yield from list(_shares(split)) or _names(split, _blocks(data))
-    elif split not in (None, "equal"):
+    elif split not in (None, "equal", "optimal"):
         yield Finding(
             path,
             "split",
-            f"`privacy.split` must be `equal` or a mapping, not {described(split)}",
-            choice(split, ["equal"]) if isinstance(split, str) else None,
+            f"`privacy.split` must be `equal`, `optimal` or a mapping, not {described(split)}",
+            choice(split, ["equal", "optimal"]) if isinstance(split, str) else None,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Self
 
@@ -15,6 +16,8 @@ Column = Annotated[Text, Field(description="Name of a column of the source table
 Edge = Annotated[float, Field(allow_inf_nan=False)]
 COLUMN_SCHEMA = {"type": "string", "minLength": 1, "pattern": r"\S"}
 MOST_VALUES = 1_000_000
+MOST_DECIMALS = 9
+"""Digits after the point of rounded numbers: as many stand before it in what is released."""
 
 
 class Section(BaseModel):
@@ -24,7 +27,7 @@ class Section(BaseModel):
 
 
 class Attribute(Section):
-    """A public column: as it is, cut into bins, or reduced to its most frequent values."""
+    """A public column: as it is, cut into bins, rounded, or reduced to its most frequent values."""
 
     name: Column
     bins: tuple[Edge, ...] | None = Field(
@@ -32,6 +35,12 @@ class Attribute(Section):
         strict=False,
         min_length=1,
         description="Increasing edges of half-open intervals [a, b) of numbers; the last interval is open",
+    )
+    round: Annotated[float, Field(ge=1e-9, le=1e15, allow_inf_nan=False)] | None = Field(
+        None, description="Round numbers to multiples of this; what is released are numbers of that precision"
+    )
+    clip: tuple[Edge, Edge] | None = Field(
+        None, strict=False, description="Numbers below the first or above the second become that end"
     )
     top: int | None = Field(
         None, ge=1, le=MOST_VALUES, description="Keep this many most frequent values; the rest is `other`"
@@ -56,12 +65,45 @@ class Attribute(Section):
                 )
         return edges
 
+    @field_validator("round")
+    @classmethod
+    def _printable(cls, step: float | None) -> float | None:
+        """What is released are exact decimal numbers."""
+        if step is not None and -int(Decimal(repr(step)).normalize().as_tuple().exponent) > MOST_DECIMALS:
+            raise PydanticCustomError(
+                "wrong-value",
+                "it has more than {most} digits after the point",
+                {"most": MOST_DECIMALS},
+            )
+        return step
+
+    @field_validator("clip", mode="before")
+    @classmethod
+    def _two_ends(cls, ends: Any) -> Any:
+        """A list of another length."""
+        if isinstance(ends, list | tuple) and len(ends) != 2:
+            raise PydanticCustomError("wrong-value", "it needs two numbers, the first end and the second")
+        return ends
+
     @model_validator(mode="after")
     def _one_reduction(self) -> Self:
-        """Bins and top exclude each other."""
-        if self.bins is not None and self.top is not None:
-            raise PydanticCustomError("wrong-value", "`bins` and `top` exclude each other", {"at": ("top",)})
+        """Bins, rounding and top exclude each other; only rounded numbers are clipped."""
+        given = [name for name in ("bins", "round", "top") if getattr(self, name) is not None]
+        if len(given) > 1:
+            said = f"`{given[0]}` and `{given[1]}` exclude each other"
+            raise PydanticCustomError("wrong-value", said, {"at": (given[1],)})
+        if self.clip is not None and self.round is None:
+            raise PydanticCustomError("wrong-value", "`clip` needs `round`", {"at": ("clip",)})
+        if self.clip is not None and not self.clip[0] < self.clip[1]:
+            raise PydanticCustomError(
+                "wrong-value", "the first end of `clip` must be below the second", {"at": ("clip",)}
+            )
         return self
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the source column must hold numbers."""
+        return self.bins is not None or self.round is not None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -69,7 +111,14 @@ class Attribute(Section):
         schema = handler(core)
         target = handler.resolve_ref_schema(schema)
         plain = COLUMN_SCHEMA | {"description": "A column as it is"}
-        mapping = dict(target) | {"not": {"required": ["bins", "top"]}}
+        mapping = dict(target) | {
+            "not": {
+                "anyOf": [
+                    *({"required": pair} for pair in (["bins", "top"], ["bins", "round"], ["round", "top"])),
+                    {"required": ["clip"], "not": {"required": ["round"]}},
+                ]
+            }
+        }
         target.clear()
         target.update(description=mapping.pop("description"), title="Attribute", anyOf=[plain, mapping])
         return schema

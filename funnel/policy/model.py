@@ -159,8 +159,17 @@ class Policy(Section):
         """The sensitive and the public columns, in the order of the policy."""
         return (*self.sensitive, *(column for block in self.public for column in block.columns))
 
+    @property
+    def secret_public(self) -> bool:
+        """Whether every sensitive column is also among the public ones."""
+        public = {folded(column) for block in self.public for column in block.columns}
+        return {folded(column) for column in self.sensitive} <= public
+
     def shares(self) -> tuple[float, ...]:
-        """The share of epsilon that each block gets, in the order of `blocks`; they sum to one."""
+        """The share of epsilon that each block gets, in the order of `blocks`; they sum to one.
+
+        Equal ones for `split: optimal`: that is where the search begins.
+        """
         split = self.privacy.split
         if isinstance(split, str):
             return (1 / len(self.public),) * len(self.public)

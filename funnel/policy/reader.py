@@ -201,10 +201,14 @@ class _Reader:
             return None
 
     def text(self, value: str, mark: Mark, path: Path) -> str:
-        """A text without control characters, which escapes could bring in and no name or path can hold."""
+        """A text without control characters, which escapes could bring in and no name or path can hold.
+
+        Where there are some, a stand-in goes on to the checks.
+        """
         if found := _CONTROL.search(value):
             self.document.broken.add(path)
             self.document.refuse(mark, "policy-syntax", f"the text holds the character U+{ord(found[0]):04X}")
+            return _CONTROL.sub("\ufffd", value)
         return value
 
 

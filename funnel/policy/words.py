@@ -21,11 +21,6 @@ SECTIONS: dict[Path, type[BaseModel]] = {
     (): Policy, ("source",): Source, ("estimate",): Estimate, ("draws",): Draws, ("release",): Release,
 }  # fmt: skip
 PLANNED: dict[Path, frozenset[str]] = {
-    ("privacy", "notion"): frozenset({"srlip", "rldp", "mutual-information"}),
-    ("mechanism", "kind"): frozenset({
-        "auto", "unary-encoding", "secret-randomised-response", "independent-reporting", "polyopt",
-        "non-robust", "greedy-funnel", "gaussian-funnel",
-    }),
     ("estimate", "kind"): frozenset({"private"}),
 }  # fmt: skip
 """Values of version 1 of the language that this version of funnel does not offer yet."""
@@ -207,7 +202,7 @@ def _epsilon(path: Path, given: Any, data: Any) -> Finding:
 def _wrong_type(path: Path, kind: str, given: Any) -> Finding:
     """A number where a text belongs, and the like."""
     wanted = _EITHER.get(path, _TYPES[kind])
-    if path[:1] == ("public",) and isinstance(path[-1], int) and "bins" not in path:
+    if path[:1] == ("public",) and isinstance(path[-1], int) and not {"bins", "clip"} & set(path):
         wanted = "a column's name, or a mapping with `name`"
     said = f"`{dotted(path)}` must be {wanted}, not {described(given)}"
     return Finding(path, _code(path, "wrong-type"), said, _quotes(kind, given))

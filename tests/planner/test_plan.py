@@ -119,7 +119,7 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
     assert explained.sizes.as_dict() == {
         "sensitive": 7,
         "public": [16],
-        "solver": ["rays by enumeration, within 60 s"],
+        "solver": ["rays listed or priced, within 60 s"],
     }
     assert "Bachelors" not in text
     binary = funnel.plan(write_policy(tmp_path, sensitive=["sex"]))
@@ -170,3 +170,35 @@ def test_a_pattern_that_reaches_into_the_release_folder_is_refused(tmp_path, key
     with pytest.raises(funnel.SourceError) as caught:
         funnel.run(path)
     assert caught.value.code == "release-path"
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(9,3)"])
+def test_numbers_are_clipped_then_rounded_to_the_nearest_multiple(tmp_path, kind):
+    query = f"SELECT i AS id, 's' || (i % 2) AS s, CAST(i % 12 AS {kind}) AS x FROM range(240) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+
+    def values(**options):
+        path = write_policy(
+            tmp_path,
+            source={"table": "t.parquet", "entity": "id"},
+            sensitive=["s"],
+            public=[{"name": "x"} | options],
+        )
+        return [value for (value,) in funnel.run(path, dry_run=True).joint.blocks[0].values]
+
+    assert values(round=5) == ["0", "5", "10"]
+    assert values(round=5, clip=[3, 8]) == ["5", "10"]
+    assert values(round=2.5) == ["0.0", "2.5", "5.0", "7.5", "10.0"]
+    assert values(round=0.5, clip=[1, 2.2]) == ["1.0", "2.0"]
+
+
+def test_a_missing_number_stays_missing_when_rounded(tmp_path):
+    query = "SELECT i AS id, 's' || (i % 2) AS s, nullif(i % 6, 5) AS x FROM range(240) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    path = write_policy(
+        tmp_path,
+        source={"table": "t.parquet", "entity": "id", "missing": "category"},
+        sensitive=["s"],
+        public=[{"name": "x", "round": 2, "clip": [0, 10]}],
+    )
+    assert funnel.run(path, dry_run=True).joint.blocks[0].values == (("0",), ("2",), ("4",), (None,))

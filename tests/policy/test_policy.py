@@ -74,7 +74,8 @@ def test_members_of_a_block_may_have_bins_and_top() -> None:
 @pytest.mark.parametrize("notion", sorted(NOTIONS))
 def test_every_notion_can_be_named(notion: str) -> None:
     epsilon = "" if notion == "perfect" else "  epsilon: 0.5"
-    policy = accepted(good(notion=f"  notion: {notion}", epsilon=epsilon))
+    mechanism = "mechanism: randomised-response"
+    policy = accepted(good(notion=f"  notion: {notion}", epsilon=epsilon, mechanism=mechanism))
     assert type(policy.privacy) is NOTIONS[notion]
 
 
@@ -85,20 +86,60 @@ def test_perfect_may_say_epsilon_zero(zero: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(MECHANISMS))
 def test_a_mechanism_is_a_name_or_a_mapping(kind: str) -> None:
-    bare, mapping = (accepted(good(mechanism=f"mechanism: {text}")) for text in (kind, f"{{kind: {kind}}}"))
+    """Under a notion that it serves, with the secret among the public columns where it needs that."""
+    notion = next(name for name in NOTIONS if name in (MECHANISMS[kind].serves or NOTIONS))
+    bare, mapping = (
+        accepted(_released(kind, good(notion=f"  notion: {notion}", mechanism=f"mechanism: {text}")))
+        for text in (kind, f"{{kind: {kind}}}")
+    )
     assert type(bare.mechanism) is MECHANISMS[kind]
     assert bare == mapping
 
 
+def _released(kind: str, text: str) -> str:
+    """The policy with its secret released too where the mechanism does that."""
+    return text.replace("- education", "- marital_status") if MECHANISMS[kind].releases_secret else text
+
+
+@pytest.mark.parametrize("kind", sorted(MECHANISMS))
+@pytest.mark.parametrize("notion", sorted(NOTIONS))
+def test_a_mechanism_that_does_not_serve_the_notion_is_refused_with_those_that_do(
+    kind: str, notion: str
+) -> None:
+    text = good(
+        notion=f"  notion: {notion}",
+        epsilon="" if notion == "perfect" else "  epsilon: 0.5",
+        mechanism=f"mechanism: {kind}",
+    )
+    reason = MECHANISMS[kind].misfit(notion, secret_public=False)
+    if reason is None:
+        return
+    with pytest.raises(PolicyError) as caught:
+        loads(text)
+    (problem,) = caught.value.problems
+    assert problem.code == "mechanism-notion"
+    offered = (
+        (problem.suggestion or "").removeprefix("Mechanisms that fit here: ").removesuffix(".").split(", ")
+    )
+    assert offered
+    assert all(MECHANISMS[name].misfit(notion, secret_public=False) is None for name in offered)
+
+
+def test_the_default_mechanism_must_serve_the_notion_too() -> None:
+    with pytest.raises(PolicyError) as caught:
+        loads(good(notion="  notion: mutual-information", mechanism=""))
+    assert [problem.code for problem in caught.value.problems] == ["mechanism-notion"]
+
+
 def test_options_of_a_mechanism() -> None:
     policy = accepted(good(mechanism="mechanism: {kind: optimal, time_limit: 5}"))
-    assert policy.mechanism.model_dump() == {"kind": "optimal", "time_limit": 5.0}
+    assert policy.mechanism.model_dump() == {"kind": "optimal", "time_limit": 5.0, "gap": 1e-6}
 
 
 def test_what_is_offered_is_not_announced_as_planned() -> None:
     """When a notion or mechanism arrives, its name leaves the list of those to come."""
-    assert not PLANNED["privacy", "notion"] & NOTIONS.keys()
-    assert not PLANNED["mechanism", "kind"] & MECHANISMS.keys()
+    assert not PLANNED.get(("privacy", "notion"), frozenset()) & NOTIONS.keys()
+    assert not PLANNED.get(("mechanism", "kind"), frozenset()) & MECHANISMS.keys()
 
 
 # draws
@@ -291,3 +332,19 @@ def test_a_policy_made_by_hand_has_no_place() -> None:
     built = Policy.model_validate(yaml.safe_load(SMALL))
     assert built.problem(("source",), "filter", "x").line == 0
     assert built == accepted(SMALL)
+
+
+def test_a_secret_that_is_released_too_is_spelt_alike() -> None:
+    text = good(notion="  notion: ldp").replace("- education", "- Marital_Status")
+    with pytest.raises(PolicyError) as caught:
+        loads(text)
+    assert [problem.code for problem in caught.value.problems] == ["sensitive-public"]
+    assert accepted(text.replace("Marital_Status", "marital_status")).secret_public
+
+
+@pytest.mark.parametrize("change", ["bins: [0, 5]", "top: 3", "round: 2"])
+def test_a_secret_that_is_released_too_is_released_as_it_is(change: str) -> None:
+    text = good(notion="  notion: ldp").replace("- education", f"- {{name: marital_status, {change}}}")
+    with pytest.raises(PolicyError) as caught:
+        loads(text)
+    assert [problem.code for problem in caught.value.problems] == ["sensitive-public"]

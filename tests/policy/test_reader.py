@@ -110,6 +110,10 @@ YAML_AT_FAULT = {
     "list as a key": (GOOD.replace("  missing:", "  ‸[a]:"), "policy-syntax"),
     "control character": (good(description='description: ‸"a\\0b"'), "policy-syntax"),
     "half a character": (good(description='description: ‸"\\ud800"'), "policy-syntax"),
+    "half a character in a path": (
+        GOOD.replace("table: census.parquet", 'table: ‸"\\ud834\\udd1e"'),
+        "policy-syntax",
+    ),
     "escape out of range": ('a: "\\U‸00110000"', "policy-syntax"),
     "version of YAML out of range": (f"%YAML ‸{'1' * 5000}.1\n---\na: b", "policy-syntax"),
     "bell": (good(description="description: a‸\a"), "policy-syntax"),

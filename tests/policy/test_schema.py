@@ -40,6 +40,9 @@ _KNOWN = {
     "minimum",
     "maximum",
     "exclusiveMinimum",
+    "exclusiveMaximum",
+    "prefixItems",
+    "maxItems",
     "minItems",
     "minLength",
     "maxLength",
@@ -64,6 +67,12 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
         "minimum": lambda said: not isinstance(value, int | float) or value >= said,
         "maximum": lambda said: not isinstance(value, int | float) or value <= said,
         "exclusiveMinimum": lambda said: not isinstance(value, int | float) or value > said,
+        "exclusiveMaximum": lambda said: not isinstance(value, int | float) or value < said,
+        "maxItems": lambda said: not isinstance(value, list) or len(value) <= said,
+        "prefixItems": lambda said: (
+            not isinstance(value, list)
+            or all(fits(one, each) for one, each in zip(value, said, strict=False))
+        ),
         "items": lambda said: not isinstance(value, list) or all(fits(one, said) for one in value),
         "required": lambda said: not isinstance(value, dict) or all(key in value for key in said),
     }
@@ -93,7 +102,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
         for word, inner in schema.items():
             if word in {"properties", "$defs"}:
                 yield from (part for one in inner.values() for part in parts(one))
-            elif word in {"items", "not", "anyOf", "oneOf", "additionalProperties"}:
+            elif word in {"items", "not", "anyOf", "oneOf", "prefixItems", "additionalProperties"}:
                 yield from parts(inner)
 
 
@@ -154,6 +163,9 @@ BETWEEN_SECTIONS = (
     "split of",
     "split naming",
     "split empty",
+    "a mechanism that",
+    "rounding with digits",
+    "radius of next",
     "sensitive ",
     "public twice",
     "entity ",
