@@ -20,8 +20,8 @@ from funnel.model.joint import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Rung = Literal["planar", "enumeration", "columns"]
-"""Ways to the optimum: all rays in closed form, all rays listed, or rows priced until none is left to add."""
+Rung = Literal["known", "planar", "enumeration", "columns"]
+"""Ways to the optimum: all rays from theory, in closed form, or listed; or rows priced until none is left to add."""
 _LISTED = ((6, 256), (16, 14))
 """Dimension and constraints up to which listing all rays takes about a second, as a rule."""
 _SHARE, _PATIENCE = 0.25, 4.0
@@ -81,14 +81,16 @@ def maximise(
     gap: float = 1e-6,
     utility: Utility = information,
     ceiling: float | None = None,
+    rays: csr_array | None = None,
 ) -> Solution:
     """The protocol of largest utility among those whose rows all lie in the cone.
 
     `prior` (a,) is positive and sums to one; `time_limit` is in seconds, for everything. b <= a. Rows meet
     the cone up to rounding errors: `integers.round_inward` brings them inside. `ceiling` (nats) is an upper
-    bound known beforehand. Small cones are solved to the last digit; on others the search ends when bound and
-    value differ by the share `gap` of H(X), or with what it has when the time is over: then the bound says
-    how good that is. Other utilities than information are maximised over plain cones only, by listing.
+    bound known beforehand, `rays` (k, a) are all extreme rays where theory lists them. Small cones are solved
+    to the last digit; on others the search ends when bound and value differ by the share `gap` of H(X), or with
+    what it has when the time is over: then the bound says how good that is. Other utilities than information
+    are maximised over plain cones only, by listing.
     SolverError with status time, size or failed.
     """
     if prior.shape != (cone.dimension,) or prior.min() <= 0:
@@ -98,9 +100,11 @@ def maximise(
     task = _Task(
         cone, prior, time.monotonic(), time_limit, gap, utility, np.inf if ceiling is None else ceiling
     )
-    rays = planar_rays(cone, prior) if cone.lift is None else None
     if rays is not None:
-        return task.listed("planar", rays)
+        return task.listed("known", rays)
+    planar = planar_rays(cone, prior) if cone.lift is None else None
+    if planar is not None:
+        return task.listed("planar", planar)
     return task.listed_or_priced()
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.master import master
 from funnel.geometry.solve import Solution, maximise
 from funnel.model.joint import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _LISTED = 12
 """Coordinates up to which all 2^a rays are listed."""
@@ -22,19 +25,17 @@ def staircase_cone(dimension: int, ratio: float) -> Cone:
     return Cone(differences[~np.eye(dimension, dtype=bool)])
 
 
-def staircase(prior: FloatArray, ratio: float, *, time_limit: float = 30.0) -> Solution:
-    """The most informative protocol on a prior (a,) whose rows lie in the staircase cone.
-
-    Its extreme rays are {1, ratio}^a (Kairouz, Oh and Viswanath), listed while they are few. SolverError.
-    """
+def staircase_rays(prior: FloatArray, ratio: float) -> csr_array | None:
+    """The extreme rays {1, ratio}^a (Kairouz, Oh and Viswanath) with prior·r = 1, (2^a - 1, a); None for many."""
     from scipy.sparse import csr_array
 
-    dimension = len(prior)
-    if dimension > _LISTED:
-        return maximise(staircase_cone(dimension, ratio), prior, time_limit=time_limit)
-    rays = np.array(list(itertools.product([1.0, ratio], repeat=dimension)))[:-1]
-    rays /= (rays @ prior)[:, None]
-    found = master(csr_array(rays), prior, time_limit=time_limit)
-    used = np.flatnonzero(found.theta)
-    protocol = rays[used] * found.theta[used, None]
-    return Solution(protocol / protocol.sum(axis=0), found.value, found.bound, "enumeration", len(rays))
+    if len(prior) > _LISTED:
+        return None
+    rays = np.array(list(itertools.product([1.0, ratio], repeat=len(prior))))[:-1]
+    return csr_array(rays / (rays @ prior)[:, None])
+
+
+def staircase(prior: FloatArray, ratio: float, *, time_limit: float = 30.0) -> Solution:
+    """The most informative protocol on a prior (a,) whose rows lie in the staircase cone. SolverError."""
+    cone = staircase_cone(len(prior), ratio)
+    return maximise(cone, prior, time_limit=time_limit, rays=staircase_rays(prior, ratio))

@@ -14,13 +14,15 @@ from funnel.model import Joint, clock
 from funnel.model.arrange import tells_secret
 from funnel.notions import Notion
 
+_NOT_HERE = "it is not offered for a table like this"
+"""Too many values, or a secret value with too few records: which of them it is would tell of a rare secret."""
 PASSED_OVER = {
     "solver-time": "it did not finish in the time allowed",
-    "solver-size": "the table is too large for it",
-    "alphabet-too-large": "the table is too large for it",
+    "solver-size": _NOT_HERE,
+    "alphabet-too-large": _NOT_HERE,
     "nothing-to-release": "nothing that it could release keeps the bound",
     "precision": "the bound needs finer weights than it can draw from",
-    "below-minimum": "it publishes how each value of the secret is treated, and some have too few records",
+    "below-minimum": _NOT_HERE,
     "column-type": "it needs public columns rounded to numbers",
 }
 """Why a candidate was passed over. Fixed words: they are published, and errors quote figures of the table."""

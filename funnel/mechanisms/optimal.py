@@ -59,7 +59,14 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     """
     prior = joint.table().sum(axis=0) / joint.rows
     ceiling = demand.ceiling()
-    solution = maximise(cone, prior, time_limit=min(time_limit, clock.left()), gap=gap, ceiling=ceiling)
+    solution = maximise(
+        cone,
+        prior,
+        time_limit=min(time_limit, clock.left()),
+        gap=gap,
+        ceiling=ceiling,
+        rays=demand.rays(prior),
+    )
     protocol = round_named(solution.protocol, cone, joint, demand)
     bound = solution.bound if demand.cone_is_all else ceiling
     return Solved(protocol, bound, _how(solution.rung, solution.rays))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,6 +22,9 @@ from funnel.model.leakage import AnyLeakage
 from funnel.model.released import Channel
 from funnel.model.subsets import ReleasedTable, Subsets
 from funnel.model.unary import UnaryProtocol
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MAX_EPSILON = 100.0
 """Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
@@ -62,6 +65,10 @@ class Demand(ABC):
     def cone_is_all(self) -> bool:
         """Whether every protocol that keeps the bound has its rows in the cone, so that its optimum is the optimum."""
         return True
+
+    def rays(self, prior: FloatArray) -> csr_array | None:
+        """All extreme rays (k, a) of the cone with prior·r = 1, where theory lists them."""
+        return None
 
     def ceiling(self) -> float | None:
         """An upper bound of I(X;Y) in nats, over all that keep the bound, which is known beforehand."""

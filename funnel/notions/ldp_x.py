@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.staircase import staircase_cone
+from funnel.geometry.staircase import staircase_cone, staircase_rays
 from funnel.model import AnyProtocol, Joint, Protocol, UnaryProtocol
-from funnel.model.joint import IntArray
+from funnel.model.joint import FloatArray, IntArray
 from funnel.model.leakage import Leakage
 from funnel.model.released import Channel
 from funnel.notions.base import Demand, Epsilon, Notion
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class LdpX(Notion):
@@ -54,6 +57,10 @@ class _Everywhere(Demand):
     def cone(self) -> Cone:
         """a(a-1) inequalities: v_x <= e^ε v_x'."""
         return staircase_cone(self.size, math.exp(self.notion.epsilon))
+
+    def rays(self, prior: FloatArray) -> csr_array | None:
+        """{1, e^ε}^a, for small alphabets."""
+        return staircase_rays(prior, math.exp(self.notion.epsilon))
 
     def keeps(self, weights: IntArray) -> bool:
         """No ratio within a row exceeds e^ε."""
