@@ -66,9 +66,9 @@ def figure_3(run: Run, values: int = 5) -> Findings:
     ]
     notes = [
         *NOTES,
-        "LDP time is that of the polytope of Theorem 2, written out in a(a-1) dimensions and listed by cdd. LIP "
-        "time is that of funnel's rays in closed form and its linear program, the least of three tries in the same "
-        "process.",
+        "LDP time is that of the polytope of Theorem 2, written out in a(a-1) dimensions and listed by cdd. LIP time "
+        "is that of funnel's rays in closed form and its linear program, the least of three tries. Both are processor "
+        "time of one process.",
         "Where the text prints “ε-LIP implies ε/2-LDP” it must read “ε/2-LIP implies ε-LDP”; (b) shows that.",
     ]
     return Findings(panels, _claims_3(found), notes)
