@@ -87,7 +87,10 @@ class _Strength:
         return min(math.log1p(2 * math.expm1(epsilon) / distance), _MOST) if distance > 0 else _MOST
 
     def best_split(self, prior: FloatArray) -> tuple[float, float]:
-        """ε1 and δ of the split that keeps most of X, by golden section: utility rises, then falls, with ε1."""
+        """ε1 and δ of the split that keeps most of X: a grid over all splits, then a search beside its best point.
+
+        All of ε on the one side or the other is often best, so the ends are points of the grid.
+        """
         whole = self.demand.notion.epsilon
 
         def worth(share: float) -> float:

@@ -268,3 +268,16 @@ def test_records_too_rare_for_the_linear_program_are_refused_and_not_divided_by(
     with pytest.raises(SolverError) as caught:
         solved("non-robust", joint, Ldp(notion="ldp", epsilon=0.5))
     assert caught.value.code == "precision"
+
+
+def test_side_by_side_over_a_secret_whose_size_divides_no_power_of_two():
+    """GRR of strength zero is not uniform over 42 values in parts of 2^b; the excess is given back elsewhere."""
+    counts = np.random.default_rng(5).integers(50, 500, (42, 3))
+    protection = protect(
+        Joint.from_records(counts),
+        rldp(0.5),
+        MECHANISMS["independent-reporting"](kind="independent-reporting"),
+        (1.0,),
+    )
+    assert protection.holds
+    assert protection.kept > 0
