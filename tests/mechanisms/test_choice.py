@@ -136,7 +136,10 @@ def test_when_all_refuse_each_says_why(monkeypatch):
     with pytest.raises(SolverError) as caught:
         choose(TABLE, made("ldp-x", 0.5), AUTO, (1.0,))
     assert caught.value.code == "nothing-to-release"
-    for said in ("optimal: it is not offered for a table like this", "randomised-response: it did not finish"):
+    for said in (
+        "optimal: it is not offered for a table like this",
+        "randomised-response: it did not finish",
+    ):
         assert said in caught.value.message
 
 
