@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from funnel.geometry.chords import capped, chords, filled, xlogx
 from funnel.geometry.pricing import Slice
+from funnel.geometry.proof import Proof
+from funnel.geometry.recording import Record
 from funnel.geometry.simplex import Answer
 from funnel.model.joint import FloatArray
 
@@ -19,24 +22,42 @@ _KEPT = 0.9
 """Points worth less than one minus this share of the best so far are not worth keeping."""
 _SAFETY = 1e-9
 """Margin, relative and absolute, for rounding errors where boxes shrink."""
+_APART = 1e-9
+"""By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
+_MISSED = 1e-12
+"""By how much it must miss constraints, as a share of their multipliers."""
+_TOWARDS = 0.75
+"""Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 
 
 @dataclass(frozen=True, eq=False)
 class Peak:
-    """What is known of max f: a bound from above, points (k, a) whose price is positive, boxes looked at."""
+    """What is known of max f: a bound from above, points (k, a) whose price is positive, boxes looked at.
+
+    `proof` is why the bound holds; None for lifted cones, and where there were too many boxes.
+    """
 
     bound: float
     points: FloatArray
     nodes: int
+    proof: Proof | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """A part of the slice, and its number in the record."""
+
+    number: int
+    lower: FloatArray
+    upper: FloatArray
 
 
 @dataclass(order=True)
-class _Box:
-    """A part of the slice: a bound on the price inside, where the over-estimate is largest, how far off it is."""
+class _Open:
+    """A box to be split: a bound on the price inside, where the over-estimate is largest, how far off it is."""
 
     order: tuple[float, int]
-    lower: FloatArray = field(compare=False)
-    upper: FloatArray = field(compare=False)
+    box: _Box = field(compare=False)
     point: FloatArray = field(compare=False)
     off: FloatArray = field(compare=False)
 
@@ -48,12 +69,13 @@ def peak(room: Slice, eta: FloatArray, *, tolerance: float, deadline: float, mos
     early when the time is over, after `most` boxes, or with `enough` points of price above tolerance.
     """
     search = _Search(room, eta, tolerance)
-    search.add(*search.reach())
+    search.begin()
     nodes = 0
     while search.heap and nodes < most and len(search.points) < enough and time.monotonic() < deadline:
         search.split(heapq.heappop(search.heap))
         nodes += 1
-    return Peak(search.bound(), np.array(search.points).reshape(-1, len(eta)), nodes)
+    proof = search.record.proof(room.matrix, room.equalities)
+    return Peak(search.bound(), np.array(search.points).reshape(-1, len(eta)), nodes, proof)
 
 
 class _Search:
@@ -63,125 +85,115 @@ class _Search:
         self.room, self.tolerance = room, tolerance
         self.linear = np.log(room.prior) + eta
         self.points: list[FloatArray] = []
-        self.heap: list[_Box] = []
+        self.heap: list[_Open] = []
         self.closed, self.highest = tolerance, 0.0
+        # Releasing nothing has a price, too, so no bound is ever below that.
+        self.floor = max(tolerance, -float(eta @ room.prior))
+        self.record = Record(kept=not room.lift.shape[1])
         self._count = itertools.count()
-
-    def reach(self) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest value of every coordinate on the slice."""
-        size = len(self.linear)
-        low, high = np.zeros(size), np.ones(size)
-        for x, row in enumerate(np.eye(size)):
-            high[x] = min(self._limit(row), 1.0)
-            low[x] = max(-self._limit(-row), 0.0)
-        return low, high
-
-    def _limit(self, slope: FloatArray) -> float:
-        """A bound on slope·w."""
-        answer = self.room.best(slope)
-        if answer.status != "optimal":
-            return float(slope.max())
-        return _safe(self.room, answer, slope, np.zeros(len(slope)), np.ones(len(slope)))
 
     def bound(self) -> float:
         """No point of the slice has a higher price."""
         return max(self.closed, -self.heap[0].order[0] if self.heap else -np.inf)
 
-    def add(self, lower: FloatArray, upper: FloatArray) -> None:
+    def begin(self) -> None:
+        """Look at what the slice reaches of each coordinate; the rest is cut off."""
+        size = len(self.linear)
+        box = _Box(self.record.box(0, 0, 0.0, upper=False), np.zeros(size), np.ones(size))
+        for cut in self.room.cuts:
+            sides = self.halves(box, cut.which, cut.at)
+            box, rest = sides if cut.upper else sides[::-1]
+            self.keep_out(rest, cut.weight)
+        self.add(box)
+
+    def halves(self, box: _Box, which: int, at: float) -> tuple[_Box, _Box]:
+        """The parts of a box where a coordinate is at most a number, and at least."""
+        left, right = box.upper.copy(), box.lower.copy()
+        left[which] = right[which] = at
+        return (
+            _Box(self.record.box(box.number, which, at, upper=False), box.lower, left),
+            _Box(self.record.box(box.number, which, at, upper=True), right, box.upper),
+        )
+
+    def add(self, box: _Box) -> None:
         """Bound the price on a box, and keep it for later unless nothing above the tolerance is there."""
-        chord, base = _secant(lower, upper)
+        chord, base = chords(box.lower, box.upper)
         slope = chord - self.linear
-        answer = self.room.best_in(lower, upper, slope)
-        if answer.status == "empty":
-            return
+        answer = self.room.best_in(box.lower, box.upper, slope)
         if answer.status != "optimal":
-            bound = base + float(np.maximum(slope * lower, slope * upper).sum())
-            self.keep(bound, lower, upper, (lower + upper) / 2)
+            self.keep_out(box, self.room.weight(answer.multipliers))
             return
-        bound = base + _safe(self.room, answer, slope, lower, upper)
-        point = answer.point[: len(lower)].clip(lower, upper)
-        worth = float(_xlogx(point).sum() - self.linear @ point)
+        weight = self.room.weight(answer.multipliers)
+        rest = slope - weight @ self.room.matrix
+        top, level = filled(rest, box.lower, box.upper)
+        bound = base + top + self.room.leftover(weight)
+        self.record.bounded(box.number, weight, level)
+        point = answer.point[: len(chord)].clip(box.lower, box.upper)
+        self.note(answer, point)
+        if bound > self.closed:
+            self.keep(bound, self.shrunk(box, rest - level, bound), point)
+
+    def note(self, answer: Answer, point: FloatArray) -> None:
+        """Remember a point that is worth a climb."""
+        worth = float(xlogx(point).sum() - self.linear @ point)
         if worth > max(self.tolerance, (1 - _KEPT) * self.highest):
             self.highest = max(self.highest, worth)
             self.points.append(self.room.inside(answer.point))
-        self.keep(bound, *self.tighten(answer, slope, base, lower, upper), point)
 
-    def keep(self, bound: float, lower: FloatArray, upper: FloatArray, point: FloatArray) -> None:
-        """Remember a box, unless nothing in it is worth a search."""
-        if bound <= self.closed:
-            return
-        chord, _ = _secant(lower, upper)
-        off = _xlogx(lower) + chord * (point - lower) - _xlogx(point)
-        heapq.heappush(self.heap, _Box((-bound, next(self._count)), lower, upper, point, off))
+    def keep(self, bound: float, box: _Box, point: FloatArray) -> None:
+        """Remember a box, to be split."""
+        chord, _ = chords(box.lower, box.upper)
+        point = point.clip(box.lower, box.upper)
+        off = xlogx(box.lower) + chord * (point - box.lower) - xlogx(point)
+        heapq.heappush(self.heap, _Open((-bound, next(self._count)), box, point, off))
 
-    def tighten(
-        self, answer: Answer, slope: FloatArray, base: float, lower: FloatArray, upper: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """The part of a box where the over-estimate can exceed the tolerance, by the solver's multipliers.
+    def keep_out(self, box: _Box, weight: FloatArray) -> None:
+        """Close a box that no row is in, by multipliers so large that nothing there is worth the tolerance.
 
-        With them the over-estimate base + slope·w is at most the sum over coordinates of something linear, that
-        falls at a known rate from one end of the interval to the other.
+        `weight` (m,) are some that no row can meet there. Where they fail, the box is looked into later.
         """
-        weight = _weight(self.room, answer.multipliers)
-        rate = slope - weight @ self.room.matrix - answer.multipliers[-1]
-        top = base + answer.multipliers[-1] + np.maximum(rate * lower, rate * upper).sum()
-        excess = max(float(top) + _leftover(self.room, weight) - self.tolerance, 0.0)
-        reach = excess / np.maximum(np.abs(rate), _WIDTH) * (1 + _SAFETY) + _SAFETY
-        low = np.where(rate > 0, np.maximum(lower, upper - reach), lower)
-        return low, np.where(rate < 0, np.minimum(upper, lower + reach), upper)
+        chord, base = chords(box.lower, box.upper)
+        slope = chord - self.linear
+        top, level = filled(slope, box.lower, box.upper)
+        # Twice as much as is needed, so that rounding errors do not matter.
+        excess = 2 * max(base + top - self.floor, 0.0) + 1.0
+        over = float(box.lower.sum()) - 1, 1 - float(box.upper.sum())
+        if max(over) > _APART:
+            level += excess / over[0] if over[0] > 0 else -excess / over[1]
+            weight = np.zeros(len(self.room.matrix))
+        else:
+            miss, _ = filled(-(weight @ self.room.matrix), box.lower, box.upper)
+            miss += self.room.leftover(weight)
+            weight = weight * (excess / -miss if miss < -_MISSED * np.abs(weight).sum() else 0.0)
+            _, level = filled(slope - weight @ self.room.matrix, box.lower, box.upper)
+        rest = slope - weight @ self.room.matrix
+        bound = base + capped(rest, level, box.lower, box.upper) + self.room.leftover(weight)
+        self.record.bounded(box.number, weight, level)
+        if bound > self.closed:
+            self.keep(bound, box, (box.lower + box.upper) / 2)
 
-    def split(self, box: _Box) -> None:
+    def shrunk(self, box: _Box, rate: FloatArray, bound: float) -> _Box:
+        """The part of a box where the over-estimate can exceed the tolerance.
+
+        Away from the better end of each interval it falls at this rate (a,), once the multipliers are paid for.
+        """
+        reach = (bound - self.tolerance) / np.maximum(np.abs(rate), _WIDTH) * (1 + _SAFETY) + _SAFETY
+        lower = np.where(rate > 0, np.maximum(box.lower, box.upper - reach), box.lower)
+        upper = np.where(rate < 0, np.minimum(box.upper, box.lower + reach), box.upper)
+        return _Box(box.number, lower, upper)
+
+    def split(self, open_: _Open) -> None:
         """Cut a box across the coordinate where the over-estimate is farthest off.
 
-        Half way between the point that the over-estimate likes best and where it is farthest off in general.
+        Between where it is farthest off in general and the point that it likes best.
         """
-        which = int(np.argmax(box.off))
-        low, high = box.lower[which], box.upper[which]
-        if box.off[which] <= 0 or high - low < _WIDTH:
-            self.closed = max(self.closed, -box.order[0])
+        box, which = open_.box, int(np.argmax(open_.off))
+        low, high = float(box.lower[which]), float(box.upper[which])
+        if open_.off[which] <= 0 or high - low < _WIDTH:
+            self.closed = max(self.closed, -open_.order[0])
             return
-        chord, _ = _secant(box.lower, box.upper)
-        widest = np.clip(np.exp(chord[which] - 1), low, high)
-        at = (box.point[which] + widest) / 2
-        left, right = box.upper.copy(), box.lower.copy()
-        left[which] = right[which] = at
-        self.add(box.lower, left)
-        self.add(right, box.upper)
-
-
-def _xlogx(values: FloatArray) -> FloatArray:
-    """t ln t, zero at zero."""
-    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
-
-
-def _secant(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:
-    """Slopes of the chords of t ln t over intervals, and the sum of what they take at zero."""
-    width = upper - lower
-    flat = width < _WIDTH
-    rise = (_xlogx(upper) - _xlogx(lower)) / np.where(flat, 1.0, width)
-    slope = np.where(flat, 1 + np.log(np.maximum(upper, _WIDTH)), rise)
-    return slope, float((_xlogx(lower) - slope * lower).sum())
-
-
-def _weight(room: Slice, multipliers: FloatArray) -> FloatArray:
-    """The multipliers (m,) of the constraints, with the sign that a bound needs."""
-    return multipliers[:-1] if room.equalities else np.maximum(multipliers[:-1], 0.0)
-
-
-def _safe(room: Slice, answer: Answer, slope: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    """A bound on slope·w over a box of the slice that holds whatever the multipliers are.
-
-    Adding non-negative multiples of the constraints leaves a linear function to maximise over the box and the
-    simplex: by filling up the coordinates, best first.
-    """
-    weight = _weight(room, answer.multipliers)
-    rest = slope - weight @ room.matrix
-    order = np.argsort(-rest)
-    filled = np.minimum(np.cumsum((upper - lower)[order]), max(1 - lower.sum(), 0.0))
-    filled[1:] -= filled[:-1].copy()
-    return float(rest @ lower + rest[order] @ filled) + _leftover(room, weight)
-
-
-def _leftover(room: Slice, weight: FloatArray) -> float:
-    """What a combination of the constraints leaves of auxiliaries, a rounding error, if those are of size one."""
-    return float(np.abs(weight @ room.lift).sum()) if room.lift.shape[1] else 0.0
+        chord, _ = chords(box.lower[[which]], box.upper[[which]])
+        widest = float(np.clip(np.exp(chord[0] - 1), low, high))
+        at = widest + _TOWARDS * (float(open_.point[which]) - widest)
+        for half in self.halves(box, which, at):
+            self.add(half)

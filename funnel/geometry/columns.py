@@ -14,24 +14,27 @@ import numpy as np
 
 from funnel.geometry.branching import peak
 from funnel.geometry.cone import Cone
-from funnel.geometry.pricing import Slice, climb, divergence, price
-from funnel.geometry.simplex import Program
+from funnel.geometry.pricing import Slice, climb, divergence, key
+from funnel.geometry.proof import Proof
+from funnel.geometry.simplex import Answer, Program
 from funnel.model.joint import FloatArray
 
 _ENTRY = 1e-9
 """A row enters where its price is above this (nats)."""
-_ALIKE = 9
-"""Digits to which two rows are the same row."""
 _BOXES = 10_000_000
 """Boxes that one search may look at; time ends it first."""
 _CLIMBING = 0.5
 """Share of the time after which rows come from the proof only, which then has all the rest."""
-_ENOUGH = 40
+_ENOUGH = 8
 """Better rows that end a proof, as long as there is time for another one."""
-_DETOURS, _ASIDE = 3, 0.2
-"""Detours from each row in use, and by how much they change prices (nats)."""
+_MIXED = 3
+"""Rows that are climbed from, per value, before a proof is tried for the first time."""
+_SPREAD, _PEAKED = 0.3, 0.1
+"""Dirichlet parameters of random rows, and of what rows in use are mixed with."""
 _AIM = 0.95
 """Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
+_CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
+"""Feasibility asked of the master; the finest may be finer than floats allow."""
 _SEED = 0
 """Random starts are the same in every run."""
 
@@ -42,13 +45,14 @@ class Certificate:
 
     With λ = `duals` (a,), a row v with prior·v = 1 is worth at most λ·v + `peak`, as the `nodes` boxes of a
     branch and bound prove; the multipliers of a protocol's rows sum to one, so bound = Σ λ + peak.
-    `tolerance` is the peak that was aimed for.
+    `tolerance` is the peak that was aimed for, `proof` the boxes themselves where they were kept.
     """
 
     duals: FloatArray
     peak: float
     tolerance: float
     nodes: int
+    proof: Proof | None = None
 
     @property
     def bound(self) -> float:
@@ -68,12 +72,24 @@ class Columns:
     nodes: int
 
 
-def columns(cone: Cone, prior: FloatArray, *, deadline: float, tolerance: float, ceiling: float) -> Columns:
+def columns(
+    cone: Cone,
+    prior: FloatArray,
+    *,
+    deadline: float,
+    tolerance: float,
+    ceiling: float,
+    start: FloatArray | None = None,
+) -> Columns:
     """Rows whose best protocol is within `tolerance` (nats) of the certified bound, or what there was time for.
 
-    The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins.
+    The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins. `start`
+    (k, a) are rows of the cone with prior·v = 1 that take part from the beginning.
     """
-    return _Generation(cone, prior, tolerance, ceiling).run(deadline)
+    search = _Generation(cone, prior, tolerance, ceiling)
+    if start is not None:
+        search.add(start * prior)
+    return search.run(deadline)
 
 
 class _Generation:
@@ -87,7 +103,7 @@ class _Generation:
         self.random = np.random.default_rng(_SEED)
         size = len(prior)
         self.master = Program(
-            np.zeros((size, 0)), np.ones(size), np.ones(size), np.zeros(0), np.zeros(0), tolerance=1e-10
+            np.zeros((size, 0)), np.ones(size), np.ones(size), np.zeros(0), np.zeros(0), tolerance=_CLOSELY
         )
         self.nodes = 0
         self.best = Certificate(-np.log(prior) * prior, 0.0, tolerance, 0)
@@ -96,48 +112,59 @@ class _Generation:
     def run(self, deadline: float) -> Columns:
         """Add rows until the gap is closed, or nothing helps, or the time is over."""
         late = time.monotonic() + _CLIMBING * (deadline - time.monotonic())
-        self.add(self.climbs(np.eye(len(self.prior)), np.zeros(len(self.prior)), late))
+        single, proven = np.eye(len(self.prior)), False
+        self.add(self.climbs(single, np.zeros(len(self.prior)), late))
         while time.monotonic() < deadline:
-            answer = self.master.solve(deadline - time.monotonic())
+            answer = self.choose(deadline)
             if answer.status != "optimal" or self.closed(answer.optimum):
                 break
             eta = answer.multipliers / self.prior
-            if self.add(self.climbs(self.starts(answer.point), eta, late)) or self.add(
-                self.climbs(self.detours(answer.point, eta, late), eta, late)
-            ):
+            used = np.array(self.mass)[answer.point > 0]
+            if self.add(self.climbs(self.starts(used), eta, late)):
                 continue
-            enough = _ENOUGH if time.monotonic() < late else _BOXES
+            if not proven and self.add(self.climbs(self.mixed(used), eta, late)):
+                continue
+            enough, proven = _ENOUGH if time.monotonic() < late else _BOXES, True
             if not self.prove(answer.multipliers, answer.optimum, enough, deadline):
                 break
         return Columns(np.array(self.mass) / self.prior, self.best, self.nodes)
+
+    def choose(self, deadline: float) -> Answer:
+        """The best protocol of the rows so far: there is one, whatever the solver says, so less closely if need be."""
+        answer = self.master.solve(deadline - time.monotonic())
+        for tolerance in _LESS_CLOSELY:
+            if answer.status in {"optimal", "time"}:
+                break
+            self.master.afresh()
+            self.master.within(tolerance)
+            answer = self.master.solve(deadline - time.monotonic())
+        self.master.within(_CLOSELY)
+        return answer
 
     def closed(self, value: float) -> bool:
         """Whether what is left is small enough."""
         return min(self.best.bound, self.ceiling) - value <= self.tolerance
 
-    def starts(self, theta: FloatArray) -> FloatArray:
-        """Where to climb from: single values, random rows, and the rows in use."""
+    def starts(self, used: FloatArray) -> FloatArray:
+        """Where to climb from: random rows, and the rows in use."""
         size = len(self.prior)
-        spread = self.random.dirichlet(np.full(size, 0.3), size=size)
-        return np.vstack([np.eye(size), spread, np.array(self.mass)[theta > 0]])
+        return np.vstack([self.random.dirichlet(np.full(size, _SPREAD), size=size), used])
 
-    def detours(self, theta: FloatArray, eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
-        """Where climbs from the rows in use end under slightly other prices: new places to climb from."""
-        for row in list(np.array(self.mass)[theta > 0]) * _DETOURS:
-            if time.monotonic() >= deadline:
-                return
-            other = climb(self.room, row, eta + self.random.normal(scale=_ASIDE, size=len(eta)))
-            if other is not None:
-                yield other
+    def mixed(self, used: FloatArray) -> FloatArray:
+        """Half ways from rows in use to others, close to single values: more places to climb from."""
+        size = len(self.prior)
+        chosen = used[self.random.integers(0, len(used), size=_MIXED * size)]
+        return np.asarray((chosen + self.random.dirichlet(np.full(size, _PEAKED), size=len(chosen))) / 2)
 
     def climbs(self, starts: Iterable[FloatArray], eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
         """Rows of positive price near the starts."""
+        seen: set[bytes] = set()
         for start in starts:
             if time.monotonic() >= deadline:
                 return
-            found = climb(self.room, start, eta)
-            if found is not None and price(found, self.prior, eta) > _ENTRY:
-                yield found
+            found = climb(self.room, start, eta, seen)
+            if found is not None and found[1] > _ENTRY:
+                yield found[0]
 
     def prove(self, duals: FloatArray, value: float, enough: int, deadline: float) -> bool:
         """Bound what any row can add; whether the search found rows instead, or closed the gap."""
@@ -145,7 +172,7 @@ class _Generation:
         aim = _AIM * (value + self.tolerance - float(duals.sum()))
         found = peak(self.room, eta, tolerance=aim, deadline=deadline, most=_BOXES, enough=enough)
         self.nodes += found.nodes
-        certificate = Certificate(duals, found.bound, aim, found.nodes)
+        certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
         if certificate.bound < self.best.bound:
             self.best = certificate
         better = [*self.climbs(found.points, eta, deadline), *found.points]
@@ -155,9 +182,8 @@ class _Generation:
         """Let rows take part that do not yet; whether there are any."""
         new = False
         for row in rows:
-            key = (np.round(row, _ALIKE) + 0.0).tobytes()
-            if key not in self.known:
-                self.known.add(key)
+            if key(row) not in self.known:
+                self.known.add(key(row))
                 self.mass.append(row)
                 self.master.add(float(divergence(row, self.prior)), row / self.prior)
                 new = True

@@ -16,13 +16,30 @@ _SLACK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
+class Odds:
+    """The inequalities given[s] - ratio·given[t] for all s ≠ t, s slowest: as many as c(c-1) for `given` (c, a).
+
+    They say that all of given @ v lie within a factor of each other, which takes 2c with one auxiliary variable.
+    """
+
+    given: FloatArray
+    ratio: float
+
+    def rows(self) -> FloatArray:
+        """All of them (c(c-1), a)."""
+        pairs = self.given[:, None, :] - self.ratio * self.given[None, :, :]
+        return np.asarray(pairs[~np.eye(len(self.given), dtype=bool)])
+
+
+@dataclass(frozen=True, eq=False)
 class Cone:
     """The cone {v >= 0 : rows @ v <= 0, e·v = 0 for every e in equalities} in R^a, or a lifted one.
 
     `rows` has shape (r, a). `equalities` hold exact integers; a cone with equalities has no inequalities, so
     its `rows` have shape (0, a). A lifted cone has auxiliary variables z, free in sign, and is their shadow
     {v >= 0 : rows @ v + lift @ z <= 0 for some z}, with `lift` of shape (r, k); a `lift` without columns is
-    none. The all-ones vector lies in the cone, and strictly inside every inequality that is not empty:
+    none. Where all `rows` are those of some `odds`, in order, they are solved the faster.
+    The all-ones vector lies in the cone, and strictly inside every inequality that is not empty:
     whatever the data, releasing nothing is allowed. ValueError when that is not so, SolverError (precision)
     when it is so by less than floats can tell.
     """
@@ -30,10 +47,19 @@ class Cone:
     rows: FloatArray
     equalities: tuple[tuple[int, ...], ...] = ()
     lift: FloatArray | None = None
+    odds: tuple[Odds, ...] = ()
+
+    @classmethod
+    def of_odds(cls, given: FloatArray, ratio: float) -> Cone:
+        """The cone {v >= 0 : given[s]·v <= ratio · given[t]·v for all s ≠ t}."""
+        odds = Odds(given, ratio)
+        return cls(odds.rows(), odds=(odds,))
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.rows.shape[1] == 0 or not np.isfinite(self.rows).all():
             raise ValueError("the rows of a cone are a finite matrix with a column per value")
+        if self.odds and len(self.rows) != sum(len(odds.given) * (len(odds.given) - 1) for odds in self.odds):
+            raise ValueError("the rows of a cone of odds are those of its odds")
         if self.equalities and len(self.rows):
             raise ValueError("a cone has inequalities or equalities, not both")
         if self.lift is not None and (
@@ -146,6 +172,7 @@ def intersection(cones: Sequence[Cone]) -> Cone:
     rows = np.vstack([cone.rows for cone in cones])
     equalities = tuple(equality for cone in cones for equality in cone.equalities)
     if all(cone.lift is None for cone in cones):
-        return Cone(rows, equalities)
+        odds = tuple(odds for cone in cones for odds in cone.odds) if all(cone.odds for cone in cones) else ()
+        return Cone(rows, equalities, odds=odds)
     lifts = [np.zeros((len(cone.rows), 0)) if cone.lift is None else cone.lift for cone in cones]
     return Cone(rows, equalities, np.asarray(block_diag(*lifts)))

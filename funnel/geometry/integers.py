@@ -46,14 +46,21 @@ class Rounded:
 
 
 def round_inward(
-    protocol: FloatArray, cone: Cone, prior: FloatArray, holds: Judge, *, loss: float = 2e-5
+    protocol: FloatArray,
+    cone: Cone,
+    prior: FloatArray,
+    holds: Judge,
+    *,
+    loss: float = 2e-5,
+    choose: bool = True,
 ) -> Rounded:
     """The coarsest integer protocol inside the cone that keeps I(X;Y) up to a share `loss`.
 
     `protocol` (b, a) lies in the cone up to rounding errors, `prior` (a,) is positive and sums to one. Floats
     guide the search; `holds` has the last word on every candidate. Where no number of bits up to 62 keeps
     1 - loss, the best one is taken if it keeps half; else SolverError (precision). Equalities cost at least
-    0.1 % whatever `loss` says. Proportional rows are merged, so that no more is published than is drawn.
+    0.1 % whatever `loss` says. Without `choose` no integer program looks for fewer bits. Proportional rows are
+    merged, so that no more is published than is drawn.
     """
     target = worth(protocol, prior)
     if target <= _NOTHING:
@@ -68,7 +75,7 @@ def round_inward(
             search.coarsest(partial(_cut_and_mix, near, cone))
             return _compact(*search.result(target / 2))
         search.coarsest(partial(round_by_mixing, near))
-        if has_room(near):
+        if choose and has_room(near):
             search.coarser(partial(round_by_choice, near, loss=loss))
     return _compact(*search.result(target / 2))
 
@@ -138,7 +145,7 @@ class _Search:
 
     def _informs(self, weights: IntArray, bits: int) -> bool:
         """Whether little enough is lost; the others are kept in mind."""
-        value = worth(weights / 2.0**bits, self.prior)
+        value = worth(weights, self.prior) / 2.0**bits
         if value < self.enough:
             self.poor.append((value, weights, bits))
         return value >= self.enough

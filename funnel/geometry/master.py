@@ -21,18 +21,19 @@ _SIMPLEX = 20_000
 _TOLERANCES = (1e-10, 1e-8, 1e-6)
 """Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 _UNUSED = 1e-11
-"""Multipliers below this are rounding errors of the solver."""
+"""Rows of a protocol whose entries are all below this are rounding errors of the solver."""
 _STATUS: dict[int, Literal["time", "empty", "failed"]] = {1: "time", 2: "empty", 3: "failed", 4: "failed"}
 """scipy.optimize.linprog's status to ours: limit reached, infeasible, unbounded, numerical trouble."""
 
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """Multipliers θ (k,) of the rays, the utility they reach and a bound no protocol can exceed (nats)."""
+    """Multipliers θ (k,) of the rays, the utility they reach, a bound no protocol can exceed (nats), and its λ (a,)."""
 
     theta: FloatArray
     value: float
     bound: float
+    duals: FloatArray
 
 
 def master(
@@ -49,7 +50,7 @@ def master(
     theta = _polish(rays, theta)
     value = float(worth @ theta)
     bound = float(duals.sum() + (worth - rays @ duals).max())
-    return Master(theta, value, max(bound, value))
+    return Master(theta, value, max(bound, value), duals)
 
 
 def _solve(rays: csr_array, worth: FloatArray, seconds: float) -> tuple[FloatArray, FloatArray]:
@@ -86,9 +87,10 @@ def _linprog(rays: csr_array, worth: FloatArray, tolerance: float, seconds: floa
 
 def _polish(rays: csr_array, theta: FloatArray) -> FloatArray:
     """Solve the equations on the support once more, in full precision, where that brings them closer."""
-    used = np.flatnonzero(theta > _UNUSED)
+    used = np.flatnonzero(theta * rays.max(axis=1).toarray().ravel() > _UNUSED)
     basis = rays[used].toarray().T
-    better, *_ = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)
+    share, *_ = np.linalg.lstsq(basis * theta[used], np.ones(len(basis)), rcond=None)
+    better = share * theta[used]
     if better.min() < 0 or _residual(basis, better) > _residual(basis, theta[used]):
         better = theta[used]
     polished = np.zeros_like(theta)

@@ -17,7 +17,7 @@ MAX_PAIRS = 20_000_000
 """Most rays that are listed; each takes about 24 bytes here and several times that in the linear program."""
 _RANK = 1e-10
 """Singular values below this share of the largest count as zero."""
-_ON_FACET = 1e-12
+ON_FACET = 1e-12
 """Coordinates below this share of a facet's largest coefficient lie on it."""
 
 
@@ -28,10 +28,10 @@ def planar_rays(cone: Cone, prior: FloatArray) -> csr_array | None:
     points lie in an open half-plane, a ray is a unit vector inside every facet, or a point of a facet between
     a unit vector outside and one inside. SolverError (size) beyond MAX_PAIRS candidates.
     """
-    facets = _facets(cone, prior)
+    facets = plane_facets(cone, prior)
     if facets is None:
         return None
-    outside, inside = facets > _ON_FACET, facets < -_ON_FACET
+    outside, inside = facets > ON_FACET, facets < -ON_FACET
     _refuse_size(int((outside.sum(axis=1) * inside.sum(axis=1)).sum()))
     singles = np.flatnonzero(~(outside | inside if cone.equalities else outside).any(axis=0))
     pairs = [_edge(facet, facets) for facet in facets]
@@ -41,14 +41,14 @@ def planar_rays(cone: Cone, prior: FloatArray) -> csr_array | None:
     return _sparse(support, weight / prior[support], len(prior))
 
 
-def _facets(cone: Cone, prior: FloatArray) -> FloatArray | None:
+def plane_facets(cone: Cone, prior: FloatArray) -> FloatArray | None:
     """The one or two constraints that matter, on w; (0, a) when there are none; None if not planar."""
     constraints = cone.constraints(prior)
     if not len(constraints):
         return constraints
     left, singular, right = np.linalg.svd(constraints, full_matrices=False)
     rank = int((singular > _RANK * singular[0]).sum())
-    if rank == 1:
+    if rank == 1 and (cone.equalities or (left[:, 0] < 0).all() or (left[:, 0] > 0).all()):
         return constraints[:1]
     if rank > 2 or cone.equalities or not _in_half_plane(right[:2]):
         return None
@@ -69,20 +69,20 @@ def _angles(points: FloatArray, axis: FloatArray) -> FloatArray:
 def _in_half_plane(points: FloatArray) -> bool:
     """Whether the (2, a) points other than the origin lie in an open half-plane."""
     length = np.linalg.norm(points, axis=0)
-    turn = np.sort(np.arctan2(*points[:, length > _ON_FACET * length.max()]))
+    turn = np.sort(np.arctan2(*points[:, length > ON_FACET * length.max()]))
     gaps = np.diff(turn, append=turn[0] + 2 * np.pi)
     return bool(gaps.max() > np.pi * (1 + _RANK))
 
 
 def _edge(facet: FloatArray, facets: FloatArray) -> tuple[IntArray, FloatArray]:
     """Rays on one facet: pairs of coordinates (k, 2) and their weights on w, which sum to one."""
-    outside, inside = np.flatnonzero(facet > _ON_FACET), np.flatnonzero(facet < -_ON_FACET)
+    outside, inside = np.flatnonzero(facet > ON_FACET), np.flatnonzero(facet < -ON_FACET)
     pair = np.column_stack([np.repeat(outside, len(inside)), np.tile(inside, len(outside))])
     weight = np.abs(facet[pair[:, ::-1]])
     weight /= weight.sum(axis=1, keepdims=True)
     kept = np.ones(len(pair), bool)
     for other in facets:
-        kept &= (other[pair] * weight).sum(axis=1) <= _ON_FACET
+        kept &= (other[pair] * weight).sum(axis=1) <= ON_FACET
     return pair[kept], weight[kept]
 
 

@@ -6,9 +6,13 @@ f(w) = Σ w ln(w / prior) - Σ w η with η = λ/prior: separable, convex, so la
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
+from funnel.geometry.compact import Compact
 from funnel.geometry.cone import Cone
+from funnel.geometry.reach import Cut, cuts, widest
 from funnel.geometry.simplex import Answer, Program
 from funnel.model.joint import FloatArray, IntArray
 
@@ -28,6 +32,8 @@ _MET = 1e-9
 """Excess up to which an inequality is met."""
 _RISE = 1e-10
 """Rise of the price (nats) up to which a hop got nowhere."""
+_ALIKE = 9
+"""Digits to which two rows are the same row."""
 _HOPS = 30
 """Hops from one start; far fewer are needed."""
 
@@ -41,26 +47,63 @@ class Slice:
 
     def __init__(self, cone: Cone, prior: FloatArray) -> None:
         self.prior = prior
-        self.matrix, self.lift = cone.on_mass(prior)
-        self.equalities = len(self.matrix) if cone.equalities else 0
-        self._centre = np.append(prior, _deepest(self.matrix @ prior, self.lift))
-        self._scale()
-        self._any = _Lazy(self, dual=False)
-        self._boxed = _Lazy(self, dual=True)
+        matrix, lift = cone.on_mass(prior)
+        self.equalities = len(matrix) if cone.equalities else 0
+        self.both, self._centre, _ = self._scaled(matrix, lift)
+        self.matrix, self.lift = self.both[:, : len(prior)], self.both[:, len(prior) :]
+        self.slack = -self.both @ self._centre
+        self._compact: Compact | None = None
+        rows = self.both
+        if cone.odds:
+            self._compact = Compact(cone.odds, self.matrix, prior)
+            rows, _, self._scale = self._scaled(self._compact.matrix, self._compact.lift)
+        self._any = _Lazy(rows, len(prior), self.equalities, dual=False)
+        self._boxed = _Lazy(rows, len(prior), self.equalities, dual=True)
 
-    def _scale(self) -> None:
-        """Scale inequalities so that the solver's tolerance is small against the room there is."""
-        both = np.hstack([self.matrix, self.lift])
+    def _scaled(self, matrix: FloatArray, lift: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Both side by side, scaled so that the solver's tolerance is small against the room; the centre; the scale."""
+        both, centre = np.hstack([matrix, lift]), np.append(self.prior, _deepest(matrix @ self.prior, lift))
+        scale = np.ones(len(both))
         if not self.equalities:
-            slack = -both @ self._centre
-            scale = np.maximum(slack / np.abs(both).max(axis=1, initial=0.0), _DEEP)
-            both = both / np.where(scale > 0, scale, 1.0)[:, None]
-        self.both = both
-        self.matrix, self.lift = both[:, : len(self.prior)], both[:, len(self.prior) :]
-        self.slack = -both @ self._centre
+            size = np.abs(both).max(axis=1, initial=0.0)
+            scale = size * np.maximum(-both @ centre / size, _DEEP)
+        return both / scale[:, None], centre, scale
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """What cuts off all that the slice does not reach."""
+        return self._cuts
+
+    @cached_property
+    def _cuts(self) -> list[Cut]:
+        """Found once, as they do not depend on prices."""
+        return cuts(self)
+
+    @cached_property
+    def _widest(self) -> float:
+        """How large auxiliaries are."""
+        return widest(self)
+
+    def weight(self, multipliers: FloatArray) -> FloatArray:
+        """The multipliers (m,) of the constraints out of a solver's, with the sign that a bound needs.
+
+        Zero where auxiliaries do not cancel and may be of any size.
+        """
+        weight = multipliers[:-1] if self.equalities else np.maximum(multipliers[:-1], 0.0)
+        if self._compact is not None:
+            return self._compact.spread(weight / self._scale)
+        return weight if np.isfinite(self.leftover(weight)) else np.zeros_like(weight)
+
+    def leftover(self, weight: FloatArray) -> float:
+        """What a combination of the constraints leaves of auxiliaries: a rounding error times their size."""
+        left = float(np.abs(weight @ self.lift).sum()) if self.lift.shape[1] else 0.0
+        return left * self._widest if left else 0.0
 
     def best(self, slope: FloatArray) -> Answer:
-        """max slope·w over the slice; the point's first a entries are w, multipliers are (m + 1,)."""
+        """max slope·w over the slice; the point's first a entries are w, `weight` reads the multipliers.
+
+        Where the slice is empty these show it. With auxiliaries, the slope may be on them, too.
+        """
         return self._any.solve(slope)
 
     def best_in(self, lower: FloatArray, upper: FloatArray, slope: FloatArray) -> Answer:
@@ -73,58 +116,59 @@ class Slice:
 
         Unless that is next to nothing, as it would cost the row its zeros.
         """
-        point = np.append(tidy(point[: len(self.prior)]), point[len(self.prior) :])
-        if not self.equalities:
-            excess = self.both @ point
-            out = excess > 0
-            share = float((excess[out] / (excess[out] + self.slack[out])).max(initial=0.0))
-            if share > _CLOSE:
-                point = (1 - share) * point + share * self._centre
-        return np.asarray(point[: len(self.prior)])
+        mass = tidy(point[: len(self.prior)])
+        if self.equalities:
+            return mass
+        excess = self.both @ np.concatenate([mass, point[len(mass) : len(self._centre)]])
+        out = excess > _CLOSE * self.slack
+        if out.any():
+            share = float((excess[out] / (excess[out] + self.slack[out])).max())
+            mass = (1 - share) * mass + share * self.prior
+        return mass
 
 
 class _Lazy:
     """The slice as a linear program whose inequalities enter when a solution violates them.
 
-    Few of them ever do. With auxiliaries all are there from the start, since they are unbounded otherwise.
+    Few of them ever do. With auxiliaries all are there from the start, since they are unbounded otherwise. `rows`
+    (r, a + k) on w and auxiliaries are all equations, or none is.
     """
 
-    def __init__(self, room: Slice, *, dual: bool) -> None:
-        self._both = room.both
-        count, width = room.both.shape
-        free = np.full(width - len(room.prior), np.inf)
-        self._unit = np.append(np.ones(len(room.prior)), np.zeros(len(free)))
-        fixed = count if room.equalities else 0
+    def __init__(self, rows: FloatArray, size: int, equalities: int, *, dual: bool) -> None:
+        self._rows = rows
+        count, width = rows.shape
+        free = np.full(width - size, np.inf)
+        unit = np.append(np.ones(size), np.zeros(len(free)))
         self.program = Program(
-            np.vstack([self._unit, room.both[:fixed]]),
-            np.append(1.0, np.zeros(fixed)),
-            np.append(1.0, np.zeros(fixed)),
-            np.append(np.zeros(len(room.prior)), -free),
-            np.append(np.ones(len(room.prior)), free),
+            np.vstack([unit, rows[:equalities]]),
+            np.append(1.0, np.zeros(equalities)),
+            np.append(1.0, np.zeros(equalities)),
+            np.append(np.zeros(size), -free),
+            np.append(np.ones(size), free),
             dual=dual,
         )
-        self._active = np.arange(fixed)
-        if not fixed and (len(free) or count <= _FEW):
+        self._free = np.zeros(len(free))
+        self._active = np.arange(equalities)
+        if not equalities and (len(free) or count <= _FEW):
             self._enter(np.arange(count))
 
     def _enter(self, rows: IntArray) -> None:
         """Let these inequalities take part."""
-        self.program.at_most_zero(self._both[rows])
+        self.program.at_most_zero(self._rows[rows])
         self._active = np.append(self._active, rows)
 
     def solve(self, slope: FloatArray) -> Answer:
         """max slope·w, with multipliers of all inequalities and of Σ w = 1, in this order."""
-        self.program.costs(slope)
-        while True:
-            answer = self.program.solve()
-            if answer.status != "optimal":
-                return answer
-            excess = self._both @ answer.point
+        self.program.costs(np.concatenate([slope, self._free]) if len(slope) < self._rows.shape[1] else slope)
+        answer = self.program.solve()
+        while answer.status == "optimal" and len(self._active) < len(self._rows):
+            excess = self._rows @ answer.point
             excess[self._active] = 0.0
-            if excess.max(initial=0.0) <= _MET:
+            if excess.max() <= _MET:
                 break
             self._enter(np.argsort(-excess)[: min(_AT_ONCE, int((excess > _MET).sum()))])
-        multipliers = np.zeros(len(self._both) + 1)
+            answer = self.program.solve()
+        multipliers = np.zeros(len(self._rows) + 1)
         multipliers[self._active], multipliers[-1] = answer.multipliers[1:], answer.multipliers[0]
         return Answer(answer.status, answer.point, multipliers, answer.optimum)
 
@@ -162,20 +206,32 @@ def price(mass: FloatArray, prior: FloatArray, eta: FloatArray) -> FloatArray:
     return np.asarray(divergence(mass, prior) - mass @ eta)
 
 
-def climb(room: Slice, start: FloatArray, eta: FloatArray) -> FloatArray | None:
+def climb(
+    room: Slice, start: FloatArray, eta: FloatArray, seen: set[bytes] | None = None
+) -> tuple[FloatArray, float] | None:
     """Hop from vertex to vertex, each best for the tangent at the one before, until the price stops rising.
 
-    The start (a,) may be outside the cone. None when the solver fails.
+    The row it ends at, and its price. The start (a,) may be outside the cone. None when the solver fails, and where
+    the way leads over a vertex of `seen`, which takes up those on it: the end of that way is known.
     """
-    here: FloatArray | None = None
-    point, reached = start, -np.inf
+    here: tuple[FloatArray, float] | None = None
+    point = start
     for _ in range(_HOPS):
         answer = room.best(np.log(np.maximum(point / room.prior, _FLOOR)) - eta)
         if answer.status != "optimal":
             break
         point = room.inside(answer.point)
-        rises = price(point, room.prior, eta) > reached + _RISE
-        if not rises:
+        worth = float(price(point, room.prior, eta))
+        if here is not None and worth <= here[1] + _RISE:
             break
-        here, reached = point, float(price(point, room.prior, eta))
+        here = point, worth
+        if seen is not None:
+            if key(point) in seen:
+                return None
+            seen.add(key(point))
     return here
+
+
+def key(row: FloatArray) -> bytes:
+    """What rows w have in common that are the same but for rounding errors."""
+    return (np.round(row, _ALIKE) + 0.0).tobytes()

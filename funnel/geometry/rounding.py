@@ -176,26 +176,45 @@ def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:
     Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.
     Whole units leave the remainders as they are; ever more rows get some, as rounding anew pushes out others.
     """
-    total = 2.0**bits
+    from scipy.sparse import csr_array
+
+    total = 1 << bits
     margin = max(margin, total * _RELATIVE)
-    mass = np.zeros(len(near.protocol))
+    row, column = np.nonzero(near.protocol)
+    share, level = near.protocol[row, column], near.inequalities.sum(axis=1)
+    mass = np.zeros(len(near.protocol), np.int64)
     for attempt in range(_ROUNDS):
-        if mass.sum() >= total:
+        rest = total - int(mass.sum())
+        if rest <= 0:
             break
-        weights = _largest_remainders((total - mass.sum()) * near.protocol + mass[:, None], bits)
-        need = (weights @ near.inequalities.T + margin).max(axis=1, initial=-1.0)
+        units = _largest_remainders(share, column, rest)
+        shape = csr_array((units.astype(float), (row, column)), shape=near.protocol.shape)
+        need = (shape @ near.inequalities.T + mass[:, None] * level + margin).max(axis=1, initial=-1.0)
         if (need <= 0).all():
+            weights = np.repeat(mass[:, None], near.protocol.shape[1], axis=1)
+            weights[row, column] += units
             return weights
-        mass += np.ceil(np.maximum(need + need.max() * 2**attempt, 0.0))
+        more = np.ceil(np.maximum(need + need.max() * 2**attempt, 0.0))
+        if more.sum() >= total:
+            break
+        mass += more.astype(np.int64)
     return None
 
 
-def _largest_remainders(scaled: FloatArray, bits: int) -> IntArray:
-    """Round each column to integers that sum to 2^bits exactly: down, then up where most was cut off."""
-    weights = np.floor(scaled).astype(np.int64)
-    missing = (1 << bits) - weights.sum(axis=0)
-    order = np.argsort(np.argsort(weights - scaled, axis=0, kind="stable"), axis=0)
-    weights += order < missing
-    rest = (1 << bits) - weights.sum(axis=0)
-    weights[scaled.argmax(axis=0), np.arange(scaled.shape[1])] += rest
-    return weights
+def _largest_remainders(share: FloatArray, column: IntArray, total: int) -> IntArray:
+    """Integers in the shares' proportion that sum to `total` in each column: down, then up where most was cut off."""
+    scaled = total * share
+    units = np.floor(scaled).astype(np.int64)
+    order = np.lexsort((units - scaled, column))
+    place = np.arange(len(order)) - np.searchsorted(column[order], column[order])
+    units[order] += place < _missing(units, column, total)[column[order]]
+    largest = np.lexsort((-share, column))[np.unique(np.sort(column), return_index=True)[1]]
+    units[largest] += _missing(units, column, total)
+    return units
+
+
+def _missing(units: IntArray, column: IntArray, total: int) -> IntArray:
+    """What each column lacks of a total; columns are 0, 1, …, and none is empty."""
+    missing = np.full(int(column.max()) + 1, total)
+    np.subtract.at(missing, column, units)
+    return missing

@@ -17,7 +17,11 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """How a program ended; where optimal, the point (n,), the rows' multipliers (m,) and the optimum."""
+    """How a program ended; where optimal, the point (n,), the rows' multipliers (m,) and the optimum.
+
+    Where it is empty, the multipliers are those that show it, or zero: they combine rows to one that no point
+    within the bounds meets.
+    """
 
     status: Status
     point: FloatArray
@@ -47,11 +51,18 @@ class Program:
         from scipy.optimize._highspy import _core  # type: ignore[import-not-found]
         from scipy.sparse import csc_array
 
-        self._core: Any = _core
+        known = _core.HighsModelStatus
+        self._words: dict[Any, Status] = {
+            known.kOptimal: "optimal",
+            known.kInfeasible: "empty",
+            known.kUnbounded: "unbounded",
+            known.kTimeLimit: "time",
+        }
+        self._limited = False
         self._solver: Any = _core._Highs()
         self._set(output_flag=False, threads=1, solver="simplex", presolve="off")
         self._set(simplex_strategy=_DUAL if dual else _PRIMAL)
-        self._set(primal_feasibility_tolerance=tolerance, dual_feasibility_tolerance=tolerance)
+        self.within(tolerance)
         program = _core.HighsLp()
         sparse = csc_array(matrix)
         program.num_row_, program.num_col_ = matrix.shape
@@ -64,6 +75,14 @@ class Program:
         program.a_matrix_.start_, program.a_matrix_.index_ = sparse.indptr, sparse.indices
         program.a_matrix_.value_ = sparse.data
         self._solver.passModel(program)
+
+    def within(self, tolerance: float) -> None:
+        """How closely rows, and signs of multipliers, are to be met."""
+        self._set(primal_feasibility_tolerance=tolerance, dual_feasibility_tolerance=tolerance)
+
+    def afresh(self) -> None:
+        """Forget where the last solution ended."""
+        self._solver.clearSolver()
 
     def costs(self, cost: FloatArray) -> None:
         """Replace the cost of the first columns."""
@@ -97,33 +116,33 @@ class Program:
         """Solve from the last basis; from nothing where that fails."""
         answer = self._run(seconds)
         if answer.status == "failed":
-            self._solver.clearSolver()
+            self.afresh()
             answer = self._run(seconds)
         return answer
 
     def _run(self, seconds: float) -> Answer:
         """One run of the solver, and what came of it."""
-        self._set(time_limit=float(min(seconds + self._solver.getRunTime(), 1e9)))
+        if seconds < np.inf or self._limited:
+            self._limited = seconds < np.inf
+            self._set(time_limit=float(min(seconds + self._solver.getRunTime(), 1e9)))
         self._solver.run()
         status = self._status()
         solution = self._solver.getSolution()
         return Answer(
             status,
             np.array(solution.col_value),
-            np.array(solution.row_dual),
-            float(self._solver.getInfo().objective_function_value),
+            self._ray() if status == "empty" else np.array(solution.row_dual),
+            self._solver.getObjectiveValue(),
         )
+
+    def _ray(self) -> FloatArray:
+        """Multipliers (m,) of the rows by which nothing is feasible; zero where the solver has none."""
+        _, known, ray = self._solver.getDualRay()
+        return -np.array(ray) if known else np.zeros(self._solver.getNumRow())
 
     def _status(self) -> Status:
         """The solver's word in ours."""
-        known = self._core.HighsModelStatus
-        words: dict[Any, Status] = {
-            known.kOptimal: "optimal",
-            known.kInfeasible: "empty",
-            known.kUnbounded: "unbounded",
-            known.kTimeLimit: "time",
-        }
-        return words.get(self._solver.getModelStatus(), "failed")
+        return self._words.get(self._solver.getModelStatus(), "failed")
 
     def _set(self, **options: object) -> None:
         """Set options of the solver."""

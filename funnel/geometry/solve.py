@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.errors import SolverError
+from funnel.geometry import memory
 from funnel.geometry.columns import Certificate, columns
 from funnel.geometry.cone import Cone
-from funnel.geometry.enumeration import enumerated_rays, is_quick
-from funnel.geometry.master import master
+from funnel.geometry.effort import Extent, Rung, effort
+from funnel.geometry.enumeration import enumerated_rays
+from funnel.geometry.master import Master, master
+from funnel.geometry.pairs import Paired, best_of_pairs
 from funnel.geometry.planar import planar_rays
+from funnel.geometry.proving import boxed
 from funnel.geometry.utility import Utility, information
+from funnel.model import clock
 from funnel.model.joint import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Rung = Literal["known", "planar", "enumeration", "columns"]
-"""Ways to the optimum: all rays from theory, in closed form, or listed; or rows priced until none is left to add."""
-_LISTED = ((6, 256), (16, 14))
-"""Dimension and constraints up to which listing all rays takes about a second, as a rule."""
 _SHARE, _PATIENCE = 0.25, 4.0
-"""Share of the time, and seconds, that listing may take before rows are priced instead."""
+"""Share of the time, and seconds, that listing may take before rows are priced instead: `effort` can be wrong."""
 _FINISH = 0.9
 """Share of the time after which no more rows are looked for."""
 _LAST = 10.0
 """Seconds at least for the last linear program: it is small, and without it there is nothing."""
+_ROOM = 0.2
+"""Share of the gap allowed by which the bound of a listed optimum may give way for a proof."""
+_NEAR = 0.05
+"""Nats below its worth in the optimum up to which a row may serve again when epsilon changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,7 @@ class Solution:
     """A protocol (b, a) with columns that sum to one, its utility, and a bound on the optimum (nats).
 
     `rung` is the way it was found, `rays` how many rows were listed or found, `nodes` how many boxes the proof
-    looked at. `certificate` is what the bound rests on where rows were priced, unless a ceiling is lower.
+    looked at. `certificate` is what the bound rests on, unless a ceiling is lower.
     """
 
     protocol: FloatArray
@@ -54,25 +59,6 @@ class Solution:
         return self.bound - self.value
 
 
-def forecast(rank: int, dimension: int | None = None, constraints: int | None = None) -> Rung:
-    """The rung that will serve a cone of these sizes, before any data is seen; lifted cones are priced.
-
-    `rank` bounds the rank of the constraints. The data can only make the way cheaper.
-    """
-    if rank <= 2:
-        return "planar"
-    return (
-        "columns" if dimension and constraints and not _is_listed(dimension, constraints) else "enumeration"
-    )
-
-
-def _is_listed(dimension: int, constraints: int) -> bool:
-    """Whether listing all rays takes a second or so."""
-    return is_quick(dimension, constraints) or any(
-        dimension <= most and constraints <= rows for most, rows in _LISTED
-    )
-
-
 def maximise(
     cone: Cone,
     prior: FloatArray,
@@ -82,27 +68,34 @@ def maximise(
     utility: Utility = information,
     ceiling: float | None = None,
     rays: csr_array | None = None,
+    start: FloatArray | None = None,
 ) -> Solution:
     """The protocol of largest utility among those whose rows all lie in the cone.
 
-    `prior` (a,) is positive and sums to one; `time_limit` is in seconds, for everything. b <= a. Rows meet
-    the cone up to rounding errors: `integers.round_inward` brings them inside. `ceiling` (nats) is an upper
-    bound known beforehand, `rays` (k, a) are all extreme rays where theory lists them. Small cones are solved
-    to the last digit; on others the search ends when bound and value differ by the share `gap` of H(X), or with
-    what it has when the time is over: then the bound says how good that is. Other utilities than information
-    are maximised over plain cones only, by listing.
+    `prior` (a,) is positive and sums to one; `time_limit` is in seconds, for everything, and never more than the
+    `clock` leaves. b <= a. Rows meet the cone up to rounding errors: `integers.round_inward` brings them inside.
+    `ceiling` (nats) is an upper bound known beforehand, `rays` (k, a) are all extreme rays where theory lists them,
+    `start` (k, a) rows to begin with, such as those of a smaller epsilon: what is outside the cone is left out.
+    `effort` chooses the way. The search ends when bound and value differ by the share `gap` of H(X), or with what it
+    has when the time is over: then the bound says how good that is. Where all rays are listed the value is exact, but
+    the bound still rests on a proof by boxes, since cdd can lose a ray when counts differ by many orders. Inside
+    `memory.remembering` it begins with what earlier searches found. Other utilities than information are maximised
+    over plain cones only, by listing.
     SolverError with status time, size or failed.
     """
     if prior.shape != (cone.dimension,) or prior.min() <= 0:
         raise ValueError("the prior is a positive number per coordinate of the cone")
     if cone.lift is not None and utility is not information:
         raise ValueError("only information is maximised over a lifted cone")
-    task = _Task(
-        cone, prior, time.monotonic(), time_limit, gap, utility, np.inf if ceiling is None else ceiling
-    )
+    time_limit, limit = min(time_limit, clock.left()), np.inf if ceiling is None else ceiling
+    task = _Task(cone, prior, time.monotonic(), time_limit, gap, utility, limit, start)
     if rays is not None:
         return task.listed("known", rays)
-    planar = planar_rays(cone, prior) if cone.lift is None else None
+    if cone.lift is None and utility is information:
+        paired = best_of_pairs(cone, prior, deadline=task.begun + time_limit)
+        if paired is not None:
+            return task.paired(paired)
+    planar = planar_rays(cone, prior) if utility is not information else None
     if planar is not None:
         return task.listed("planar", planar)
     return task.listed_or_priced()
@@ -119,6 +112,7 @@ class _Task:
     gap: float
     utility: Utility
     ceiling: float
+    start: FloatArray | None
 
     def listed_or_priced(self) -> Solution:
         """List the rays where that is cheap, or the only way; price rows otherwise."""
@@ -126,22 +120,41 @@ class _Task:
             return self.listed(
                 "enumeration", enumerated_rays(self.cone, self.prior, time_limit=self.time_limit)
             )
-        number = len(self.cone.rows) + len(self.cone.equalities)
-        if self.cone.lift is None and _is_listed(self.cone.dimension, number):
+        if effort(Extent.of(self.cone, self.prior)).rung == "enumeration":
             try:
                 patience = min(_SHARE * self.time_limit, _PATIENCE)
-                rays = enumerated_rays(self.cone, self.prior, time_limit=patience)
-                return self.listed("enumeration", rays)
+                listed = self.listed(
+                    "enumeration", enumerated_rays(self.cone, self.prior, time_limit=patience)
+                )
+                return self.proven(listed) or self.priced(listed.protocol)
             except SolverError:
                 pass
         return self.priced()
+
+    def proven(self, listed: Solution) -> Solution | None:
+        """A listed optimum whose bound does not rest on the list, as floats can lose a ray; None if it cannot be."""
+        if listed.certificate is None:
+            return listed
+        tolerance = _ROOM * self.gap * float(-self.prior @ np.log(self.prior))
+        deadline = self.begun + _SHARE * self.time_limit + _PATIENCE
+        found = boxed(self.cone, self.prior, listed.certificate, tolerance=tolerance, deadline=deadline)
+        if found is None:
+            return None
+        bound = max(min(self.ceiling, found.bound), listed.value)
+        return replace(listed, bound=bound, nodes=found.nodes, certificate=found)
 
     def listed(self, rung: Rung, rays: csr_array) -> Solution:
         """The best protocol of all rays there are."""
         return self._solution(rung, rays, self.begun + self.time_limit - time.monotonic())
 
-    def priced(self) -> Solution:
-        """The best protocol of the rows that were found in time."""
+    def paired(self, found: Paired) -> Solution:
+        """The best protocol of pairs of values."""
+        value, proof = float(self.utility(found.rows, self.prior).sum()), found.certificate
+        bound = max(min(self.ceiling, proof.bound), value)
+        return Solution(found.rows.toarray(), value, bound, "planar", found.rays, certificate=proof)
+
+    def priced(self, listed: FloatArray | None = None) -> Solution:
+        """The best protocol of the rows that were found in time, those `listed` among them."""
         from scipy.sparse import csr_array
 
         found = columns(
@@ -150,8 +163,23 @@ class _Task:
             deadline=self.begun + _FINISH * self.time_limit,
             tolerance=self.gap * float(-self.prior @ np.log(self.prior)),
             ceiling=self.ceiling,
+            start=self._known_rows() if listed is None else _normalised(listed, self.prior),
         )
+        duals = found.certificate.duals
+        near = information(csr_array(found.rays), self.prior) > found.rays @ duals - _NEAR
+        memory.keep(self.cone, self.prior, found.rays[near])
         return self._solution("columns", csr_array(found.rays), _LAST, found.certificate, found.nodes)
+
+    def _known_rows(self) -> FloatArray:
+        """Rows of the cone that are known before the search, so that there is a protocol whatever the time: each value
+        with as much noise as it needs, what earlier searches found, and what the caller knows."""
+        known = [memory.recall(self.cone, self.prior)]
+        if self.start is not None:
+            known.append(memory.allowed(self.cone, self.prior, self.start))
+        if not (self.cone.equalities or self.cone.lift is not None):
+            single = np.eye(self.cone.dimension)
+            known.append(memory.allowed(self.cone, self.prior, single + self.cone.violation(single)[:, None]))
+        return np.vstack(known)
 
     def _solution(
         self, rung: Rung, rays: csr_array, seconds: float, proof: Certificate | None = None, nodes: int = 0
@@ -168,5 +196,17 @@ class _Task:
             rung,
             rays.shape[0],
             nodes,
-            proof,
+            self._certificate(optimum) if proof is None else proof,
         )
+
+    def _certificate(self, optimum: Master) -> Certificate | None:
+        """The duals of all rays there are, and the highest price of one."""
+        if self.utility is not information:
+            return None
+        peak = optimum.bound - float(optimum.duals.sum())
+        return Certificate(optimum.duals, peak, 0.0, 0)
+
+
+def _normalised(rows: FloatArray, prior: FloatArray) -> FloatArray:
+    """Rows (k, a) scaled to prior·v = 1."""
+    return np.asarray(rows / (rows @ prior)[:, None])

@@ -20,16 +20,19 @@ _LISTED = 12
 
 def staircase_cone(dimension: int, ratio: float) -> Cone:
     """v_x <= ratio · v_x' for all x, x' of a coordinates: a(a-1) inequalities."""
-    eye = np.eye(dimension)
-    differences = eye[:, None, :] - ratio * eye[None, :, :]
-    return Cone(differences[~np.eye(dimension, dtype=bool)])
+    return Cone.of_odds(np.eye(dimension), ratio)
+
+
+def staircase_count(dimension: int) -> int | None:
+    """How many rays `staircase_rays` lists; None where they are too many."""
+    return 2**dimension - 1 if dimension <= _LISTED else None
 
 
 def staircase_rays(prior: FloatArray, ratio: float) -> csr_array | None:
     """The extreme rays {1, ratio}^a (Kairouz, Oh and Viswanath) with prior·r = 1, (2^a - 1, a); None for many."""
     from scipy.sparse import csr_array
 
-    if len(prior) > _LISTED:
+    if staircase_count(len(prior)) is None:
         return None
     rays = np.array(list(itertools.product([1.0, ratio], repeat=len(prior))))[:-1]
     return csr_array(rays / (rays @ prior)[:, None])

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from funnel.mechanisms.auto import Auto
-from funnel.mechanisms.base import Mechanism, Solved
+from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.gaussian_funnel import GaussianFunnel
 from funnel.mechanisms.greedy_funnel import GreedyFunnel
@@ -59,6 +59,7 @@ __all__ = [
     "Mechanism",
     "NonRobust",
     "Optimal",
+    "Outlook",
     "Polyopt",
     "RandomisedResponse",
     "SecretRandomisedResponse",

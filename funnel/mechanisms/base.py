@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from funnel.errors import SolverError
+from funnel.geometry.columns import Certificate
+from funnel.geometry.effort import Extent, effort
 from funnel.model import AnyProtocol, Joint, Protocol, clock
 from funnel.model.channel import released_table
 from funnel.model.information import released_information
@@ -29,11 +31,36 @@ _STEPS = 2
 
 @dataclass(frozen=True)
 class Solved:
-    """A protocol for one block; `bound` is a certified upper bound of I(X;Y) in nats, None if none is claimed."""
+    """A protocol for one block; `bound` is a certified upper bound of I(X;Y) in nats, None if none is claimed.
+
+    `certificate` is what shows it: about rows over public values, or over those of the secret, which bound I(S;Y)
+    and with it I(X;Y) <= H(X|S) + I(S;Y).
+    """
 
     protocol: AnyProtocol
     bound: float | None
     how: str
+    certificate: Certificate | None = None
+    about: Literal["public", "secret"] = "public"
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A search over a cone that is to come: its sizes at most, seconds and share of H(X) at which it ends."""
+
+    extent: Extent
+    time_limit: float
+    gap: float
+
+    def words(self) -> str:
+        """For a plan."""
+        return (
+            f"{effort(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return effort(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
 
 
 class Mechanism(BaseModel, ABC):
@@ -81,8 +108,12 @@ class Mechanism(BaseModel, ABC):
         """How sets of values are written; None for a mechanism that releases plain values."""
         return None
 
+    def outlook(self, extent: Extent) -> Outlook | None:
+        """What to expect of the search over a cone of these sizes; None for a mechanism that searches none."""
+        return None
+
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
-        """How a problem of c = `secret` and a = `public` values would be solved, in words."""
+        """How a problem of c = `secret` and a = `public` values would be solved without such a search, in words."""
         return "bisection on the measured leakage"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from funnel.errors import CATALOGUE, FunnelError, PlanError, SolverError
+from funnel.geometry import memory
 from funnel.mechanisms.auto import Auto, candidates
 from funnel.mechanisms.base import Mechanism
 from funnel.mechanisms.product import Candidate, Protection, protect
@@ -51,15 +52,16 @@ def choose(
         return protect(joint, notion, one, split, progress, minimum=minimum)
 
     tried: tuple[Candidate, ...] | None = None
-    if isinstance(mechanism, Auto):
-        fit = candidates(notion.notion, secret_public=tells_secret(joint))
-        ready = {kind: one(kind=kind) for kind, one in fit.items()}
-        found, tried = _best(ready, lambda one: solve(one, shares), mechanism.time_limit, secret_rare)
-    else:
-        found = solve(mechanism, shares)
-    if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
-        used = found.mechanism
-        found = best_split(found, lambda split: solve(used, split), progress)
+    with memory.remembering():
+        if isinstance(mechanism, Auto):
+            fit = candidates(notion.notion, secret_public=tells_secret(joint))
+            ready = {kind: one(kind=kind) for kind, one in fit.items()}
+            found, tried = _best(ready, lambda one: solve(one, shares), mechanism.time_limit, secret_rare)
+        else:
+            found = solve(mechanism, shares)
+        if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
+            used = found.mechanism
+            found = best_split(found, lambda split: solve(used, split), progress)
     return replace(found, candidates=_retold(tried, found))
 
 

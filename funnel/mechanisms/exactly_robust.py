@@ -7,86 +7,128 @@ import time
 
 import numpy as np
 
+from funnel.geometry.columns import Certificate
 from funnel.geometry.cone import Cone
-from funnel.geometry.solve import Solution, maximise
-from funnel.geometry.utility import worth
+from funnel.geometry.convex_columns import Closed, close_in
+from funnel.geometry.groups import maximise_groups, serves
+from funnel.geometry.solve import maximise
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
 from funnel.model import Joint
+from funnel.model.adversary import LEAST_ORDER, Adversary
 from funnel.model.joint import FloatArray
-from funnel.model.robust import Worst, worst_cases
+from funnel.model.robust import worst_cases
 from funnel.notions import Ldp, RobustDemand
 
-_INSIDE = 0.4
-"""Share of the time for a protocol that is robust by way of boxes, which is there whatever comes of the cuts."""
-_NEAR = 1e-7
-"""Relative excess over e^ε up to which no cut is made."""
-_CUTS = 20
-"""Cuts at a time: the worst cases of one protocol."""
-_HALVINGS = 20
-"""Steps of the search for the least mixture with noise that is robust."""
-_ROOM = 1e-5
-"""Relative room under e^ε in which weights are rounded."""
-_SHORT = 0.5
-"""Seconds below which another round is not begun."""
+_SMALL = 16
+"""Values of X up to which rows are found sooner one by one than by way of polytopes."""
+_POLYTOPES = 0.3
+"""Share of the time that polytopes get where there are more: a protocol that is there whatever comes of the rest."""
+_FINISH = 0.95
+"""Share of the time after which only rounding is left to do."""
+_ABOVE = 1e-12
+"""Relative amount above e^ε to which inequalities are made, so that rounding errors take nothing from the bound."""
+_ROOM = 1e-6
+"""Share of noise that makes room to round in, at first."""
+_FEW = 8
+"""Values of X up to which an integer program looks for fewer bits: inequalities are too many for more."""
+_NEAR = 0.1
+"""Inequalities that rows miss by less, in units of the all-ones vector, are heeded in rounding."""
 
 
 def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: float) -> Solved:
     """The most informative robust protocol found, and a certified bound of all there are (mathematics, section 5).
 
-    The exact constraint on a row is R1·v_s <= e^ε R2·v_s' for all (R1, R2) that occur together in F: a convex cone.
-    Each pair is a linear cut that every robust row keeps, so the optimum over any number of cuts bounds the robust
-    optimum from above, and the worst pairs of that optimum are the next cuts. Boxes give a robust protocol from
-    below. It ends when the two meet within `gap` of H(X), or with the time. Raises SolverError.
+    The exact constraint on a row is R1·v_s <= e^ε R2·v_s' for all (R1, R2) that occur together in F: a convex cone,
+    known by the worst pairs of single rows. It ends when value and bound are within `gap` of H(X), or with the time.
+    Where orders below one half make the pairs no convex set, polytopes have the last word. Raises SolverError.
     """
+    radius, order = demand.notion.exact()
     prior = joint.table().sum(axis=0) / joint.rows
-    enough = gap * float(-(prior @ np.log(prior)))
-    end, bound = time.monotonic() + time_limit, demand.ceiling()
-    inner = maximise(demand.cone(), prior, time_limit=_INSIDE * time_limit, gap=gap, ceiling=bound)
-    best, shape, value = inner.protocol, demand.cone(), inner.value
-    rows, rounds = [_at_the_estimate(joint, demand)], 0
-    while bound - value > enough and (left := end - time.monotonic()) > _SHORT:
-        outer_cone = Cone(np.vstack(rows))
-        outer = maximise(outer_cone, prior, time_limit=left, gap=gap, ceiling=bound)
-        bound, rounds = min(bound, outer.bound), rounds + 1
-        repaired = _repaired(outer, demand, prior)
-        if worth(repaired, prior) > value:
-            best, shape, value = repaired, outer_cone, worth(repaired, prior)
-        worst = _worst(outer.protocol, demand, 1 + _NEAR)
-        if not worst:
-            break
-        rows += [_cut(one, demand) for one in worst[:_CUTS]]
-    protocol = round_named(best, shape, joint, demand)
-    cuts = sum(map(len, rows)) - len(rows[0])
+    if radius == 0 or order < LEAST_ORDER or len(demand.table) < 2:
+        return _by_polytopes(joint, demand, time_limit, gap)
+    end, ceiling = time.monotonic() + _FINISH * time_limit, demand.ceiling()
+    start = None
+    if len(prior) > _SMALL:
+        start = _start(demand, prior, _POLYTOPES * time_limit, gap)
+    known = Adversary(
+        demand.table, demand.possible, radius, order, math.exp(demand.notion.epsilon) * (1 + _ABOVE)
+    )
+    tolerance = gap * float(-(prior @ np.log(prior)))
+    closed = close_in(known, prior, deadline=end, tolerance=tolerance, ceiling=ceiling, start=start)
+    protocol, shape = _within(closed.protocol, known, demand, prior)
+    how = f"rows priced against {closed.inequalities:,} worst cases and {closed.nodes:,} boxes"
+    bound, certificate, public = _bounded(closed, demand)
     return Solved(
-        protocol, bound, f"boxes by {inner.rung}, then {cuts:,} worst-case cuts in {rounds:,} rounds"
+        round_named(protocol, shape, joint, demand),
+        bound,
+        how,
+        certificate,
+        about="public" if public else "secret",
     )
 
 
-def _at_the_estimate(joint: Joint, demand: RobustDemand) -> FloatArray:
-    """The rows of LDP at the estimate, which lies in F."""
-    plain = Ldp(notion="ldp", epsilon=demand.notion.epsilon)
-    return plain.demand(joint, {}, 0).cone().rows
+def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: float) -> FloatArray:
+    """The best protocol found over boxes."""
+    ceiling = demand.ceiling()
+    if serves(demand.sets):
+        ratio = math.exp(demand.notion.epsilon)
+        return maximise_groups(demand.sets, ratio, prior, time_limit=time_limit, ceiling=ceiling).protocol
+    return maximise(demand.cone(), prior, time_limit=time_limit, gap=gap, ceiling=ceiling).protocol
 
 
-def _worst(protocol: FloatArray, demand: RobustDemand, slack: float) -> list[Worst]:
-    """The pairs of conditionals at which a real protocol (b, a) exceeds the bound, the worst first."""
+def _bounded(closed: Closed, demand: RobustDemand) -> tuple[float, Certificate | None, bool]:
+    """The lower of two bounds, what shows it if that was kept, and whether that is about public values."""
+    ceiling, found = demand.ceiling(), closed.certificate
+    if ceiling <= found.bound:
+        return max(ceiling, closed.value), demand.ceiling_certificate(), False
+    return max(found.bound, closed.value), None if found.proof is None else found, True
+
+
+def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: float) -> Solved:
+    """The estimate alone is a polytope; other sets are within boxes, and the estimate bounds them."""
+    prior, ceiling = joint.table().sum(axis=0) / joint.rows, demand.ceiling()
+    alone = demand.radius == 0
+    cone = (
+        Ldp(notion="ldp", epsilon=demand.notion.epsilon).demand(joint, {}, 0).cone()
+        if alone
+        else demand.cone()
+    )
+    found = maximise(cone, prior, time_limit=time_limit, gap=gap, ceiling=ceiling)
+    protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.rung}, {found.rays:,} rows"
+    if alone:
+        return Solved(protocol, found.bound, how, found.certificate)
+    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
+
+
+def _within(
+    protocol: FloatArray, known: Adversary, demand: RobustDemand, prior: FloatArray
+) -> tuple[FloatArray, Cone]:
+    """The protocol mixed with noise, by one share for all rows, until it is robust with room to round; and its cone.
+
+    The cone is that of the worst pairs of the rows.
+    """
+    chance = protocol @ prior
+    excess, inequalities = known.worst(protocol / chance[:, None])
+    least, room = float(excess.max(initial=0.0)), _ROOM
+    while True:
+        share = min(least + room, 1.0)
+        mixed = protocol + share * (np.outer(chance, np.ones(len(prior))) - protocol)
+        if share == 1 or not _exceeds(mixed, demand):
+            break
+        room *= 2
+    near = inequalities[excess > -_NEAR]
+    return mixed, Cone(np.concatenate([near, _at_the_estimate(known, len(prior))]))
+
+
+def _exceeds(protocol: FloatArray, demand: RobustDemand) -> bool:
+    """Whether a real protocol (b, a) exceeds e^ε anywhere in F, as the measurement sees it."""
     radius, order = demand.notion.exact()
-    above = math.exp(demand.notion.epsilon) * slack
-    return worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, above)
+    most = math.exp(demand.notion.epsilon)
+    return bool(worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, most, 1))
 
 
-def _cut(worst: Worst, demand: RobustDemand) -> FloatArray:
-    """R1·v - e^ε R2·v <= 0 as a row of coefficients (1, a)."""
-    return np.asarray(worst.distribution - math.exp(demand.notion.epsilon) * worst.other_distribution)[None]
-
-
-def _repaired(outer: Solution, demand: RobustDemand, prior: FloatArray) -> FloatArray:
-    """The protocol mixed with noise, by one share for all rows, as little as makes it robust, with room to round."""
-    noise = np.outer(outer.protocol @ prior, np.ones(len(prior)))
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        mixed = (1 - middle) * outer.protocol + middle * noise
-        low, high = (middle, high) if _worst(mixed, demand, 1 - _ROOM) else (low, middle)
-    return np.asarray((1 - high) * outer.protocol + high * noise)
+def _at_the_estimate(known: Adversary, size: int) -> FloatArray:
+    """The inequalities of constant rows."""
+    _, inequalities = known.worst(np.ones((1, size)))
+    return np.asarray(inequalities[0])

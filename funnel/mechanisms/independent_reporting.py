@@ -11,7 +11,7 @@ from pydantic import Field
 
 from funnel.errors import InternalError, SolverError
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Joint, Protocol
+from funnel.model import Joint, Protocol, clock
 from funnel.model.information import kept_information
 from funnel.model.joint import FloatArray, IntArray
 from funnel.model.records import Records
@@ -54,6 +54,7 @@ class IndependentReporting(Mechanism):
         first, second = strength.best_split(prior)
         wanted = kept_information(prior, _product(records, first, second))
         for bits in _BITS:
+            clock.check()
             protocol = _rounded(joint, records, *strength.fitted(first, second, bits), bits)
             kept = kept_information(prior, protocol.probabilities()[:, 0, :])
             if kept >= wanted * (1 - _NEAR) and demand.keeps(protocol.weights):
@@ -94,6 +95,7 @@ class _Strength:
         whole = self.demand.notion.epsilon
 
         def worth(share: float) -> float:
+            clock.check()
             return kept_information(
                 prior, _product(self.records, share * whole, self.at((1 - share) * whole))
             )

@@ -12,14 +12,19 @@ from funnel.model.joint import FloatArray, IntArray
 from funnel.notions import Demand
 
 
-def round_named(protocol: FloatArray, cone: Cone, joint: Joint, demand: Demand) -> Protocol:
-    """A real protocol (b, a) with b <= a, on integers that keep the demand, its outputs named. Raises SolverError."""
+def round_named(
+    protocol: FloatArray, cone: Cone, joint: Joint, demand: Demand, *, choose: bool = True
+) -> Protocol:
+    """A real protocol (b, a) with b <= a, on integers that keep the demand, its outputs named.
+
+    Without `choose` the search for few bits is short. Raises SolverError.
+    """
     prior = joint.table().sum(axis=0) / joint.rows
 
     def holds(weights: IntArray) -> bool:
         return demand.keeps(weights[:, None, :])
 
-    rounded = round_inward(protocol, cone, prior, holds, loss=LOSS)
+    rounded = round_inward(protocol, cone, prior, holds, loss=LOSS, choose=choose)
     return named(joint.blocks[0], prior, rounded.weights, rounded.bits)
 
 

@@ -13,7 +13,7 @@ from funnel.geometry.master import master
 from funnel.geometry.staircase import staircase
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import round_named
-from funnel.model import Joint
+from funnel.model import Joint, clock
 from funnel.model.joint import FloatArray
 from funnel.model.records import Records
 from funnel.notions import Demand
@@ -43,7 +43,8 @@ class NonRobust(Mechanism):
         on_secret = staircase(secret, math.exp(demand.notion.epsilon))
         rows = _rows(on_secret.protocol, prior, secret, records)
         rays = csr_array(rows / (rows @ prior)[:, None])
-        found = master(rays, prior, time_limit=_TIME)
+        clock.check()
+        found = master(rays, prior, time_limit=min(_TIME, clock.left()))
         used = np.flatnonzero(found.theta)
         protocol = rays[used].toarray() * found.theta[used, None]
         if not np.isfinite(rows).all() or not protocol.any(axis=0).all():
@@ -56,7 +57,8 @@ class NonRobust(Mechanism):
         hidden = float(-(prior @ np.log(prior / secret[records.s])))
         cone: Cone = demand.cone()
         rounded = round_named(protocol / protocol.sum(axis=0), cone, joint, demand)
-        return Solved(rounded, hidden + on_secret.bound, f"closed form, {len(rows):,} rays")
+        how = f"closed form, {len(rows):,} rays"
+        return Solved(rounded, hidden + on_secret.bound, how, on_secret.certificate, about="secret")
 
 
 def _rows(on_secret: FloatArray, prior: FloatArray, secret: FloatArray, records: Records) -> FloatArray:

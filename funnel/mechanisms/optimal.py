@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.solve import forecast, maximise
-from funnel.mechanisms.base import Mechanism, Solved
+from funnel.geometry.effort import Extent
+from funnel.geometry.solve import maximise
+from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
 from funnel.model import Joint, clock
-from funnel.notions import Demand, Notion, RobustDemand
+from funnel.notions import Demand, RobustDemand
 
 TimeLimit = Annotated[
     float, Field(gt=0, allow_inf_nan=False, description="Seconds that solving one block may take")
@@ -24,6 +25,8 @@ Gap = Annotated[
     ),
 ]
 TIME_LIMIT, GAP = 60.0, 1e-6
+_SEARCHING = 0.8
+"""Share of the time that is left by the clock for a search: rounding and measuring come after it."""
 
 
 class Optimal(Mechanism):
@@ -41,14 +44,12 @@ class Optimal(Mechanism):
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
         if isinstance(demand, RobustDemand):
-            return exactly_robust(joint, demand, min(self.time_limit, clock.left()), self.gap)
+            return exactly_robust(joint, demand, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
-    def forecast(self, notion: Notion, secret: int, public: int) -> str:
-        """The rung of the ladder that serves: constraints of most notions have rank at most c."""
-        if forecast(min(secret, public)) == "planar" and notion.notion in {"lip", "ldp", "perfect"}:
-            return "rays in closed form"
-        return f"rays listed or priced, within {self.time_limit:g} s"
+    def outlook(self, extent: Extent) -> Outlook:
+        """The rung of the ladder that serves, in the time and to the gap allowed."""
+        return Outlook(extent, self.time_limit, self.gap)
 
 
 def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap: float = GAP) -> Solved:
@@ -62,14 +63,16 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     solution = maximise(
         cone,
         prior,
-        time_limit=min(time_limit, clock.left()),
+        time_limit=min(time_limit, _SEARCHING * clock.left()),
         gap=gap,
         ceiling=ceiling,
         rays=demand.rays(prior),
     )
     protocol = round_named(solution.protocol, cone, joint, demand)
-    bound = solution.bound if demand.cone_is_all else ceiling
-    return Solved(protocol, bound, _how(solution.rung, solution.rays))
+    how = _how(solution.rung, solution.rays)
+    if demand.cone_is_all:
+        return Solved(protocol, solution.bound, how, solution.certificate)
+    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
 
 
 def _how(rung: str, rays: int) -> str:

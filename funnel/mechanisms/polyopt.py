@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.errors import InternalError
-from funnel.mechanisms.base import Mechanism, Solved
-from funnel.mechanisms.optimal import TIME_LIMIT, TimeLimit, best_inside
-from funnel.model import Joint
-from funnel.notions import Demand, Notion
+from funnel.geometry.effort import Extent
+from funnel.geometry.groups import GAP as GROUPS_GAP
+from funnel.geometry.groups import maximise_groups, serves
+from funnel.geometry.groups_cone import GroupCone
+from funnel.geometry.worst_case import Sets
+from funnel.mechanisms.base import Mechanism, Outlook, Solved
+from funnel.mechanisms.naming import round_named
+from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
+from funnel.model import Joint, clock
+from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
+
+_SMALL = 20
+"""Coordinates up to which rows are searched as a whole, to a closer gap."""
+_SEARCHING = 0.8
+"""Share of the time that is left by the clock for a search."""
 
 
 class Polyopt(Mechanism):
@@ -34,8 +47,37 @@ class Polyopt(Mechanism):
         """Maximise I(X;Y) over the cone, then round inward to integers. Raises SolverError."""
         if not isinstance(demand, RobustDemand):
             raise InternalError("polyopt was asked to serve a notion that is not robust")
+        sets = demand.sets if self.sets == "box" else _simplices(demand.sets)
+        if self.sets != "printed" and sets.dimension > _SMALL and serves(sets):
+            return best_of_groups(sets, joint, demand, self.time_limit)
         return best_inside(demand.cone(self.sets), joint, demand, self.time_limit)
 
-    def forecast(self, notion: Notion, secret: int, public: int) -> str:
-        """Large and lifted cones are priced."""
-        return f"rows by pricing over {self.sets} sets, within {self.time_limit:g} s"
+    def outlook(self, extent: Extent) -> Outlook:
+        """Lifted cones are priced."""
+        return Outlook(extent, self.time_limit, GAP)
+
+
+def best_of_groups(
+    sets: Sets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float = GROUPS_GAP
+) -> Solved:
+    """The most informative protocol that is robust over sets of distributions, where the secret is released too.
+
+    `how` tells the bound of the optimum over these sets; `bound` is about all robust protocols. Raises SolverError.
+    """
+    prior = joint.table().sum(axis=0) / joint.rows
+    ratio, ceiling = math.exp(demand.notion.epsilon), demand.ceiling()
+    limit = min(time_limit, _SEARCHING * clock.left())
+    found = maximise_groups(sets, ratio, prior, time_limit=limit, gap=gap, ceiling=ceiling)
+    protocol = round_named(found.protocol, GroupCone(sets, ratio), joint, demand)
+    known = (
+        f"at most {found.bound:.6g} nats over these sets"
+        if found.certificate
+        else "not proved optimal in time"
+    )
+    how = f"columns, {found.rays:,} parts of {len(sets.members)} groups priced; {known}"
+    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
+
+
+def _simplices(sets: Sets) -> Sets:
+    """The sets without upper ends but those that follow from the lower ones."""
+    return replace(sets, upper=[lower + sets.room(group) for group, lower in enumerate(sets.lower)])

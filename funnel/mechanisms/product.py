@@ -157,7 +157,7 @@ def _solve(
     ordered = tuple(solved[index] for index in range(len(solved)))
     if len(ordered) > 1:
         # A block's optimum given what other blocks release bounds nothing that anyone would ask about.
-        ordered = tuple(replace(one, bound=None) for one in ordered)
+        ordered = tuple(replace(one, bound=None, certificate=None) for one in ordered)
     return Protection(arranged, mechanism, ordered, tuple(budgets), shares)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from funnel.errors import SolverError
+
+T = TypeVar("T")
 
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
@@ -37,3 +40,10 @@ def check() -> None:
             status="time",
             advice="Allow more time, or shrink the public columns with `top` or `bins`.",
         )
+
+
+def in_time(steps: Iterable[T]) -> Iterator[T]:
+    """The steps one by one; raises SolverError instead of going on when the time is over."""
+    for step in steps:
+        check()
+        yield step

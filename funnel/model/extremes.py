@@ -64,15 +64,16 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
-    """Of R ∝ P (g+τ)^{-1/α}: divergence D_α(P||R), its derivative in ln τ, and M_r(g+τ; P)/τ."""
+class Moments:
+    """Of R = `tilted` ∝ P (g+τ)^{-1/α}: divergence D_α(P||R), its derivative in ln τ, and M_r(g+τ; P)/τ."""
 
     divergence: FloatArray
     slope: FloatArray
     mean: FloatArray
+    tilted: FloatArray
 
 
-def _moments(order: float, chances: FloatArray, gaps: FloatArray, shift: FloatArray) -> _Moments:
+def moments(order: float, chances: FloatArray, gaps: FloatArray, shift: FloatArray) -> Moments:
     """For P (k, m), gaps (k, m), τ (k,) and z = 1+g/τ: D = ln ΣP z^{-1/α} + ln ΣP z^r / (α-1) and M = (ΣP z^r)^{1/r}.
 
     Both are evaluated so that a divergence near zero keeps its relative accuracy: what cancels is left out.
@@ -83,16 +84,17 @@ def _moments(order: float, chances: FloatArray, gaps: FloatArray, shift: FloatAr
         tilted = chances / root
         t, q = tilted.sum(axis=1), (chances * root).sum(axis=1)
         excess = (tilted * (root - q[:, None]) ** 2).sum(axis=1) / q
-        return _Moments(np.log1p(excess), _slope(order, tilted / t[:, None], scaled), q * q)
+        tilted /= t[:, None]
+        return Moments(np.log1p(excess), _slope(order, tilted, scaled), q * q, tilted)
     logs = np.log1p(scaled)
     centre = (chances * logs).sum(axis=1)
     spread, exponent = logs - centre[:, None], (order - 1) / order
     divergence, tilted = _log_mean(chances, -spread / order)
     slope = _slope(order, tilted, scaled)
     if exponent == 0:
-        return _Moments(divergence, slope, np.exp(centre))
+        return Moments(divergence, slope, np.exp(centre), tilted)
     raised, _ = _log_mean(chances, exponent * spread)
-    return _Moments(divergence + raised / (order - 1), slope, np.exp(centre + raised / exponent))
+    return Moments(divergence + raised / (order - 1), slope, np.exp(centre + raised / exponent), tilted)
 
 
 def _slope(order: float, tilted: FloatArray, scaled: FloatArray) -> FloatArray:
@@ -134,13 +136,13 @@ def shifts(
     high = np.maximum(high, low)
     at = high.copy() if start is None else np.clip(np.log(start), low, high)
     active = np.flatnonzero(
-        (_moments(order, chances, gaps, np.exp(low)).divergence > divergence) & (divergence > 0)
+        (moments(order, chances, gaps, np.exp(low)).divergence > divergence) & (divergence > 0)
     )
     settled = np.where((divergence > 0), low, high)
     for _ in range(_NEWTON):
         if not active.size:
             break
-        now = _moments(order, chances[active], gaps[active], np.exp(at[active]))
+        now = moments(order, chances[active], gaps[active], np.exp(at[active]))
         wanted, found = divergence[active], np.maximum(now.divergence, 1e-300)
         beyond = found > wanted
         low[active] = np.where(beyond, at[active], low[active])
@@ -198,7 +200,7 @@ class _Side:
         chances, gaps, known = self.chances[where], self.gaps[where], self.shift[where]
         start = None if np.isnan(known).any() else known
         shift = shifts(self.order, chances, gaps, divergence, start)
-        mean = shift * _moments(self.order, chances, gaps, shift).mean
+        mean = shift * moments(self.order, chances, gaps, shift).mean
         self.divergence[where], self.shift[where], self.mean[where] = divergence, shift, mean
         self.least[where] = np.maximum(mean * np.exp(-divergence) - shift, 0.0)
         gain = np.log(np.maximum(mean / self.share[where], 1e-300)) - (1 + self.exponent) * divergence
@@ -259,7 +261,7 @@ def _distribution(
     shift, order = pairs.shifts[half][index], float(ball.order)
     chances = ball.given[s]
     tilted = chances * (1 + gaps / shift) ** (-1 / order)
-    reached = _moments(order, chances[None], gaps[None], np.array([shift])).divergence[0]
+    reached = moments(order, chances[None], gaps[None], np.array([shift])).divergence[0]
     kept = min(1.0, float(np.exp(reached - pairs.divergences[half][index])))
     kept = 1.0 if kept > 1 - 1e-6 else kept
     result = np.zeros(ball.table.shape[1])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.model import leakage
+from funnel.model import clock, leakage
 from funnel.model.ball import Ball, Rows
 from funnel.model.certificate import Certifier, margin, proved, untouched
 from funnel.model.channel import sent
@@ -40,7 +40,8 @@ def robust_leakage(
 
     Above the true maximum by a relative 1e-8 at most, for α >= 1/2; for smaller orders both secrets are given the
     whole radius, which is more. `radius` B in nats, None for all distributions on the possible cells. Infinite
-    where a chance can be driven to zero, or where that cannot be excluded. ValueError as for `Ball`.
+    where a chance can be driven to zero, or where that cannot be excluded. ValueError as for `Ball`; SolverError
+    when the time of the `clock` is over.
     """
     if radius is None or radius == 0:
         return _plain(table, weights, possible, radius)
@@ -49,7 +50,7 @@ def robust_leakage(
     best: Fraction | None = Fraction(1)
     if top is not None and (best := certifier.ratio(*top)) is not None:
         best = max(best, Fraction(1))
-        others = [certifier.ratio(*one) for one in search.unproved(best)]
+        others = [certifier.ratio(*one) for one in clock.in_time(search.unproved(best))]
         best = None if None in others else max([best, *(other for other in others if other is not None)])
     return Leakage(best)
 
@@ -64,7 +65,8 @@ def robust_holds(
 ) -> bool:
     """Whether P(y|s) <= bound·P(y|s') is proved for all y, s ≠ s' and all P of F; arguments as for `robust_leakage`.
 
-    Stops at the first violation that floats see; exact arithmetic only where the margin does not decide.
+    Stops at the first violation that floats see; exact arithmetic only where the margin does not decide. SolverError
+    when the time of the `clock` is over.
     """
     if radius is None or radius == 0:
         return _plain(table, weights, possible, radius).within(bound)
@@ -72,7 +74,7 @@ def robust_holds(
     if bound < 1 or search.violates(float(bound)):
         return False
     certifier = Certifier(search.ball, search.rows)
-    certified = (certifier.ratio(*one) for one in search.unproved(bound))
+    certified = (certifier.ratio(*one) for one in clock.in_time(search.unproved(bound)))
     return all(ratio is not None and ratio <= bound for ratio in certified)
 
 
@@ -194,6 +196,7 @@ class _Search:
         best = None
         for pairs in self._candidates(1.0):
             index = int(pairs.ratio.argmax())
+            clock.check()
             if best is None or pairs.ratio[index] > best[0].ratio[best[1]]:
                 best = pairs, index
             if self._outer_of(pairs).min() <= best[0].ratio[best[1]]:
@@ -211,7 +214,9 @@ class _Search:
 
     def violates(self, bound: float) -> bool:
         """Whether floats find a ratio clearly above the bound."""
-        return any((pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in self._candidates(bound))
+        return any(
+            (pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in clock.in_time(self._candidates(bound))
+        )
 
     def unproved(self, bound: Fraction) -> list[tuple[Pairs, int]]:
         """Candidates that are not proved in floats to keep the bound."""

@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from funnel.errors import InternalError
+from funnel.geometry.columns import Certificate
 from funnel.geometry.cone import Cone, intersection
+from funnel.geometry.effort import Extent
 from funnel.model import AnyProtocol, Joint, clock
 from funnel.model.arrange import tells_secret, together
 from funnel.model.channel import ExactArray, given_outputs, sent
@@ -74,6 +77,10 @@ class Demand(ABC):
         """An upper bound of I(X;Y) in nats, over all that keep the bound, which is known beforehand."""
         return None
 
+    def ceiling_certificate(self) -> Certificate | None:
+        """What shows the ceiling, where it is one: how much a channel on the secret may tell about the secret."""
+        return None
+
 
 class Notion(BaseModel, ABC):
     """A privacy notion with its parameters; validated straight from the policy's `privacy` section."""
@@ -116,6 +123,13 @@ class Notion(BaseModel, ABC):
         if len(shape.blocks) > 1 and shape.secret_public:
             return Foreseen(True, "the secret is released too, so all public columns are one alphabet")
         return Foreseen(False, "")
+
+    def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent | None:
+        """How large the cone of block `index` can be, before data are seen; None where there is no cone.
+
+        `solved` are the cardinalities of the blocks as they are sanitised, `shape` is that of the policy's.
+        """
+        return None
 
     @property
     def adds_up(self) -> bool:
@@ -186,6 +200,10 @@ class TableNotion(Notion, ABC):
         """The rows Q[y, ·] (a,) that are allowed where records are distributed as N[s, x] (c, a)."""
 
     @abstractmethod
+    def constraints_of(self, secret: int) -> int:
+        """How many constraints one table of c secret values gives."""
+
+    @abstractmethod
     def leakage_of(self, table: ReleasedTable) -> AnyLeakage:
         """The exact leakage of one released table T[s, y…]."""
 
@@ -196,6 +214,18 @@ class TableNotion(Notion, ABC):
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """The bound must hold for every combination of what the other blocks put out."""
         return TableDemand(self, given_outputs(joint, released, index))
+
+    def conditions(self, shape: Shape, solved: tuple[int, ...], index: int) -> int:
+        """How many tables the bound must hold for: one for all that the larger blocks, solved before, can put out."""
+        return prod(size for j, size in enumerate(solved) if (-size, j) < (-solved[index], index))
+
+    def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent | None:
+        """The constraints of every table; those of one table depend on P(y|s) alone."""
+        if not self.linear:
+            return None
+        tables, size = self.conditions(shape, solved, index), solved[index]
+        rank = min(secret, size) if tables == 1 else size
+        return Extent(size, tables * self.constraints_of(secret), rank)
 
     def leakage(self, channel: Channel) -> AnyLeakage:
         """The leakage of all outputs together."""

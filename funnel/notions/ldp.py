@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from funnel.geometry.cone import Cone
 from funnel.model import leakage as measures
 from funnel.model.channel import ExactArray
@@ -26,8 +24,11 @@ class Ldp(TableNotion):
     def cone_of(self, table: ExactArray) -> Cone:
         """c(c-1) inequalities: Σ v p_{x|s} <= e^ε Σ v p_{x|s'}."""
         given, _ = conditionals(table)
-        differences = given[:, None, :] - math.exp(self.epsilon) * given[None, :, :]
-        return Cone(differences[~np.eye(len(given), dtype=bool)])
+        return Cone.of_odds(given, math.exp(self.epsilon))
+
+    def constraints_of(self, secret: int) -> int:
+        """c(c-1)."""
+        return secret * (secret - 1)
 
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max ln P(y|s)/P(y|s')."""

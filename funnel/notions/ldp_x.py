@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.staircase import staircase_cone, staircase_rays
+from funnel.geometry.effort import Extent
+from funnel.geometry.staircase import staircase_cone, staircase_count, staircase_rays
 from funnel.model import AnyProtocol, Joint, Protocol, UnaryProtocol
 from funnel.model.joint import FloatArray, IntArray
 from funnel.model.leakage import Leakage
 from funnel.model.released import Channel
-from funnel.notions.base import Demand, Epsilon, Notion
+from funnel.notions.base import Demand, Epsilon, Notion, Shape
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -35,6 +36,11 @@ class LdpX(Notion):
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """Each block by itself: for the usual LDP the shares of epsilon add up."""
         return _Everywhere(self, len(joint.blocks[index]))
+
+    def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent:
+        """a(a-1) constraints, whatever the secret."""
+        size = solved[index]
+        return Extent(size, size * (size - 1), size, known=staircase_count(size))
 
     def leakage(self, channel: Channel) -> Leakage:
         """The product over the blocks of max Q(y|x)/Q(y|x')."""

@@ -24,6 +24,10 @@ class Lip(TableNotion):
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
         return belief_cone(table, self.epsilon)
 
+    def constraints_of(self, secret: int) -> int:
+        """2c."""
+        return 2 * secret
+
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)|."""
         return measures.lip(table)

@@ -32,6 +32,10 @@ class MutualInformation(TableNotion):
         """There is none: an average does not constrain rows one by one. Raises InternalError."""
         raise InternalError("mutual information has no cone of rows")
 
+    def constraints_of(self, secret: int) -> int:
+        """None on rows one by one."""
+        return 0
+
     def leakage_of(self, table: ReleasedTable) -> Average:
         """I(S;Y), certified from above."""
         return Average(information_above(_counted(table)))

@@ -30,6 +30,10 @@ class Perfect(TableNotion):
             np.zeros((0, counts.shape[1])), tuple(tuple(int(value) for value in row) for row in excess)
         )
 
+    def constraints_of(self, secret: int) -> int:
+        """c."""
+        return secret
+
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)|, which must be zero."""
         return measures.lip(table)

@@ -14,7 +14,10 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from funnel.errors import InternalError
+from funnel.geometry.columns import Certificate
 from funnel.geometry.cone import Cone
+from funnel.geometry.effort import Extent
+from funnel.geometry.solve import Solution
 from funnel.geometry.staircase import staircase
 from funnel.geometry.worst_case import Sets, box_cone, simplex_cone
 from funnel.model import AnyProtocol, Joint, Protocol
@@ -94,6 +97,12 @@ class Rldp(Notion):
         several = len(shape.blocks) > 1
         return Foreseen(several, "the uncertainty set is about whole records" if several else "")
 
+    def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent:
+        """The cone of boxes, with its auxiliary variables; each group of records is all of U, or of X."""
+        (size,) = solved
+        members = size if shape.secret_public else secret * size
+        return Extent(size, secret * (secret - 1) + 4 * members, size, 2 * (secret + members))
+
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> RobustDemand:
         """What the one block must keep."""
         if released or len(joint.blocks) > 1:
@@ -151,9 +160,17 @@ class RobustDemand(Demand):
 
     def ceiling(self) -> float:
         """H(X|S) + max I(S;Y) over LDP channels on S at the estimate, which lies in F."""
-        secret = self.table.sum(axis=1) / self.joint.rows
-        hidden = entropy(self.table) - entropy(secret)
-        return hidden + staircase(secret, math.exp(self.notion.epsilon)).bound
+        hidden = entropy(self.table) - entropy(self.table.sum(axis=1) / self.joint.rows)
+        return hidden + self._on_secret.bound
+
+    def ceiling_certificate(self) -> Certificate | None:
+        """That of the LDP channels on S."""
+        return self._on_secret.certificate
+
+    @cached_property
+    def _on_secret(self) -> Solution:
+        """The most informative LDP channel on S at the estimate."""
+        return staircase(self.table.sum(axis=1) / self.joint.rows, math.exp(self.notion.epsilon))
 
     @property
     def radius(self) -> float:

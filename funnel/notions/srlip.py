@@ -22,7 +22,7 @@ from funnel.notions.lip import belief_cone
 
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 
-JOINT = 64
+JOINT = 256
 """Combinations of all public columns up to which one alphabet of them all is solved: the true optimum."""
 SEQUENTIAL = 20_000
 """Conditions (values that may be known, or released before) up to which columns are solved one after the other."""
@@ -89,6 +89,17 @@ class Srlip(TableNotion):
         )
         return TableDemand(self, list(_distinct(tables)))
 
+    def conditions(self, shape: Shape, solved: tuple[int, ...], index: int) -> int:
+        """Every x_J that may be known; of an earlier block of a sequence, its value or else what it released.
+
+        Some of them say nothing, and more may be known of blocks of several columns.
+        """
+        if len(solved) == 1:
+            return prod(size + 1 for size in shape.blocks)
+        sequence = self._choose(shape, 1)[0] != "per-attribute"
+        earlier = [sequence and (-size, j) < (-solved[index], index) for j, size in enumerate(solved)]
+        return prod(2 * size if before else size + 1 for size, before in zip(solved, earlier, strict=True))
+
     def leakage(self, channel: Channel) -> measures.Leakage:
         """The largest LIP given any x_J."""
         reads = any(protocol.reads_secret for protocol in channel.protocols)
@@ -102,6 +113,10 @@ class Srlip(TableNotion):
     def cone_of(self, table: ExactArray) -> Cone:
         """The rows that are LIP where records are distributed as N[s, x] (c, a)."""
         return belief_cone(table, self.epsilon)
+
+    def constraints_of(self, secret: int) -> int:
+        """2c."""
+        return 2 * secret
 
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)| of one table T[s, y…]."""

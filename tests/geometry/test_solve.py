@@ -13,7 +13,7 @@ from funnel.errors import SolverError
 from funnel.geometry import master as module
 from funnel.geometry.cone import Cone
 from funnel.geometry.master import master
-from funnel.geometry.solve import forecast, maximise
+from funnel.geometry.solve import maximise
 from funnel.geometry.utility import information_slope, worth
 from funnel.model.information import kept_information
 from tests.geometry.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
@@ -21,9 +21,9 @@ from tests.strategies import tables
 
 
 def optimum(table: np.ndarray, kind: str, epsilon: float) -> float:
-    """The certified optimum in nats, to the last digit where all rays are listed."""
+    """The certified optimum in nats."""
     solution = maximise(CONES[kind](table, epsilon), prior_of(table), time_limit=60)
-    assert solution.gap <= (1e-6 * entropy(prior_of(table)) if solution.rung == "columns" else 1e-9)
+    assert solution.gap <= 1e-6 * entropy(prior_of(table))
     return solution.value
 
 
@@ -109,7 +109,7 @@ def test_the_protocol_is_one_and_the_bound_bounds_it(problem: tuple[np.ndarray, 
     assert np.abs(solution.protocol.sum(axis=0) - 1).max() <= 1e-12
     assert solution.protocol.min() >= 0
     assert cone.violation(solution.protocol).max() <= 1e-7
-    assert solution.value <= solution.bound <= solution.value + 1e-7
+    assert solution.value <= solution.bound <= solution.value + 1e-6 * entropy(prior)
     assert solution.value == pytest.approx(kept_information(prior, solution.protocol), abs=1e-9)
     assert solution.value <= entropy(prior) + 1e-9
 
@@ -213,23 +213,7 @@ def test_another_sublinear_utility_takes_its_place() -> None:
     assert solution.value == pytest.approx((solution.protocol * prior).max(axis=1).sum())
 
 
-# The ladder and its refusals
-
-
-def test_the_rung_is_known_from_sizes() -> None:
-    assert forecast(2) == "planar"
-    assert forecast(3) == "enumeration"
-    for pair in (("occupation", "sex"), ("marital_status", "relationship")):
-        table = census(*pair)
-        solution = maximise(lip(table, 1.0), prior_of(table), time_limit=60)
-        assert solution.rung == forecast(min(table.shape))
-
-
-def test_large_cones_are_priced() -> None:
-    assert forecast(7, 16, 14) == "enumeration"
-    assert forecast(15, 16, 30) == "columns"
-    assert forecast(6, 42, 12) == "columns"
-    assert forecast(2, 1000, 4) == "planar"
+# Refusals
 
 
 @pytest.mark.parametrize("prior", [np.ones(3), np.array([1.0, 0.0])])
