@@ -8,9 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from funnel.counted import counts
 from funnel.engines import counting, find, open_engine
 from funnel.errors import PlanError, SolverError
-from funnel.execute import Limits, Report, count_table, silent
+from funnel.execute import Limits, Report, silent
+from funnel.geometry import memory
 from funnel.mechanisms import Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
@@ -153,30 +155,34 @@ def compare(
     """Count the table once and solve every fitting mechanism at every epsilon; nothing is drawn or written.
 
     A split of epsilon that the policy leaves to a search is the equal one here. `seconds` is for one mechanism at
-    one epsilon. Raises PolicyError, SourceError, PlanError.
+    one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
     """
     asked = _epsilons(policy.privacy, epsilons)
     source, limits = find(policy.path(policy.source.table)), limits or Limits()
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         plan = compile_plan(policy, engine.schema(), source)
-        joint = count_table(policy, plan, engine, progress)
+        counted = counts(policy, plan, engine, progress)
+    joint, policy = counted.joint, policy.model_copy(update={"privacy": counted.notion})
     tasks = _tasks(policy)
     study = _Study(policy, joint, seconds)
     done, lines = 0, []
-    for keeps, mechanism in tasks:
-        points = []
-        for epsilon in asked:
-            progress("compare", done, len(tasks) * len(asked))
-            points.append(study.point(keeps, mechanism, epsilon))
-            done += 1
-        lines.append(Line(mechanism.kind, None if keeps is policy.privacy else keeps.notion, tuple(points)))
+    with memory.remembering():
+        for keeps, mechanism in tasks:
+            points = []
+            for epsilon in asked:
+                progress("compare", done, len(tasks) * len(asked))
+                points.append(study.point(keeps, mechanism, epsilon))
+                done += 1
+            lines.append(
+                Line(mechanism.kind, None if keeps is policy.privacy else keeps.notion, tuple(points))
+            )
     blocks = tuple(block.columns for block in policy.blocks)
     return Comparison(
         policy.name,
         policy.privacy.notion,
         policy.sensitive,
         blocks,
-        joint.rows,
+        joint.rows if counted.estimated is None else counted.estimated.rows,
         policy.shares(),
         tuple(lines),
     )

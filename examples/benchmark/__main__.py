@@ -5,10 +5,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import optimal
 import polytope
 import throughput
 
-BENCHMARKS = {"throughput": throughput.main, "polytope": polytope.main}
+BENCHMARKS = {"throughput": throughput.main, "polytope": polytope.main, "optimal": optimal.main}
 
 if len(sys.argv) < 2 or sys.argv[1] not in BENCHMARKS:
     sys.exit(f"usage: python examples/benchmark {{{','.join(BENCHMARKS)}}} [options]")

@@ -8,6 +8,7 @@ from typing import Any
 
 from funnel.engines import Engine
 from funnel.engines.counting import cardinalities, occurring
+from funnel.mechanisms import Outlook
 from funnel.notions import Shape
 from funnel.planner import plan as steps
 from funnel.planner.plan import Plan
@@ -17,18 +18,26 @@ from funnel.policy.columns import folded
 
 @dataclass(frozen=True)
 class Sizes:
-    """Cardinalities: c values of the secret, a_j values of each block, and the solver expected for each."""
+    """Cardinalities: c values of the secret, a_j values of each block, and the solver expected for each.
+
+    `outlooks` say more of a solver that searches: None for any other.
+    """
 
     secret: int
     blocks: tuple[int, ...]
     solvers: tuple[str, ...]
     arrangement: str = ""
+    outlooks: tuple[Outlook | None, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {"sensitive": self.secret, "public": list(self.blocks), "solver": list(self.solvers)} | (
-            {"arrangement": self.arrangement} if self.arrangement else {}
-        )
+        told = {
+            "sensitive": self.secret,
+            "public": list(self.blocks),
+            "solver": list(self.solvers),
+            "search": [None if outlook is None else outlook.as_dict() for outlook in self.outlooks],
+        }
+        return told | ({"arrangement": self.arrangement} if self.arrangement else {})
 
 
 def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
@@ -40,8 +49,20 @@ def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     shape = _shape(policy, count, tuple(blocks), engine)
     ahead = policy.privacy.foresee(shape, policy.estimate.minimum)
     solved = (shape.combinations,) if ahead.together else shape.blocks
-    solvers = tuple(policy.mechanism.forecast(policy.privacy, secret, size) for size in solved)
-    return Sizes(secret, tuple(blocks), solvers, ahead.why)
+    outlooks = tuple(_outlook(policy, secret, shape, solved, index) for index in range(len(solved)))
+    solvers = tuple(
+        policy.mechanism.forecast(policy.privacy, secret, size) if outlook is None else outlook.words()
+        for size, outlook in zip(solved, outlooks, strict=True)
+    )
+    return Sizes(secret, tuple(blocks), solvers, ahead.why, outlooks)
+
+
+def _outlook(
+    policy: Policy, secret: int, shape: Shape, solved: tuple[int, ...], index: int
+) -> Outlook | None:
+    """What to expect of the search for a block's protocol; sizes are those of the worst data."""
+    extent = policy.privacy.extent(secret, shape, solved, index)
+    return None if extent is None else policy.mechanism.outlook(extent)
 
 
 def _shape(policy: Policy, count: steps.Count, blocks: tuple[int, ...], engine: Engine) -> Shape:
@@ -70,7 +91,9 @@ def _summary(step: steps.Step) -> str:
             return f"{chosen} under {step.notion}, epsilon {step.epsilon:g} nats"
         case steps.Count():
             blocks = ", ".join("+".join(block) for block in step.blocks)
-            return f"N[{', '.join(step.secret)}; {blocks}], at least {step.minimum} records per public value"
+            noise = "" if step.noise is None else f", with noise on every count (epsilon {step.noise:g} nats)"
+            least = f"at least {step.minimum} records per public value"
+            return f"N[{', '.join(step.secret)}; {blocks}]{noise}, {least}"
         case steps.Draw():
             return f"{step.kind} draws, one per record and block"
         case steps.Write():
