@@ -18,6 +18,8 @@ _KEYS = (
     *("sequence", "written", "release", "name", "policy_sha256", "manifest_sha256", "protocol_sha256"),
     *("key_fingerprint", "draws", "notion", "epsilon", "leakage", "previous"),
 )
+_LATER = ("entity", "drawn", "composed", "estimate")
+"""Keys that entries of the first version lack; the last is there where counts are noisy only."""
 
 
 def read_ledger(folder: Path) -> tuple[list[Field], str]:
@@ -25,7 +27,7 @@ def read_ledger(folder: Path) -> tuple[list[Field], str]:
     entries, digests = [], ["0" * 64]
     for number, line in enumerate(_lines(folder / NAME), start=1):
         entry = parse(f"{NAME}:{number}", line)
-        entry.keys(*_KEYS)
+        entry.keys(*_KEYS, optional=_LATER)
         if entry["previous"].text() != digests[-1]:
             found = entry["previous"].value
             raise broken(entry.file, "the chain is broken here", expected=digests[-1], found=found)
@@ -58,8 +60,8 @@ def _reaches(path: Path, digests: list[str]) -> None:
         raise broken(NAME, what, expected=head["sha256"].value, found=digests[confirmed])
 
 
-def entered(entries: list[Field], manifest: Manifest) -> str:
-    """Exactly one entry is this release's and says what the manifest says. Raises AuditFailure."""
+def entered(entries: list[Field], manifest: Manifest) -> tuple[list[Field], str]:
+    """The entries up to that of this release, which is one, and says what the manifest says. Raises AuditFailure."""
     own = [entry for entry in entries if entry["release"].value == manifest.release]
     if len(own) != 1:
         raise broken(NAME, "the release is not entered exactly once", expected=1, found=len(own))
@@ -77,7 +79,15 @@ def entered(entries: list[Field], manifest: Manifest) -> str:
                 entry.file, f"{key} is not the manifest's", expected=expected, found=entry[key].value
             )
     _same_figures(entry, manifest)
-    return f"entry {entry['sequence'].value} of {len(entries)}"
+    if manifest.noise is not None and entry["estimate"]["spent"].number() != manifest.noise.spent:
+        raise broken(
+            entry.file,
+            "what was spent on estimates is not the manifest's",
+            expected=float(manifest.noise.spent),
+            found=entry["estimate"]["spent"].value,
+        )
+    number = entry["sequence"].whole(1)
+    return entries[:number], f"entry {number} of {len(entries)}"
 
 
 def _same_figures(entry: Field, manifest: Manifest) -> None:

@@ -60,9 +60,13 @@ class Ledger:
             raise ValueError(f"{', '.join(_OWN)} are the ledger's own to write")
         known = self._read()
         digest = known[-1][1] if known else _START
+        written = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if known:
+            # A clock that was set back must not make the order of the entries look wrong.
+            written = max(written, str(known[-1][0]["written"]))
         whole = {
             "sequence": len(known) + 1,
-            "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "written": written,
             **entry,
             "previous": digest,
         }
