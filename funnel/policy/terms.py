@@ -1,0 +1,50 @@
+"""The terms of a policy: all that decides what is promised to whom, one fact under one dotted name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from funnel.policy.columns import Attribute
+from funnel.policy.model import Policy
+
+
+def terms(policy: Policy) -> dict[str, Any]:
+    """The terms in reading order, values as in JSON.
+
+    Where the table lies, where releases go, names and descriptions are not among them: they may change without
+    another promise to anyone.
+    """
+    source, notion = policy.source, policy.privacy.model_dump(mode="json", exclude_none=True)
+    mechanism = policy.mechanism.model_dump(mode="json", exclude_none=True)
+    return {
+        "sensitive": list(policy.sensitive),
+        "public": [[_attribute(one) for one in block.attributes] for block in policy.blocks],
+        **{f"privacy.{key}": value for key, value in notion.items() if key != "split"},
+        "privacy.split": notion["split"] if isinstance(notion["split"], str) else list(policy.shares()),
+        "budget": policy.budget,
+        "draws.kind": policy.draws.kind,
+        "draws.key": policy.draws.key if policy.draws.kind == "permanent" else None,
+        "source.entity": source.entity,
+        "source.filter": source.filter,
+        "source.missing": source.missing,
+        **{
+            f"estimate.{key}": value
+            for key, value in policy.estimate.model_dump(mode="json").items()
+            if value
+        },
+        **{f"mechanism.{key}": value for key, value in mechanism.items()},
+    }
+
+
+def digest(told: Mapping[str, Any]) -> str:
+    """SHA-256 of terms, whatever their order."""
+    return hashlib.sha256(json.dumps(dict(told), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _attribute(attribute: Attribute) -> dict[str, Any]:
+    """One public column; what is not spelt out is as it is by default."""
+    told = attribute.model_dump(mode="json", exclude_none=True)
+    return {key: value for key, value in told.items() if (key, value) != ("unseen", "error")}
