@@ -1,0 +1,144 @@
+"""From a plan's counting steps to the joint distribution: as counted, or with the noise of a private estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from funnel.engines import Engine, checks, counting
+from funnel.engines.declared import declared_counts
+from funnel.errors import InternalError, LedgerError, PlanError
+from funnel.model import Alphabet, Joint
+from funnel.model.exact import rational
+from funnel.model.widening import noise_width, widened
+from funnel.notions import Notion
+from funnel.notions.rldp import CONFIDENCE, Rldp
+from funnel.planner import Plan
+from funnel.planner import plan as steps
+from funnel.planner.domain import domain
+from funnel.policy import Policy
+from funnel.release.formulas import check_formulas
+from funnel.release.histogram import SENSITIVITY, Estimated, estimate
+from funnel.release.ledger import Ledger
+from funnel.release.publish import Publisher
+from funnel.release.spent import FILE, Spent, charge, spent
+
+Progress = Callable[[str], None]
+MOST_RADIUS = 100.0
+"""Nats, as in a policy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """N[s, x] as everything is computed from it; and the true counts beside it, where these are noisy.
+
+    `notion` is the policy's, with an uncertainty set that is as wide as the noise asks for.
+    """
+
+    joint: Joint
+    notion: Notion
+    estimated: Estimated | None = None
+
+
+def counts(
+    policy: Policy,
+    plan: Plan,
+    engine: Engine,
+    progress: Progress,
+    before_noise: Callable[[], None] = lambda: None,
+) -> Counted:
+    """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
+
+    `before_noise` is called when a table is read and before any noise is drawn. Raises SourceError and PlanError for
+    tables that no protocol can serve.
+    """
+    for step in plan.counting:
+        progress(step.title)
+        match step:
+            case steps.Scan():
+                engine.prepare(step.statements)
+            case steps.Inspect():
+                found = engine.row(step.statement)
+                checks.check_present(found, step.columns, policy.source.missing, policy.source.entity)
+            case steps.Identify():
+                checks.check_entities(
+                    engine,
+                    step.column,
+                    integer=step.integer,
+                    spread=step.spread,
+                    dense=step.dense,
+                    general=step.general,
+                )
+            case steps.Count():
+                return _count(policy, step, engine, before_noise)
+    raise InternalError("the plan counts nothing")
+
+
+def _count(policy: Policy, step: steps.Count, engine: Engine, before_noise: Callable[[], None]) -> Counted:
+    engine.prepare(step.statements)
+    if policy.estimate.epsilon is None:
+        joint = counting.joint_distribution(engine, step.cells, step.secret, step.blocks)
+        counted = Counted(joint, policy.privacy)
+        counting.check_bins(counted.joint)
+    else:
+        declared = domain(policy)
+        _check_formulas(policy, declared.blocks)
+        found = declared_counts(engine, step.cells, declared)
+        before_noise()
+        noisy = estimate(declared, found, rational(policy.estimate.epsilon))
+        counted = _settled(policy.privacy, noisy)
+    counting.check_minimum(counted.joint, step.minimum, secret_published=policy.mechanism.reads_secret)
+    _check_formulas(policy, counted.joint.blocks)
+    return counted
+
+
+def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
+    if policy.release.format == "csv" and policy.release.formulas == "refuse":
+        check_formulas(blocks)
+
+
+def _settled(notion: Notion, noisy: Estimated) -> Counted:
+    """The counts to go by, and for a robust notion the radius that holds the truth in spite of the noise."""
+    if not isinstance(notion, Rldp):
+        return Counted(noisy.joint, notion, noisy)
+    confidence = CONFIDENCE if notion.confidence is None else notion.confidence
+    width = noise_width(noisy.epsilon / SENSITIVITY, len(noisy.counted), confidence)
+    found = replace(noisy, width=width)
+    joint, radius = found.joint, widened(found.noisy, width, found.rows, confidence)
+    if radius > MOST_RADIUS:
+        raise PlanError(
+            "nothing-to-release",
+            "the noise leaves every distribution possible: no uncertainty set of use holds the true one",
+            advice="Accept a larger `estimate.epsilon`, declare fewer values, or take a notion that is not robust.",
+        )
+    return Counted(joint, notion.model_copy(update={"confidence": confidence, "radius": radius}), found)
+
+
+class Charging:
+    """Enters a private estimate before its noise is drawn; a dry run publishes nothing, so it spends nothing."""
+
+    def __init__(self, policy: Policy, publisher: Publisher | None) -> None:
+        self._policy, self._publisher = policy, publisher
+        self.spent: Spent | None = None
+
+    def before(self) -> None:
+        """Charge this run. Raises LedgerError."""
+        wanted = self._policy.estimate
+        if self._publisher is not None and wanted.epsilon is not None:
+            budget = None if wanted.budget is None else rational(wanted.budget)
+            private = self._publisher.private_root
+            _check_whole(private)
+            self.spent = charge(private, self._publisher.release_id, rational(wanted.epsilon), budget)
+
+
+def _check_whole(private: Path) -> None:
+    """The record of estimates knows of all that the ledger knows of. Raises LedgerError."""
+    told = [entry["estimate"]["spent"] for entry in Ledger(private).entries() if "estimate" in entry]
+    if told and spent(private).epsilon < rational(max(told)):
+        raise LedgerError(
+            "ledger",
+            f"the ledger tells of {max(told):g} nats spent on private estimates, their record {FILE} of less",
+            where=str(private / FILE),
+            advice="It says what was spent on these people. Restore the private folder from a backup.",
+        )

@@ -1,0 +1,103 @@
+"""What `estimate.kind: private` asks of the rest of a policy: a domain that the table has no part in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
+from typing import Any
+
+from funnel.policy.columns import folded
+from funnel.policy.document import Finding, Path, choice, listed, shortened
+from funnel.policy.mention import Mention
+
+OWN = ("epsilon", "budget", "values")
+_PLACE: Path = ("estimate", "values")
+
+
+def private_estimate(data: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
+    """Everything that is wrong about the estimate, seen beside the columns and the notion."""
+    estimate = data.get("estimate") if isinstance(data, dict) else None
+    if not isinstance(estimate, dict):
+        return
+    if estimate.get("kind", "counts") == "counts":
+        for key in OWN:
+            if key in estimate:
+                said = f"`estimate.{key}` belongs to private estimates"
+                yield Finding(
+                    ("estimate", key), "wrong-value", said, "Write `kind: private`, or remove it.", key=True
+                )
+    elif estimate["kind"] == "private":
+        yield from _budget(estimate)
+        yield from _notion(data.get("privacy"))
+        yield from _domain(data, estimate.get("values"), mentions)
+
+
+def _budget(estimate: Mapping[str, Any]) -> Iterator[Finding]:
+    epsilon, budget = estimate.get("epsilon"), estimate.get("budget")
+    if "epsilon" not in estimate:
+        said = "`epsilon` is missing in `estimate`: private estimates need it"
+        advice = "It says how much one record may show in the noisy counts; 0.5 is a common choice."
+        yield Finding(("estimate", "epsilon"), "missing-key", said, advice, key=True)
+    elif isinstance(epsilon, int | float) and isinstance(budget, int | float) and budget < epsilon:
+        said = "`estimate.budget` does not allow a single estimate"
+        yield Finding(("estimate", "budget"), "wrong-value", said, "It is `estimate.epsilon` or more.")
+
+
+def _notion(privacy: Any) -> Iterator[Finding]:
+    """The uncertainty set is widened by a chi-square argument, which is about order 2 and a confidence."""
+    if not isinstance(privacy, dict) or privacy.get("notion") != "rldp":
+        return
+    if "radius" in privacy:
+        said = "over a private estimate the radius follows from the confidence and the noise"
+        yield Finding(("privacy", "radius"), "wrong-value", said, "Write `confidence` instead.", key=True)
+    if privacy.get("order", 2) != 2:
+        said = "over a private estimate only uncertainty sets of order 2 are offered"
+        yield Finding(("privacy", "order"), "unsupported", said, "Leave `order` out.")
+
+
+def _domain(data: Any, values: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
+    """Every secret and public column takes values that are declared."""
+    declared = values if isinstance(values, dict) else {}
+    named = {folded(name): name for name in declared if isinstance(name, str)}
+    used = {folded(one.column): one for one in mentions if one.role != "entity"}
+    reductions = _reductions(data)
+    for column, name in named.items():
+        if column not in used:
+            said = f"`{shortened(name)}` is neither sensitive nor public"
+            advice = choice(name, [one.column for one in used.values()]) if used else "Leave it out."
+            yield Finding((*_PLACE, name), "unknown-column", said, advice, key=True)
+        elif reductions.get(column) == "bins":
+            said = f"the values of `{shortened(name)}` are its bins"
+            yield Finding((*_PLACE, name), "wrong-value", said, "Leave it out.", key=True)
+    for column, one in used.items():
+        what = f"of `{shortened(one.column)}`"
+        if reductions.get(column) == "top":
+            said = f"which values {what} are the most frequent depends on the table, and shows"
+            yield Finding(one.path, "wrong-value", said, "Leave `top` out, and declare the values.")
+        elif column not in reductions and column not in named:
+            said = f"the values {what} are not declared: those found in the table would show"
+            yield Finding(one.path, "missing-key", said, "List all that can occur under `estimate.values`.")
+    yield from _repeated(declared)
+
+
+def _repeated(declared: Mapping[Any, Any]) -> Iterator[Finding]:
+    for name, items in declared.items():
+        texts = [str(item) for item in items] if isinstance(items, list) else []
+        twice = [text for text, times in Counter(texts).items() if times > 1]
+        if twice and isinstance(name, str):
+            said = f"`{shortened(name)}` lists {listed([repr(text) for text in twice[:3]])} twice"
+            yield Finding((*_PLACE, name), "wrong-value", said, "Keep one of them.", key=True)
+
+
+def _reductions(data: Any) -> dict[str, str]:
+    """`bins` or `top`, by column, where a public attribute has one."""
+    public = data.get("public")
+    lists = (
+        [item if isinstance(item, list) else [item] for item in public] if isinstance(public, list) else []
+    )
+    return {
+        folded(item["name"]): key
+        for item, key in product(chain.from_iterable(lists), ("bins", "top"))
+        if isinstance(item, dict) and key in item and isinstance(item.get("name"), str)
+    }
