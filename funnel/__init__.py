@@ -11,6 +11,7 @@ from funnel.errors import (
     FunnelError,
     InternalError,
     LedgerError,
+    LockError,
     PlanError,
     PolicyError,
     ReleaseError,
@@ -21,18 +22,29 @@ from funnel.version import __version__
 
 if TYPE_CHECKING:
     from funnel.api import (
+        audit_history,
         audit_release,
         check,
+        check_lock,
         compare,
+        diff,
         estimate_counts,
+        ledger,
         load,
-        new_key,
+        lock,
         plan,
         rebuild_report,
         run,
         schema,
         starter_policy,
+    )
+    from funnel.keyring import (
+        new_key,
+        new_signing_key,
+        public_key,
+        rotate_key,
         write_key,
+        write_signing_key,
     )
 
 
@@ -44,9 +56,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import the interface on first use, so that `import funnel` costs nothing."""
     if name in __all__:
-        from funnel import api
+        from funnel import api, keyring
 
-        return getattr(api, name)
+        return getattr(keyring if name in keyring.__all__ else api, name)
     raise AttributeError(f"module 'funnel' has no attribute {name!r}")
 
 
@@ -56,22 +68,32 @@ __all__ = [
     "FunnelError",
     "InternalError",
     "LedgerError",
+    "LockError",
     "PlanError",
     "PolicyError",
     "ReleaseError",
     "SolverError",
     "SourceError",
     "__version__",
+    "audit_history",
     "audit_release",
     "check",
+    "check_lock",
     "compare",
+    "diff",
     "estimate_counts",
+    "ledger",
     "load",
+    "lock",
     "new_key",
+    "new_signing_key",
     "plan",
+    "public_key",
     "rebuild_report",
+    "rotate_key",
     "run",
     "schema",
     "starter_policy",
     "write_key",
+    "write_signing_key",
 ]

@@ -8,20 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import AuditReport
+from funnel.account import Account
+from funnel.account import account as _account
+from funnel.audit import AuditReport, HistoryReport, holds_releases
+from funnel.audit import audit_history as _audit_history
 from funnel.audit import audit_release as _audit
+from funnel.changes import Difference, read_side
+from funnel.changes import compare as _compare_sides
 from funnel.comparison import SECONDS, Comparison
 from funnel.comparison import compare as _compare
 from funnel.engines import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.estimate import Estimates, estimate
 from funnel.execute import Limits, Report, execute, silent
+from funnel.locking import LOCKED, lock_of
 from funnel.planner import Plan, compile_plan
 from funnel.planner.explain import Sizes, explain, sizes
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
-from funnel.release import keys
+from funnel.release.lock import read_lock
+from funnel.relock import ROOM, Agreement, Relocked, agreement, relock
 from funnel.starter import starter
 from funnel.summary import Summary
 from funnel.writing import rebuild
@@ -56,9 +63,14 @@ class Checked:
 
 
 def check(policy: Path | str) -> Checked:
-    """Validate a policy, and its fit to the source's columns where the source is at hand. Raises nothing."""
+    """Validate a policy, and its fit to the source's columns where the source is at hand. Raises nothing.
+
+    A lock that lies beside its policy is found whole or not.
+    """
     path = Path(policy)
     try:
+        if path.name.endswith(LOCKED):
+            return Checked(path, None, f"; a lock, made {read_lock(path).made}")
         loaded = load(path)
         source = find(loaded.path(loaded.source.table))
         with open_engine(source) as engine:
@@ -104,10 +116,42 @@ def run(
     memory: str = "2GB",
     threads: int | None = None,
     dry_run: bool = False,
+    locked: bool = False,
     progress: Report = silent,
 ) -> Summary:
-    """Make one audited release. Raises FunnelError, and then nothing is published."""
-    return execute(load(policy), limits=Limits(memory, threads), dry_run=dry_run, progress=progress)
+    """Make one audited release; `locked`: from the protocol that the policy's lock pins, and nothing is solved.
+
+    Raises FunnelError, and then nothing is published.
+    """
+    loaded = load(policy)
+    pinned = lock_of(loaded) if locked else None
+    return execute(loaded, limits=Limits(memory, threads), dry_run=dry_run, lock=pinned, progress=progress)
+
+
+def lock(
+    policy: Path | str,
+    *,
+    room: float = ROOM,
+    force: bool = False,
+    memory: str = "2GB",
+    threads: int | None = None,
+    progress: Report = silent,
+) -> Relocked:
+    """Solve once and pin the protocol in NAME.lock.yaml beside the policy, `room` of epsilon being left to drift.
+
+    Raises FunnelError.
+    """
+    return relock(load(policy), limits=Limits(memory, threads), room=room, force=force, progress=progress)
+
+
+def check_lock(policy: Path | str) -> Agreement:
+    """Whether a policy and its lock agree. Raises PolicyError, LockError."""
+    return agreement(load(policy))
+
+
+def diff(old: Path | str, new: Path | str) -> Difference:
+    """What changed between two policies, locks or releases, in terms of privacy. Raises FunnelError."""
+    return _compare_sides(read_side(Path(old)), read_side(Path(new)))
 
 
 def compare(
@@ -146,9 +190,45 @@ def write_picture(comparison: Comparison, path: Path) -> None:
         ) from None
 
 
-def audit_release(release: Path | str, private: Path | str | None = None) -> AuditReport:
-    """Re-check every claim of a release from its files. Raises ReleaseError when there is no release to read."""
-    return _audit(Path(release), None if private is None else Path(private))
+def ledger(policy: Path | str) -> Account:
+    """What was released so far, what it gives away together, and what is left of the budget. Raises FunnelError."""
+    return _account(load(policy))
+
+
+def audit_release(
+    release: Path | str, private: Path | str | None = None, *, public_key: Path | str | None = None
+) -> AuditReport:
+    """Re-check every claim of a release from its files. Raises ReleaseError when there is no release to read.
+
+    `public_key` is the line that `funnel key public` prints, or a file that holds it: a release must be signed by it.
+    """
+    key = None if public_key is None else str(public_key)
+    return _audit(Path(release), None if private is None else Path(private), public_key=key)
+
+
+def audit(
+    release: Path | str,
+    private: Path | str | None = None,
+    *,
+    public_key: Path | str | None = None,
+    progress: Report = silent,
+) -> AuditReport | HistoryReport:
+    """Audit one release, or all in a folder of releases where the private folder is given. Raises ReleaseError."""
+    if private is not None and holds_releases(Path(release)):
+        return audit_history(release, private, public_key=public_key, progress=progress)
+    return audit_release(release, private, public_key=public_key)
+
+
+def audit_history(
+    releases: Path | str,
+    private: Path | str,
+    *,
+    public_key: Path | str | None = None,
+    progress: Report = silent,
+) -> HistoryReport:
+    """Re-check all releases in a folder, and that the ledger tells of just these. Raises ReleaseError."""
+    key = None if public_key is None else str(public_key)
+    return _audit_history(Path(releases), Path(private), progress, key)
 
 
 def rebuild_report(
@@ -163,16 +243,6 @@ def rebuild_report(
 def estimate_counts(release: Path | str, confidence: float = 0.95) -> Estimates:
     """Unbiased counts of X with confidence intervals, from a release's published files. Raises ReleaseError."""
     return estimate(Path(release), confidence)
-
-
-def new_key() -> str:
-    """A fresh key as one line of text, from the operating system's randomness."""
-    return keys.new_key()
-
-
-def write_key(path: Path | str) -> str:
-    """Write a fresh key to a new file that only its owner can read; returns its fingerprint. Raises DrawError."""
-    return keys.write_key(Path(path)).fingerprint
 
 
 def schema() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import funnel
-from funnel import api
+from funnel import api, keeping, reviewing
 from funnel.comparison import SECONDS
 from funnel.console import complain, console, emit, progress, say
 from funnel.errors import FunnelError, InternalError
@@ -29,8 +29,7 @@ app = typer.Typer(
     help="Publish tables about people while a named secret stays within a proven bound.",
     epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
 )
-keys = typer.Typer(no_args_is_help=True, help="Keys for permanent draws.")
-app.add_typer(keys, name="key")
+app.add_typer(keeping.keys, name="key")
 
 
 def _size(text: str) -> str:
@@ -120,10 +119,16 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Stop before anything is drawn or written.")
     ] = False,
+    locked: Annotated[
+        bool,
+        typer.Option("--locked", help="Solve nothing: draw from the protocol that `funnel lock` pinned."),
+    ] = False,
 ) -> None:
     """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
     with progress() as report:
-        summary = api.run(policy, memory=memory, threads=threads, dry_run=dry_run, progress=report)
+        summary = api.run(
+            policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
+        )
     if json:
         emit(summary.as_dict())
     else:
@@ -186,12 +191,17 @@ def compare(
 
 @app.command(epilog="Example: funnel audit releases/census/latest --private private/census")
 def audit(
-    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    release: Annotated[Path, typer.Argument(help="A release, or the folder of all.", show_default=False)],
     private: Private = None,
+    public_key: Annotated[
+        str | None,
+        typer.Option(help="The publisher's public key, or a file with it: the release must be signed by it."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Re-check every claim of a release from its files, in exact arithmetic."""
-    found = api.audit_release(release, private)
+    """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
+    with progress() as report:
+        found = api.audit(release, private, public_key=public_key, progress=report)
     if json:
         emit(found.as_dict())
     else:
@@ -199,6 +209,20 @@ def audit(
             say(line, _shade(line))
     if not found.passed:
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: funnel ledger policies/marital-status.yaml")
+def ledger(policy: PolicyFile, json: Json = False) -> None:
+    """Show the releases so far, what they give away together, and what is left of the budget."""
+    found = api.ledger(policy)
+    if json:
+        emit(found.as_dict())
+    else:
+        say(found.text())
+
+
+app.command(epilog=reviewing.LOCK_EPILOG)(reviewing.lock)
+app.command(epilog=reviewing.DIFF_EPILOG)(reviewing.diff)
 
 
 @app.command(epilog="Example: funnel report releases/census/latest --private private/census --to full-report")
@@ -230,19 +254,6 @@ def estimate(
         emit(found.as_dict())
     else:
         say(found.text())
-
-
-@keys.command("new", epilog="Example: export FUNNEL_KEY=$(funnel key new)")
-def key_new(
-    to: Annotated[
-        Path | None, typer.Option(help="Write the key to a new file that only you can read.")
-    ] = None,
-) -> None:
-    """Make a fresh key for permanent draws."""
-    if to is None:
-        print(api.new_key())
-    else:
-        say(f"wrote {to}, key fingerprint {api.write_key(to)}")
 
 
 @app.command(epilog="Example: funnel schema > funnel.schema.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from rich.progress import (
 
 from funnel.execute import Report, silent
 
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def console(*, error: bool = False) -> Console:
     """A console that uses colour only on a terminal and never reads markup into data."""
@@ -28,12 +31,17 @@ def console(*, error: bool = False) -> Console:
 
 def say(text: str, style: str | None = None) -> None:
     """Print to standard output."""
-    console().print(text, style=style)
+    console().print(_visible(text), style=style)
 
 
 def complain(text: str) -> None:
     """Print an error to standard error."""
-    console(error=True).print(text, style="bold red" if sys.stderr.isatty() else None)
+    console(error=True).print(_visible(text), style="bold red" if sys.stderr.isatty() else None)
+
+
+def _visible(text: str) -> str:
+    """The text with characters that steer a terminal, or turn its direction round, as numbers: values are data."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def emit(data: Any) -> None:

@@ -7,6 +7,7 @@
     ├── SolverError             no protocol could be computed (carries the solver's status)
     ├── DrawError               the key or the draws are at fault
     ├── ReleaseError            the release could not be written
+    ├── LockError               the lock is missing, damaged, of another policy, or its claim no longer holds
     ├── LedgerError             the ledger is damaged or refuses the release
     ├── AuditFailure            a claim does not hold (carries bound and achieved)
     └── InternalError           our bug; exit 3
@@ -54,6 +55,9 @@ CATALOGUE: dict[str, str] = {
     "entity-null": "a row has no entity",
     "below-minimum": "a public value has too few records",
     "below-bins": "a value lies below the first bin",
+    "unseen-value": "a value is not among those that the lock knows",
+    "undeclared-value": "a value is not among those that the policy declares",
+    "formula": "a value would be carried out by a spreadsheet",
     "alphabet-too-large": "a domain has more values than a protocol can hold",
     "nothing-to-propose": "the table has no columns that a starter policy could use",
     "one-secret": "the sensitive columns take a single value",
@@ -67,12 +71,19 @@ CATALOGUE: dict[str, str] = {
     "key-missing": "the key is not where the policy says",
     "key-unreadable": "the key cannot be read or is not a key",
     "key-permissions": "the key file can be read by others",
+    "key-changed": "the key is not that of the last release",
     "key-write": "the key file could not be written",
     "draw-distribution": "the drawn values do not follow the protocol",
     "release-write": "the release could not be written",
     "release-busy": "another run is writing to the same folder",
     "release-unreadable": "the release cannot be read",
+    "lock-missing": "the policy has no lock",
+    "lock-damaged": "the lock is not as `funnel lock` wrote it",
+    "lock-policy": "the lock belongs to another policy, or to an earlier state of this one",
+    "lock-exists": "the policy has a lock already",
+    "lock-leaks": "the pinned protocol does not keep its bound at these counts",
     "ledger": "the ledger is damaged",
+    "budget": "the releases together would leak more than the policy's budget",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",
     "interrupted": "the run was interrupted",
@@ -166,8 +177,12 @@ class ReleaseError(FunnelError):
     """The release could not be written or read."""
 
 
+class LockError(FunnelError):
+    """The lock is missing or damaged, belongs to another policy, or what it claims no longer holds."""
+
+
 class LedgerError(FunnelError):
-    """The ledger is damaged."""
+    """The ledger is damaged, or has no room for the release."""
 
 
 class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an error of the program

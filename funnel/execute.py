@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from funnel.audit import audit_release
-from funnel.engines import Engine, Released, Source, checks, counting, find, open_engine
+from funnel.counted import Charging, counts
+from funnel.engines import Engine, Released, Source, counting, find, open_engine
 from funnel.engines.sets import selection
-from funnel.errors import AuditFailure, InternalError, SourceError
-from funnel.history import warnings
+from funnel.errors import AuditFailure, DrawError, InternalError, SourceError
+from funnel.history import Outlook, check_budget, outlook, warnings
+from funnel.locking import Pinned, kept_values, pin, refuse_private
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
 from funnel.model import Joint
@@ -21,12 +24,21 @@ from funnel.planner import plan as steps
 from funnel.policy import Policy
 from funnel.release.check import check_draws
 from funnel.release.draw import Drawer, regrouped
+from funnel.release.histogram import Estimated
 from funnel.release.keys import Key, load_key, one_time_key
 from funnel.release.ledger import Ledger
-from funnel.release.publish import Publisher, new_release_id
+from funnel.release.lock import Lock
+from funnel.release.naming import last_named, new_release_id, next_time
+from funnel.release.publish import Publisher
+from funnel.release.rotation import check_key
+from funnel.release.signing import SigningKey, load_signing_key
+from funnel.release.spent import Spent
 from funnel.release.tally import Tally
 from funnel.summary import Measured, Summary, measure
 from funnel.writing import Facts, write_release
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BATCH = 1 << 18
 """Rows per batch of the drawing kernel: large enough for NumPy, small enough for the cache."""
@@ -52,19 +64,31 @@ class Limits:
 
 
 def execute(
-    policy: Policy, *, limits: Limits = Limits(), dry_run: bool = False, progress: Report = silent
+    policy: Policy,
+    *,
+    limits: Limits = Limits(),
+    dry_run: bool = False,
+    lock: Lock | None = None,
+    key: Key | None = None,
+    progress: Report = silent,
 ) -> Summary:
     """Make one audited release of a policy; with `dry_run`, stop before anything is drawn or written.
 
+    With a lock nothing is solved: its protocol is measured at tonight's counts, and drawn from where it keeps the
+    bound. `key`: instead of the policy's own, whatever the last release was drawn with.
     Raises FunnelError; whatever is raised, nothing becomes visible in the published folder.
     """
+    if lock is not None:
+        refuse_private(policy)
     source = find(policy.path(policy.source.table))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
-        plan = compile_plan(policy, engine.schema(), source)
-    key = one_time_key() if dry_run else _key(policy)
+        plan = compile_plan(policy, engine.schema(), source, lock.checksum if lock else None)
+    key = key or (_any_key(policy) if dry_run else _key(policy))
+    release_id, told = _name_release(policy)
+    signer = None if dry_run else _signer(policy)
     _check_apart(policy, source)
     with ExitStack() as stack:
-        publisher = None if dry_run else stack.enter_context(_publisher(policy))
+        publisher = None if dry_run else stack.enter_context(_publisher(policy, release_id))
         folders = [] if publisher is None else [publisher.public]
         scratch = None if publisher is None else publisher.scratch
         engine = stack.enter_context(
@@ -72,55 +96,50 @@ def execute(
                 source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders
             )
         )
-        joint = count_table(policy, plan, engine, progress)
-        work = _Work(policy, plan, source, engine, key, publisher, progress, joint)
+        for name, values in (kept_values(policy, lock) if lock else {}).items():
+            engine.provide(name, values)
+        charged = Charging(policy, publisher)
+        counted = counts(policy, plan, engine, progress, charged.before)
+        policy = policy.model_copy(update={"privacy": counted.notion})
+        work = _Work(policy, plan, source, engine, key, publisher, progress, counted.joint, lock, signer)
+        work.estimated, work.spent = counted.estimated, charged.spent
         for step in plan.releasing:
             if dry_run and isinstance(step, steps.Draw):
                 break
             work.carry_out(step)
-        return work.summary()
-
-
-def count_table(policy: Policy, plan: Plan, engine: Engine, progress: Report = silent) -> Joint:
-    """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
-
-    Raises SourceError and PlanError for tables that no protocol can serve.
-    """
-    for step in plan.counting:
-        progress(step.title)
-        match step:
-            case steps.Scan():
-                engine.prepare(step.statements)
-            case steps.Inspect():
-                counts = engine.row(step.statement)
-                checks.check_present(counts, step.columns, policy.source.missing, policy.source.entity)
-            case steps.Identify():
-                checks.check_entities(
-                    engine,
-                    step.column,
-                    integer=step.integer,
-                    spread=step.spread,
-                    dense=step.dense,
-                    general=step.general,
-                )
-            case steps.Count():
-                return _count(policy, step, engine)
-    raise InternalError("the plan counts nothing")
-
-
-def _count(policy: Policy, step: steps.Count, engine: Engine) -> Joint:
-    engine.prepare(step.statements)
-    joint = counting.joint_distribution(engine, step.cells, step.secret, step.blocks)
-    counting.check_bins(joint)
-    counting.check_minimum(joint, step.minimum, secret_published=policy.mechanism.reads_secret)
-    return joint
+        return work.summary(told)
 
 
 def _key(policy: Policy) -> Key:
     """The policy's key for permanent draws, or one that is never used again."""
     if policy.draws.kind == "fresh" or policy.draws.key is None:
         return one_time_key()
-    return load_key(policy.draws.key, policy.directory)
+    key, private = load_key(policy.draws.key, policy.directory), policy.path(policy.release.private)
+    check_key(private, policy.name, Ledger(private).entries(), key.fingerprint)
+    return key
+
+
+def _any_key(policy: Policy) -> Key:
+    """The policy's key where it is at hand; a dry run draws nothing, and else looks back as under a new key."""
+    try:
+        return _key(policy)
+    except DrawError as error:
+        if error.code == "key-changed":
+            raise
+        return one_time_key()
+
+
+def _name_release(policy: Policy) -> tuple[str, list[str]]:
+    """The name of a release that begins now, after all before it, and what to tell of the clock. Raises LedgerError."""
+    entries = Ledger(policy.path(policy.release.private)).entries()
+    time, told = next_time(datetime.now(UTC), last_named(policy.path(policy.release.to), entries))
+    return new_release_id(time), [] if told is None else [told]
+
+
+def _signer(policy: Policy) -> SigningKey | None:
+    """The key that signs the release, where the policy names one: better missed now than after the work."""
+    named = policy.release.sign
+    return None if named is None else load_signing_key(named, policy.directory)
 
 
 def _check_apart(policy: Policy, source: Source) -> None:
@@ -136,10 +155,8 @@ def _check_apart(policy: Policy, source: Source) -> None:
             )
 
 
-def _publisher(policy: Policy) -> Publisher:
-    return Publisher(
-        policy.path(policy.release.to), policy.path(policy.release.private), new_release_id(datetime.now(UTC))
-    )
+def _publisher(policy: Policy, release_id: str) -> Publisher:
+    return Publisher(policy.path(policy.release.to), policy.path(policy.release.private), release_id)
 
 
 class _Work:
@@ -147,8 +164,11 @@ class _Work:
 
     protection: Protection
     measured: Measured
-    warnings: tuple[str, ...] = ()
+    outlook: Outlook
     tally: Tally
+    pinned: Pinned | None
+    estimated: Estimated | None = None
+    spent: Spent | None = None
 
     def __init__(
         self,
@@ -160,7 +180,10 @@ class _Work:
         publisher: Publisher | None,
         progress: Report,
         joint: Joint,
+        lock: Lock | None = None,
+        signer: SigningKey | None = None,
     ) -> None:
+        self.lock, self.pinned, self.signer = lock, None, signer
         self.policy, self.plan, self.source, self.engine, self.joint = policy, plan, source, engine, joint
         self.key, self._publisher, self.progress = key, publisher, progress
 
@@ -177,6 +200,8 @@ class _Work:
         match step:
             case steps.Solve():
                 self._solve(step)
+            case steps.Pin():
+                self._pin()
             case steps.Draw():
                 self._draw(step)
             case steps.Write():
@@ -198,6 +223,25 @@ class _Work:
             secret_rare=counting.rare_secrets(self.joint, minimum) > 0,
         )
         self.measured = measure(self.protection)
+        self._look_back()
+
+    def _pin(self) -> None:
+        if self.lock is None:
+            raise InternalError("a run without a lock reached a step that takes its protocol")
+        self.pinned = pin(self.policy, self.lock, self.joint, self.policy.path(self.policy.release.private))
+        self.protection = self.pinned.protection
+        self.measured = measure(self.protection)
+        self._look_back()
+
+    def _look_back(self) -> None:
+        """What this release and all before it give away together, before anything is drawn. Raises LedgerError."""
+        self.progress("measure all releases together")
+        permanent = self.policy.draws.kind == "permanent"
+        release = "tonight" if self._publisher is None else self._publisher.release_id
+        source = self.key.fingerprint if permanent else release
+        entries = Ledger(self.policy.path(self.policy.release.private)).entries()
+        self.outlook = outlook(self.policy, self.protection, source, entries)
+        check_budget(self.policy, self.outlook.together)
 
     def _draw(self, step: steps.Draw) -> None:
         """Map the protocol over the source's second reading, and check what came out."""
@@ -206,17 +250,30 @@ class _Work:
             self.engine.provide(f"alphabet_x{index}", block)
         self.engine.provide("alphabet_s", self.joint.secret)
         self.engine.prepare(step.codes)
-        regroup = None if len(joint.blocks) == len(self.joint.blocks) else Recoder(self.joint)
+        recode = self._recode()
         drawer = Drawer(protocols, self.key, permanent=step.kind == "permanent")
         self.tally = Tally(protocols)
         done = 0
         for read in self.engine.stream(step.statement, BATCH):
-            batch = regrouped(read, regroup) if regroup else read
+            batch = recode(read)
             self.tally.add(batch, drawer.draw(batch))
             done += batch.num_rows
             self.progress(step.title, done, self.joint.rows)
-        check_draws(self.tally, protocols, joint)
+        check_draws(self.tally, protocols, self._truth(joint))
         self.source.check_unchanged()
+
+    def _truth(self, joint: Joint) -> Joint:
+        """The records that were drawn for, in the blocks of the joint distribution that the protocol was made for."""
+        return joint if self.estimated is None else self.estimated.truth(joint)
+
+    def _recode(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """From a batch in the codes that were counted to one in the codes of the protocols."""
+        if self.pinned is not None:
+            return self.pinned.tonight.batch
+        if len(self.protection.joint.blocks) == len(self.joint.blocks):
+            return lambda batch: batch
+        regroup = Recoder(self.joint)
+        return lambda batch: regrouped(batch, regroup)
 
     def _write(self, step: steps.Write) -> None:
         codes, counts = self.tally.released
@@ -233,16 +290,21 @@ class _Work:
                 self.measured,
                 self.tally,
                 self.key,
+                self.outlook,
+                self.pinned,
+                self.signer,
+                self.estimated,
+                self.spent,
             ),
             self.publisher.public,
             self.publisher.private,
         )
         self.publisher.entry = entry
-        self.warnings = tuple(warnings(Ledger(self.publisher.private_root).entries(), entry))
 
     def _audit(self) -> None:
         """The auditor's own word on the staged files, before anyone can see them."""
-        found = audit_release(self.publisher.public, self.publisher.private, staged=True)
+        key = None if self.signer is None else self.signer.public_text
+        found = audit_release(self.publisher.public, self.publisher.private, staged=True, public_key=key)
         failed = [finding for finding in found.findings if finding.status == "failed"]
         if failed:
             first = failed[0]
@@ -253,7 +315,18 @@ class _Work:
                 where=first.claim,
             )
 
-    def summary(self) -> Summary:
-        """What `run --json` prints."""
+    def summary(self, also: list[str]) -> Summary:
+        """What `run --json` prints; `also` are warnings from before the work began."""
         release = None if self._publisher is None else str(self.publisher.target.resolve())
-        return Summary(self.policy, self.protection, self.measured, release, self.warnings)
+        told = (*also, *warnings(self.outlook))
+        drift = None if self.pinned is None else self.pinned.drift
+        return Summary(
+            self.policy,
+            self.protection,
+            self.measured,
+            release,
+            self.outlook.together,
+            told,
+            drift,
+            None if self.estimated is None else self.estimated.rows,
+        )

@@ -129,6 +129,7 @@ public:                        # what is released, sanitised; a column that is n
 #    bins: [0, 25, 45, 65]
 #  - name: country             # the ten most frequent values, the rest is "other"
 #    top: 10
+#    unseen: drop              # values that a lock does not know: error | other | drop
 #  - [education, occupation]   # sanitised together, as one alphabet
 privacy:
   notion: lip                  # lip: no belief about the secret moves by more than a factor e^epsilon

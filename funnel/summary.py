@@ -10,7 +10,11 @@ from typing import Any
 from funnel.mechanisms.product import Protection
 from funnel.model import Joint, leakage
 from funnel.model.information import mutual_information, public_entropy
+from funnel.notions import Notion
 from funnel.policy import Policy
+from funnel.release.composed import Together, own_figure
+from funnel.release.drift import Drift
+from funnel.release.manifest import leakage_figure, round_up
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,12 @@ class Measured:
             return None
         return min(self.bound / self.entropy, 1.0) if self.entropy else 1.0
 
+    @property
+    def gap(self) -> float | None:
+        """What another protocol might keep more, as a share of H(X)."""
+        bound = self.normalised_bound
+        return None if bound is None else max(bound - self.normalised, 0.0)
+
     def leakage(self) -> dict[str, float | None]:
         """Nats by measure, None where infinite."""
         common = {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
@@ -54,6 +64,7 @@ class Measured:
             "entropy": self.entropy,
             "normalised": self.normalised,
             "upper_bound": self.normalised_bound,
+            "gap": self.gap,
         }
 
 
@@ -72,15 +83,34 @@ def measure(protection: Protection) -> Measured:
     )
 
 
+def stated_leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
+    """Figures for publication: rounded up, yet never above the epsilon that the exact ratio keeps."""
+    figures = {
+        "lip": leakage_figure(measured.lip.ratio),
+        "ldp": leakage_figure(measured.ldp.ratio),
+        "mutual_information": round_up(measured.secret_information),
+    }
+    return figures | {notion.measure: own_figure(measured.own, notion)}
+
+
 @dataclass(frozen=True)
 class Summary:
-    """What one run did; `release` is None after a dry run."""
+    """What one run did; `release` is None after a dry run, `drift` where nothing is locked."""
 
     policy: Policy
     protection: Protection
     measured: Measured
     release: str | None
+    together: Together
     warnings: tuple[str, ...] = ()
+    drift: Drift | None = None
+    counted: int | None = None
+    """Number of records, where `joint` holds noisy counts of them."""
+
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return self.joint.rows if self.counted is None else self.counted
 
     @property
     def joint(self) -> Joint:
@@ -105,13 +135,14 @@ class Summary:
         return {
             "release": self.release,
             "name": self.policy.name,
-            "rows": self.joint.rows,
+            "rows": self.rows,
             "notion": self.policy.privacy.notion,
             "epsilon": self.policy.privacy.epsilon,
             "mechanism": self.protection.mechanism.kind,
             "candidates": self.protection.told_candidates(),
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
+            "composed": self.together.as_dict(),
             "utility": self.measured.utility(),
             "alphabet": {
                 "sensitive": len(self.joint.secret),
@@ -119,6 +150,7 @@ class Summary:
                 "released": prod(len(p.outputs) for p in self.protection.protocols),
             },
             "blocks": blocks,
+            "locked": None if self.drift is None else self.drift.as_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -129,12 +161,17 @@ class Summary:
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
-            f"rows       {self.joint.rows:,}",
+            f"rows       {self.rows:,}",
             f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
-            f"({notion.notion}, {'certified' if measured.measure == 'rldp' else 'measured exactly'})",
+            f"({notion.notion}, {'certified' if measured.measure == 'rldp' else 'measured exactly'}"
+            f"{'' if self.counted is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the public columns"
-            + ("" if bound is None else f"; proven ceiling {bound:.2%}"),
+            + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
         ]
+        if self.together.releases > 1:
+            lines.insert(3, f"composed   {self.together.text()}")
+        if self.drift is not None:
+            lines.append(f"drift      {self.drift.text()}")
         lines += self._chosen()
         if folder:
             lines.append(f"report     {folder}/report.html")

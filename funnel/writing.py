@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from funnel.errors import ReleaseError
+from funnel.errors import InternalError, ReleaseError
+from funnel.history import Outlook
+from funnel.locking import Pinned
 from funnel.mechanisms.product import Protection
 from funnel.model import Joint
-from funnel.model.leakage import AnyLeakage, Leakage
 from funnel.model.unary import protocol_from_dict
-from funnel.notions import Notion
 from funnel.planner import Plan
 from funnel.policy import Policy
+from funnel.release.drift import drift_words
 from funnel.release.durable import to_json, write_json, writing
+from funnel.release.histogram import Estimated
 from funnel.release.keys import Key
 from funnel.release.manifest import (
     Draws,
@@ -31,20 +33,20 @@ from funnel.release.manifest import (
     Sizes,
     Utility,
     file_entry,
-    leakage_figure,
     round_to,
-    round_up,
     sha256_file,
 )
+from funnel.release.signing import SigningKey
+from funnel.release.solution import write_solution
+from funnel.release.spent import Spent
 from funnel.release.tally import Tally
 from funnel.report.content import compose
 from funnel.report.page import render
-from funnel.summary import Measured
+from funnel.summary import Measured, stated_leakage
 from funnel.version import __version__
 
 PROTOCOL_FORMAT = "funnel-protocol/1"
 EVIDENCE_FORMAT = "funnel-evidence/1"
-SOLUTION_FORMAT = "funnel-solution/1"
 RULE = (
     "Each record is drawn on its own, and each block of columns on its own. A uniform integer u from 0 to "
     "2^bits - 1 is made for the record; the released value is the first output whose weights, added up from "
@@ -69,6 +71,16 @@ class Facts:
     measured: Measured
     tally: Tally
     key: Key
+    outlook: Outlook
+    pinned: Pinned | None = None
+    signer: SigningKey | None = None
+    estimated: Estimated | None = None
+    spent: Spent | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of records released."""
+        return self.protection.joint.rows if self.estimated is None else self.estimated.rows
 
 
 def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
@@ -80,6 +92,7 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
     protocol_sha256 = sha256_file(public / "protocol.json")
     described = _manifest(facts, {}).as_dict()
     bounds = [solved.bound for solved in facts.protection.solved]
+    certificate = write_solution(private, facts.protection.solved, facts.protection.budgets)
     for folder, published in ((public, True), (private, False)):
         content = compose(
             described,
@@ -87,11 +100,16 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
             facts.protection.joint,
             published=published,
             bounds=bounds,
+            certificate=certificate,
             protocol_sha256=protocol_sha256,
         )
+        if facts.pinned is not None and not published:
+            content = _with_drift(content, facts.pinned.evidence()["drift"])
         _write_report(folder, content)
     manifest = _manifest(facts, {path.name: file_entry(path) for path in sorted(public.iterdir())}).as_dict()
     write_json(public / "release.json", manifest)
+    if facts.signer is not None:
+        facts.signer.sign_release(public)
     manifest_sha256 = sha256_file(public / "release.json")
     _write_evidence(facts, private, manifest_sha256)
     return {
@@ -105,6 +123,8 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
         "notion": policy.privacy.notion,
         "epsilon": policy.privacy.epsilon,
         "leakage": manifest["leakage"],
+        **facts.outlook.entry(),
+        **({} if facts.estimated is None else {"estimate": manifest["estimate"]}),
     }
 
 
@@ -157,10 +177,12 @@ def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Man
         candidates=_candidates(facts.protection),
         split=facts.protection.shares,
         draws=Draws(policy.draws.kind, facts.key.fingerprint if policy.draws.kind == "permanent" else None),
-        estimate=Estimate(policy.estimate.minimum, policy.estimate.kind),
-        rows=joint.rows,
+        estimate=_estimate(facts),
+        rows=facts.rows,
         format_of_data=policy.release.format,
-        leakage=_leakage(measured, notion),
+        leakage=stated_leakage(measured, notion),
+        composed=facts.outlook.stated(),
+        locked=None if facts.pinned is None else facts.pinned.stated(),
         utility=Utility(
             measured.kept_information, measured.entropy, measured.normalised, measured.normalised_bound
         ),
@@ -173,7 +195,18 @@ def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Man
         plan_sha256=facts.plan.sha256,
         versions=_versions(),
         files=files,
+        signed=None if facts.signer is None else facts.signer.stated(),
     )
+
+
+def _estimate(facts: Facts) -> Estimate:
+    """How the distribution was estimated; of a private estimate, what it and all before it spent."""
+    asked, spent = facts.policy.estimate, facts.spent
+    if asked.epsilon is None:
+        return Estimate(asked.minimum, asked.kind)
+    if spent is None:
+        raise InternalError("a private estimate was not charged")
+    return Estimate(asked.minimum, asked.kind, asked.epsilon, spent.estimates, float(spent.epsilon))
 
 
 def _candidates(protection: Protection) -> list[dict[str, str | float | None]] | None:
@@ -190,23 +223,6 @@ def _candidates(protection: Protection) -> list[dict[str, str | float | None]] |
     ]
 
 
-def _leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
-    """Published figures: rounded up, yet never above the epsilon that the exact ratio keeps."""
-    figures = {
-        "lip": leakage_figure(measured.lip.ratio),
-        "ldp": leakage_figure(measured.ldp.ratio),
-        "mutual_information": round_up(measured.secret_information),
-    }
-    return figures | {notion.measure: _own_figure(measured.own, notion)}
-
-
-def _own_figure(own: AnyLeakage, notion: Notion) -> float | None:
-    """The leakage that epsilon bounds, rounded up, and no more than the epsilon that it keeps."""
-    if isinstance(own, Leakage):
-        return leakage_figure(own.ratio, notion.epsilon)
-    return min(round_up(own.nats), notion.epsilon) if own.within(notion.bound) else round_up(own.nats)
-
-
 def _versions() -> dict[str, str]:
     """What the release was made with."""
     return {"funnel": __version__, "python": platform.python_version()} | {
@@ -219,16 +235,8 @@ def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
     with writing(private):
         (private / "policy.yaml").write_bytes(facts.policy.text.encode())
         (private / "plan.json").write_bytes(facts.plan.text().encode())
-    solved = facts.protection.solved
-    write_json(
-        private / "solution.json",
-        {
-            "format": SOLUTION_FORMAT,
-            "how": [one.how for one in solved],
-            "upper_bounds": [one.bound for one in solved],
-            "budgets": list(facts.protection.budgets),
-        },
-    )
+        if facts.pinned is not None:
+            (private / "lock.yaml").write_bytes(facts.pinned.lock.text().encode())
     tables = facts.tally.tables
     draws = [np.column_stack([np.argwhere(table), table[table > 0]]).tolist() for table in tables]
     write_json(
@@ -243,7 +251,9 @@ def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
             "draws": draws,
             "leakage": {"lip": facts.measured.lip.as_text(), "ldp": facts.measured.ldp.as_text()}
             | {facts.measured.measure: facts.measured.own.as_text()},
-        },
+        }
+        | ({} if facts.pinned is None else {"locked": facts.pinned.evidence()})
+        | ({} if facts.estimated is None else {"private": facts.estimated.evidence(facts.protection.joint)}),
     )
 
 
@@ -253,13 +263,15 @@ def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> di
     evidence, solution = _read(kept / "evidence.json"), _read(kept / "solution.json")
     try:
         protocols = [protocol_from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
-        return compose(
+        content = compose(
             manifest,
             protocols,
             Joint.from_dict(evidence["joint"]),
             published=False,
             bounds=solution["upper_bounds"],
+            certificate=solution.get("certificate"),
         )
+        return _with_drift(content, evidence["locked"]["drift"]) if "locked" in evidence else content
     except (KeyError, ValueError, TypeError) as error:
         raise ReleaseError(
             "release-unreadable",
@@ -267,6 +279,12 @@ def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> di
             where=str(kept),
             advice="Run `funnel audit` to see which claim is broken.",
         ) from None
+
+
+def _with_drift(content: Mapping[str, Any], drift: Mapping[str, Any]) -> dict[str, Any]:
+    """The full report of a release under a lock also says how far the table has moved from it."""
+    told = {"title": "Drift since the lock", "text": drift_words(drift)}
+    return {**content, "drift": dict(drift), "limits": [*content["limits"], told]}
 
 
 def _check_same(

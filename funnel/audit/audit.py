@@ -6,21 +6,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.audit import (
+    composed,
     draws,
     evidence,
     leakage,
     ledger,
+    lock,
     manifest,
+    noise,
+    optimum,
     protocols,
     published,
     reports,
     rewrite,
+    signature,
     table,
     terms,
     uncertainty,
 )
+from funnel.audit.evidence import Evidence
 from funnel.audit.files import private_folder, release_folder
 from funnel.audit.findings import NEEDS_PRIVATE, PRIVATE, AuditReport, Notebook
+from funnel.audit.leakage import Channel
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Blocks
 
@@ -29,32 +36,39 @@ from funnel.audit.protocols import Blocks
 class Read:
     """What the published files yielded: protocols and counts of released tuples, where they are sound."""
 
+    folder: Path
     claims: Manifest
     blocks: Blocks | None
     counts: dict[tuple[int, ...], int] | None
 
 
-def audit_release(release: Path, private: Path | None = None, *, staged: bool = False) -> AuditReport:
+def audit_release(
+    release: Path, private: Path | None = None, *, staged: bool = False, public_key: str | None = None
+) -> AuditReport:
     """Every claim of a release, re-checked from its files alone.
 
     `release` is a release's folder, or the folder that holds `latest`; `private` is the folder of private
     evidence, or the release's own folder inside it. `staged`: the release is not entered in the ledger yet,
-    so what the ledger says stays unchecked, and the table is not written a second time to compare. A damaged
-    release is a failed finding; ReleaseError (`release-unreadable`) is raised only where there is no release,
-    or no private folder, to look at.
+    so what the ledger says stays unchecked, and the table is not written a second time to compare. `public_key`: the
+    line of an Ed25519 public key, or a file that holds it, by which the release must be signed. A damaged release is
+    a failed finding; ReleaseError (`release-unreadable`) is raised only where there is no release, or no private
+    folder, to look at, or no such key (`key-unreadable`).
     """
+    key = None if public_key is None else signature.read_public_key(public_key)
     folder, notes = release_folder(release), Notebook()
     read = _published(folder, notes, staged=staged)
     if private is None:
         for claim in PRIVATE:
             notes.leave(claim, NEEDS_PRIVATE)
+        if read is not None:
+            notes.check("utility-bound", optimum.plausible, read.claims)
     elif read is not None:
         kept = private_folder(private, read.claims.release)
-        _private(kept, notes, read)
-        _ledger(kept.parent, notes, read.claims, staged=staged)
+        counts = _private(kept, notes, read)
+        _ledger(kept.parent, notes, read, counts, folder.parent, staged=staged)
     notes.check("report-page", reports.page)
-    notes.check("utility-bound", leakage.upper_bound, read and read.claims)
     notes.check("draws-repeat", draws.repeat, read and read.claims)
+    notes.check("signature", lambda one: signature.signed(folder, one.claims, key), read)
     return notes.report(folder)
 
 
@@ -83,41 +97,60 @@ def _published(folder: Path, notes: Notebook, *, staged: bool) -> Read | None:
         notes.leave("data-bytes", "whoever has just written the table has no need to write it again")
     else:
         notes.check("data-bytes", rewrite.nothing_beside, source, rows, claims)
-    return Read(claims, agreed, counts)
+    return Read(folder, claims, agreed, counts)
 
 
-def _private(folder: Path, notes: Notebook, read: Read) -> None:
-    """What takes the counts and the draws."""
+def _private(folder: Path, notes: Notebook, read: Read) -> Evidence | None:
+    """What takes the counts and the draws; the counts, where they are those of the protocol's inputs."""
     claims = read.claims
     kept = notes.learn("evidence", evidence.read_evidence, folder, claims)
     notes.check("manifest-hash", evidence.same_manifest, kept, claims)
     policy = notes.learn("policy-hash", evidence.same_policy, folder, kept, claims)
     notes.check("policy-terms", terms.as_asked, policy, claims)
     notes.check("plan-hash", evidence.same_plan, folder, kept, claims)
+    notes.check("lock", lock.as_pinned, folder, read.folder, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
     notes.check("uncertainty", uncertainty.confident, whole, claims)
+    notes.check("estimate-noise", noise.as_stated, whole, claims, policy)
+    notes.check("estimate-spent", noise.as_spent, folder.parent, claims)
     notes.check("minimum", evidence.enough_records, whole, read.blocks, claims)
     agreed = notes.learn("alphabets", evidence.same_alphabets, whole, read.blocks, claims)
     channel = notes.learn("channel", leakage.measure, agreed, read.blocks, claims)
     notes.check("leakage-bound", leakage.bound_held, channel, claims)
+    truth, seen = _true(agreed, channel, read)
+    notes.check("leakage-true", lambda kept, said: noise.at_the_truth(kept, seen, said), agreed, claims)
     notes.check("leakage-exact", leakage.as_kept, channel, agreed)
     notes.check("leakage-stated", leakage.as_published, channel, claims)
     notes.check("information-stated", leakage.secret_as_published, channel, claims)
     notes.check("utility-stated", leakage.utility_as_published, channel, agreed, read.blocks, claims)
-    notes.check("draw-inputs", draws.every_record, agreed, read.blocks)
+    notes.check("utility-bound", optimum.bounded, folder, agreed, read.blocks, channel, claims)
+    notes.check("draw-inputs", draws.every_record, truth, read.blocks)
     notes.check("draw-outputs", draws.into_table, agreed, read.blocks, read.counts)
     possible = notes.learn("draw-support", draws.possible, agreed, read.blocks)
     notes.check("draw-fit", draws.fits, possible, read.blocks)
-    notes.check(
-        "draw-independence", draws.independent, agreed, read.blocks, channel and channel.table, read.counts
-    )
+    notes.check("draw-independence", draws.independent, truth, read.blocks, seen and seen.table, read.counts)
+    return agreed
 
 
-def _ledger(folder: Path, notes: Notebook, claims: Manifest, *, staged: bool) -> None:
+def _true(
+    agreed: Evidence | None, channel: Channel | None, read: Read
+) -> tuple[Evidence | None, Channel | None]:
+    """The evidence and the channel at the counts that were drawn for."""
+    if agreed is None or channel is None or read.blocks is None:
+        return agreed and noise.true_counts(agreed), channel
+    return noise.true_counts(agreed), noise.true_channel(agreed, channel, read.blocks, read.claims)
+
+
+def _ledger(
+    folder: Path, notes: Notebook, read: Read, counts: Evidence | None, releases: Path, *, staged: bool
+) -> None:
     """What the ledger says, once the release is entered there."""
     if staged:
-        for claim in ("ledger-chain", "ledger-entry"):
+        for claim in ("ledger-chain", "ledger-entry", "ledger-composed"):
             notes.leave(claim, "the release is not entered in the ledger yet")
         return
     entries = notes.learn("ledger-chain", ledger.read_ledger, folder)
-    notes.check("ledger-entry", ledger.entered, entries, claims)
+    entered = notes.learn("ledger-entry", ledger.entered, entries, read.claims)
+    notes.check(
+        "ledger-composed", composed.as_entered, entered, counts, read.blocks, read.claims, folder, releases
+    )

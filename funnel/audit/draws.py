@@ -246,9 +246,9 @@ class Fit:
         """The chance of a fit this bad. Raises AuditFailure when tiny; with `even`, also for one too good."""
         if not self.degrees:
             return 1.0
-        from scipy.stats import chi2
+        from scipy.special import chdtr, chdtrc
 
-        worse = float(chi2.sf(self.statistic / (1 + self._excess / self.degrees), self.degrees))
+        worse = float(chdtrc(self.degrees, self.statistic / (1 + self._excess / self.degrees)))
         if worse < FALSE_ALARM:
             raise broken(
                 "evidence.json",
@@ -256,7 +256,7 @@ class Fit:
                 expected=f"p >= {FALSE_ALARM}",
                 found=self._figures(worse),
             )
-        better = float(chi2.cdf(self.statistic, self.degrees))
+        better = float(chdtr(self.degrees, self.statistic))
         if even and self.degrees >= _DEGREES_EVEN and better < TOO_EVEN:
             raise broken(
                 "evidence.json",

@@ -11,12 +11,13 @@ import numpy as np
 
 from funnel.audit.fields import Field, IntArray, Label, parse
 from funnel.audit.files import MAX_EVIDENCE, content
-from funnel.audit.findings import broken
+from funnel.audit.findings import Unchecked, broken
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Blocks
 
 FORMAT = "funnel-evidence/1"
 _SHA = r"[0-9a-f]{64}"
+_EPSILON = r"[1-9][0-9]{0,40}(/[1-9][0-9]{0,40})?"
 _RATIO = r"(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}"
 
 
@@ -26,6 +27,16 @@ class Alphabet:
 
     columns: tuple[str, ...]
     values: tuple[Label, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """A private estimate: all cells (m, 1+k) of its domain, their true counts (m,) and the noise on them (m,)."""
+
+    epsilon: Fraction
+    cells: IntArray
+    counted: IntArray
+    noise: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +54,20 @@ class Evidence:
     lip: Fraction | None
     ldp: Fraction | None
     own: Fraction | None = None
+    locked: tuple[IntArray, ...] | None = None
+    """Records of each public value (a_j,) on the night that the lock was made, None where nobody knows."""
+    noisy: Noisy | None = None
+    """Where `counts` are noisy ones; the records are `noisy.counted`."""
 
     @property
     def rows(self) -> int:
-        """Number of records."""
+        """Number of records, as `counts` have it."""
         return sum(self.counts.tolist())
+
+    @property
+    def records(self) -> int:
+        """Number of records released."""
+        return self.rows if self.noisy is None else sum(self.noisy.counted.tolist())
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,7 +86,18 @@ def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
     root = parse("evidence.json", content(folder / "evidence.json", MAX_EVIDENCE))
     root["format"].among(FORMAT)
     root.keys(
-        "format", "release", "manifest_sha256", "policy_sha256", "plan_sha256", "joint", "draws", "leakage"
+        *(
+            "format",
+            "release",
+            "manifest_sha256",
+            "policy_sha256",
+            "plan_sha256",
+            "joint",
+            "draws",
+            "leakage",
+        ),
+        *(("locked",) if manifest.locked else ()),
+        *(("private",) if manifest.noise else ()),
     )
     if root["release"].text() != manifest.release:
         raise broken(
@@ -92,8 +123,29 @@ def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
         lip=_ratio(leakage["lip"]),
         ldp=_ratio(leakage["ldp"]),
         own=_ratio(leakage[manifest.measure]),
+        locked=_locked(root["locked"]["records"], blocks) if manifest.locked else None,
+        noisy=_noisy(root["private"], len(blocks)) if manifest.noise else None,
     )
     return evidence, f"{len(evidence.counts)} cells of counts, {sum(map(len, evidence.draws))} of draws"
+
+
+def _noisy(field: Field, blocks: int) -> Noisy:
+    """Cells with their true count, and the noise added to and taken from it."""
+    field.keys("epsilon", "cells")
+    grid = field["cells"].whole_grid(-1, 4 + blocks)
+    if len(np.unique(grid[:, :-3], axis=0)) != len(grid) or not len(grid):
+        raise field["cells"].wrong("distinct cells")
+    epsilon = Fraction(field["epsilon"].text(_EPSILON))
+    return Noisy(epsilon, grid[:, :-3], grid[:, -3], grid[:, -2] - grid[:, -1])
+
+
+def _locked(field: Field, blocks: tuple[Alphabet, ...]) -> tuple[IntArray, ...] | None:
+    """Records of the lock's night, one list for each block."""
+    if field.value is None:
+        return None
+    if len(field.items()) != len(blocks):
+        raise field.wrong(f"one list for each of {len(blocks)} blocks")
+    return tuple(one.whole_grid(len(block.values)) for one, block in zip(field.items(), blocks, strict=True))
 
 
 def _alphabet(field: Field) -> Alphabet:
@@ -171,21 +223,22 @@ def counts_whole(evidence: Evidence, manifest: Manifest) -> tuple[Evidence, str]
             found=len(evidence.draws),
         )
     for axis, size in enumerate(evidence.shape):
-        if (top := int(evidence.cells[:, axis].max())) >= size:
+        cells = evidence.cells if evidence.noisy is None else evidence.noisy.cells
+        if (top := max(int(cells[:, axis].max()), int(evidence.cells[:, axis].max()))) >= size:
             raise broken(
                 "evidence.json",
                 f"axis {axis} of the counts has a code beyond its alphabet",
                 expected=f"below {size}",
                 found=top,
             )
-    if evidence.rows != manifest.rows:
+    if evidence.records != manifest.rows:
         raise broken(
             "evidence.json",
             "the counts are of another number of records than were released",
             expected=manifest.rows,
-            found=evidence.rows,
+            found=evidence.records,
         )
-    return evidence, f"{evidence.rows} records over {' x '.join(map(str, evidence.shape))} values"
+    return evidence, f"{evidence.records} records over {' x '.join(map(str, evidence.shape))} values"
 
 
 def same_alphabets(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> tuple[Evidence, str]:
@@ -216,21 +269,34 @@ def same_alphabets(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> tu
     return evidence, f"{len(secret.values)} secret values; {sizes} inputs"
 
 
-def enough_records(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> str:
+def enough_records(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> str | Unchecked:
     """Every value of every block has the promised number of records, and so has every value of the secret
     where a block reads it: the protocol then names that value. Raises AuditFailure.
+
+    Under a lock the protocol says nothing of tonight's counts, but of those that the lock was made from.
     """
-    fewest = manifest.rows
-    named = [evidence.secret] if any(block.secret for block in blocks) else []
-    for axis, alphabet in enumerate([*named, *evidence.blocks], start=1 - len(named)):
-        records = np.zeros(len(alphabet.values), np.int64)
-        np.add.at(records, evidence.cells[:, axis], evidence.counts)
-        fewest = min(fewest, int(records.min()))
-        if fewest < manifest.minimum:
+    reads = any(block.secret for block in blocks)
+    named = [evidence.secret] if reads else []
+    records = [_records(evidence, axis) for axis in range(1 - len(named), 1 + len(evidence.blocks))]
+    when = ""
+    if manifest.locked and not reads:
+        if evidence.locked is None:
+            return Unchecked("the counts that the lock was made from are not kept with this release")
+        records, when = list(evidence.locked), " when the lock was made"
+    for alphabet, found in zip([*named, *evidence.blocks], records, strict=True):
+        if int(found.min()) < manifest.minimum:
             raise broken(
                 "evidence.json",
-                f"a value of {', '.join(alphabet.columns)} has too few records",
+                f"a value of {', '.join(alphabet.columns)} has too few records{when}",
                 expected=f"at least {manifest.minimum}",
-                found=f"{fewest} for {alphabet.values[records.argmin()]}",
+                found=f"{int(found.min())} for {alphabet.values[found.argmin()]}",
             )
-    return f"at least {fewest} records each, {manifest.minimum} promised"
+    fewest = min(int(found.min()) for found in records)
+    return f"at least {fewest} records each{when}, {manifest.minimum} promised"
+
+
+def _records(evidence: Evidence, axis: int) -> IntArray:
+    """Records of each value of the secret (axis 0) or of a block."""
+    records = np.zeros(evidence.shape[axis], np.int64)
+    np.add.at(records, evidence.cells[:, axis], evidence.counts)
+    return records

@@ -23,6 +23,8 @@ IntArray = npt.NDArray[np.int64]
 BIGGEST = (1 << 63) - 1
 MOST_VALUES = 4_000_000
 _DIGITS = 40
+_LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
+"""What a number that is too long has; without it, numbers need no second look."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def parse(file: str, raw: bytes) -> Field:
     try:
         value = json.loads(
             raw.decode("utf-8"),
-            parse_int=_integer,
+            parse_int=_integer if _LONG.search(raw) else None,
             parse_float=_float,
             parse_constant=_constant,
             object_pairs_hook=_distinct,

@@ -17,7 +17,15 @@ MAX_JSON = 1 << 28
 MAX_EVIDENCE = 1 << 30
 """Bytes: the counts of two million cells and the draws of two such protocols."""
 
-_KNOWN = ("release.json", "protocol.json", "data.parquet", "data.csv", "report.html", "report.json")
+KNOWN = (
+    "release.json",
+    "protocol.json",
+    "data.parquet",
+    "data.csv",
+    "report.html",
+    "report.json",
+    "release.sig",
+)
 
 
 def release_folder(given: Path) -> Path:
@@ -26,7 +34,7 @@ def release_folder(given: Path) -> Path:
     Raises ReleaseError (`release-unreadable`) when there is nothing there that could be a release.
     """
     for folder in (given, given / "latest"):
-        if any(os.path.lexists(folder / name) for name in _KNOWN):
+        if any(os.path.lexists(folder / name) for name in KNOWN):
             return folder.resolve()
     nothing = (
         "the release folder does not exist" if not given.exists() else "there is no release in this folder"
@@ -78,7 +86,7 @@ def content(path: Path, limit: int = MAX_JSON) -> bytes:
         )
     try:
         with _opened(path) as file:
-            return file.read(limit)
+            return file.read(size)
     except OSError as error:
         raise _unreadable(path, error) from error
 

@@ -37,16 +37,21 @@ PRIVATE: dict[str, str] = {
     "policy-hash": "the kept policy is the one that the manifest and the evidence name",
     "policy-terms": "the manifest claims what the kept policy asks for: secret, columns, notion, epsilon",
     "plan-hash": "the kept plan is the one that the manifest and the evidence name",
+    "lock": "the protocol is, weight by weight, the one that the lock fixed",
     "counts": "the counts are well formed and describe as many records as were released",
     "alphabets": "the protocol's inputs, and the secret, are those of the counts",
     "minimum": "every public value has at least the promised number of records",
     "uncertainty": "the set of distributions protected against is as large as the stated confidence asks for",
+    "estimate-noise": "the counts that claims are about have the noise of a private estimate on every declared cell",
+    "estimate-spent": "what private estimates of these counts have spent is what their record says",
     "channel": "the channel released can be measured, over all blocks together",
     "leakage-bound": "the leakage of the channel released, measured exactly, keeps the bound",
+    "leakage-true": "the leakage at the true counts, where the claims are about noisy ones",
     "leakage-exact": "the exact leakage equals the ratios in the evidence",
     "leakage-stated": "the manifest's leakage is the exact one, rounded up at the fourth decimal",
     "information-stated": "the manifest's I(S;Y) is the true one, rounded up at the fourth decimal",
     "utility-stated": "the manifest's I(X;Y), H(X) and their ratio are the true ones",
+    "utility-bound": "no protocol that keeps the bound and reads X alone tells more about X than is stated",
     "draw-inputs": "every record was drawn for exactly once, in every block",
     "draw-outputs": "the drawn values are those of the released table",
     "draw-support": "nothing was drawn that the protocol gives no weight",
@@ -54,13 +59,14 @@ PRIVATE: dict[str, str] = {
     "draw-independence": "across blocks the draws are as independent as the channel says",
     "ledger-chain": "the ledger's chain of hashes is unbroken",
     "ledger-entry": "the ledger holds exactly one entry for this release, with the same figures",
+    "ledger-composed": "the composed leakage stated is that of this release and all before it in the ledger",
 }
 """Claims that need the counts, the draws or the ledger."""
 
 BEYOND: dict[str, str] = {
     "report-page": "report.html, and the sentences of report.json, say no more than the figures checked above",
-    "utility-bound": "no protocol that keeps the bound and reads X alone tells more about X than is stated",
     "draws-repeat": "an unchanged record answers alike in every release of the same protocol and key",
+    "signature": "release.json, and so every file that it lists, is as the owner of the public key signed it",
 }
 """Claims of a release that its files and its evidence do not suffice to prove."""
 
@@ -147,7 +153,7 @@ class AuditReport:
                 lines.append(finding.text())
             elif finding.claim == waiting[0]:
                 needs = f"{counted(len(waiting), 'claim')} {'needs' if len(waiting) == 1 else 'need'}"
-                asked = NEEDS_PRIVATE.removeprefix("needs")
+                asked = f"{NEEDS_PRIVATE.removeprefix('needs')}; only that shows the counts, the leakage and the draws"
                 lines.append(f"{_MARKS['not checked']} {needs}{asked} [{', '.join(waiting)}]")
         return "\n".join([*lines, self.verdict])
 

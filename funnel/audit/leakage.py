@@ -15,7 +15,7 @@ from funnel.audit.exact import (
     released_table,
 )
 from funnel.audit.fields import IntArray
-from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
+from funnel.audit.findings import Unchecked, broken, counted
 from funnel.audit.information import public_entropy, public_information, secret_information
 from funnel.audit.manifest import STEP, Manifest
 from funnel.audit.own import Own, nats, own_leakage, ratio_text, rounded_up
@@ -179,23 +179,6 @@ def utility_as_published(
                 found=float(found),
             )
     return f"I(X;Y) = {kept:.6f}, H(X) = {entropy:.6f} nats, ratio {share:.6f}"
-
-
-def upper_bound(manifest: Manifest) -> Unchecked:
-    """A stated upper bound is at least what was reached; that nothing beats it, only the solver can show."""
-    bound, reached = manifest.stated.upper_bound, manifest.stated.normalised
-    if bound is None:
-        return Unchecked(NOT_CLAIMED + "no upper bound is stated")
-    if bound < reached - STEP:
-        raise broken(
-            "release.json",
-            "utility.upper_bound is below what the release reached",
-            expected=f"at least {float(reached)}",
-            found=float(bound),
-        )
-    return Unchecked(
-        "the solver's certificate is not part of a release; it is about usefulness, not about privacy"
-    )
 
 
 def _limit(epsilon: Fraction) -> str:

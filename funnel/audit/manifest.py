@@ -10,10 +10,18 @@ from pathlib import Path
 from funnel.audit.fields import Field, parse
 from funnel.audit.files import content
 from funnel.audit.findings import broken, shown
-from funnel.audit.promises import MEASURES, Candidate, Parameters, read_candidates, read_parameters
+from funnel.audit.promises import (
+    MEASURES,
+    Candidate,
+    Parameters,
+    Told,
+    read_candidates,
+    read_composed,
+    read_parameters,
+)
 
 FORMAT = "funnel-release/1"
-ESTIMATES = ("counts",)
+ESTIMATES = ("counts", "private")
 NEAR = Fraction(1, 10**9)
 """How far a sum of shares may lie from one."""
 
@@ -25,8 +33,9 @@ _KEYS = (
     *("mechanism", "split", "draws", "estimate", "rows", "format_of_data", "leakage", "utility", "alphabet"),
     *("policy_sha256", "plan_sha256", "versions", "files"),
 )
-_LATER = ("parameters", "candidates")
-"""Keys that the first releases lack."""
+_LATER = ("parameters", "candidates", "composed", "locked", "signed")
+"""Keys that the first releases lack; the last two are there under a lock, or a signature, only."""
+SIGNATURE = "release.sig"
 MOST_ROWS = 10**10
 STEP = Fraction(1, 10_000)
 """Published figures are rounded to this many nats."""
@@ -50,6 +59,15 @@ class Stated:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """ε_est of a private estimate, how many estimates there were so far with it, and what they spent, in nats."""
+
+    epsilon: Fraction
+    estimates: int
+    spent: Fraction
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The claims of one release; `sizes` are c, the a_j and the b_j, `sha256` is of the manifest's bytes."""
 
@@ -62,6 +80,7 @@ class Manifest:
     notion: str
     epsilon: Fraction
     parameters: Parameters
+    composed: Told | None
     mechanism: str
     candidates: tuple[Candidate, ...] | None
     split: tuple[Fraction, ...]
@@ -77,6 +96,16 @@ class Manifest:
     plan_sha256: str
     versions: dict[str, str]
     files: dict[str, tuple[str, int]]
+    locked: tuple[str, str] | None = None
+    """Checksum of the lock that fixed the protocol, and when it was made."""
+    signed: str | None = None
+    """Fingerprint of the public key to the signature in release.sig."""
+    noise: Noise | None = None
+
+    @property
+    def listed(self) -> list[str]:
+        """The names of all files that the release consists of."""
+        return ["release.json", *self.files, *([SIGNATURE] if self.signed else [])]
 
     @property
     def columns(self) -> list[str]:
@@ -116,6 +145,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         notion=notion,
         epsilon=epsilon,
         parameters=read_parameters(root, notion),
+        composed=read_composed(root),
         mechanism=root["mechanism"].text(),
         candidates=read_candidates(root),
         split=_split(root["split"], len(root["public"].items())),
@@ -131,6 +161,9 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         plan_sha256=root["plan_sha256"].text(_SHA),
         versions={name: version.text() for name, version in root["versions"].members()},
         files=_files(root["files"], root["format_of_data"].value),
+        locked=_locked(root["locked"]) if "locked" in root.value else None,
+        signed=_signed(root["signed"]) if "signed" in root.value else None,
+        noise=_noise(root["estimate"]),
     )
     return manifest, f"{manifest.release}, {manifest.rows} rows, {shown(', '.join(manifest.columns))}"
 
@@ -174,9 +207,30 @@ def _draws(field: Field) -> tuple[str, str | None]:
     return kind, print_.text(r"[0-9a-f]{16}")
 
 
+def _locked(field: Field) -> tuple[str, str]:
+    field.keys("checksum", "made")
+    return field["checksum"].text(_SHA), field["made"].text(_TIME)
+
+
+def _signed(field: Field) -> str:
+    field.keys("algorithm", "public_key")
+    field["algorithm"].among("ed25519")
+    return field["public_key"].text(r"[0-9a-f]{32}")
+
+
 def _minimum(field: Field) -> int:
-    field.keys("minimum", "kind")
+    private = field["kind"].value == "private"
+    field.keys("minimum", "kind", *(("epsilon", "estimates", "spent") if private else ()))
     return field["minimum"].whole()
+
+
+def _noise(field: Field) -> Noise | None:
+    if field["kind"].value != "private":
+        return None
+    epsilon = field["epsilon"].number()
+    if epsilon == 0:
+        raise field["epsilon"].wrong("a positive number")
+    return Noise(epsilon, field["estimates"].whole(1), field["spent"].number())
 
 
 def _stated(leakage: Field, utility: Field, measure: str, epsilon: Fraction) -> Stated:

@@ -19,6 +19,10 @@ _MOST_RADIUS = 1e6
 _LONGEST_REASON = 2000
 
 
+Told = tuple[Fraction | None, str, int]
+"""The composed leakage in nats (None: no finite bound), how it was found, and of how many releases."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """What defines a notion beside epsilon: `solve` of srlip; `order`, `confidence` and `radius` (nats) of rldp."""
@@ -78,3 +82,13 @@ def _candidate(field: Field) -> Candidate:
         None if share.value is None else share.number(high=1),
         None if reason.value is None else reason.text(rf"(?s).{{1,{_LONGEST_REASON}}}"),
     )
+
+
+def read_composed(root: Field) -> Told | None:
+    """What the manifest says of this release and all before it; None of the first. Raises AuditFailure."""
+    if "composed" not in root.value or root["composed"].value is None:
+        return None
+    field = root["composed"]
+    field.keys("leakage", "how", "releases")
+    figure = None if field["leakage"].value is None else field["leakage"].number()
+    return figure, field["how"].among("exact", "ceiling", "sum"), field["releases"].whole(2)

@@ -41,15 +41,21 @@ Blocks = tuple[Block | UnaryBlock, ...]
 
 def read_protocol(folder: Path) -> tuple[Blocks, str]:
     """Every block of protocol.json. Raises AuditFailure where labels or weights are not of the format."""
-    root = parse("protocol.json", content(folder / "protocol.json"))
+    blocks = read_blocks("protocol.json", content(folder / "protocol.json"))
+    sizes = ", ".join(f"{len(block.inputs)} to {len(block.outputs)} at 2^{block.bits}" for block in blocks)
+    return blocks, f"{counted(len(blocks), 'block')}: {sizes}"
+
+
+def read_blocks(name: str, raw: bytes) -> Blocks:
+    """The blocks in the bytes of a protocol.json. Raises AuditFailure."""
+    root = parse(name, raw)
     root["format"].among(FORMAT)
     root.keys("format", "rule", "blocks")
     root["rule"].text()
     blocks = tuple(_block(field) for field in root["blocks"].items())
     if not blocks:
         raise root["blocks"].wrong("one or more blocks")
-    sizes = ", ".join(f"{len(block.inputs)} to {len(block.outputs)} at 2^{block.bits}" for block in blocks)
-    return blocks, f"{counted(len(blocks), 'block')}: {sizes}"
+    return blocks
 
 
 def _block(field: Field) -> Block | UnaryBlock:

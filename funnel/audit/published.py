@@ -20,8 +20,8 @@ _COUNTS = ("counts", "records")
 
 
 def listed(folder: Path, manifest: Manifest) -> str:
-    """The folder's names are release.json and the manifest's files. Raises AuditFailure."""
-    expected = {"release.json", *manifest.files}
+    """The folder's names are release.json, the manifest's files, and its signature. Raises AuditFailure."""
+    expected = {*manifest.listed}
     found = set(names(folder))
     if found != expected:
         told = [f"no {name}" for name in sorted(expected - found)] + [

@@ -181,7 +181,7 @@ def _provenance(field: Field, manifest: Manifest) -> Iterator[tuple[Field, Any]]
         "Notion and mechanism": f"{manifest.notion}, {manifest.mechanism}", "Draws": manifest.draws,
         "Key fingerprint": manifest.fingerprint, "Policy, SHA-256": manifest.policy_sha256,
         "Plan, SHA-256": manifest.plan_sha256, "Protocol, SHA-256": manifest.files["protocol.json"][0],
-        "Versions": versions,
+        "Versions": versions, "Signed by": manifest.signed,
     }  # fmt: skip
     for entry in field.items():
         yield entry["value"], known[entry["what"].among(*known)]

@@ -82,7 +82,7 @@ def as_asked(policy: bytes, manifest: Manifest) -> str:
     Values are read as text, so that nothing depends on how a YAML library resolves them. Raises AuditFailure.
     """
     claimed = _claimed(manifest)
-    asked = _asked(_read(policy), manifest)
+    asked = _asked(read_policy(policy), manifest)
     for term, wanted in asked.items():
         if not _same(term, wanted, claimed[term]):
             raise broken(
@@ -115,6 +115,7 @@ def _claimed(manifest: Manifest) -> dict[str, Any]:
         "kind of draws": manifest.draws,
         "minimum": manifest.minimum,
         "kind of estimate": manifest.estimate,
+        "epsilon of the estimate": None if manifest.noise is None else manifest.noise.epsilon,
         "format": manifest.data.removeprefix("data."),
     }
 
@@ -136,11 +137,12 @@ def _asked(policy: Any, manifest: Manifest) -> dict[str, Any]:
             "notion": privacy["notion"],
             "epsilon": _decimal(privacy.get("epsilon", "0")),
             **_split(privacy.get("split", "equal"), listed, public),
-            "mechanism": mechanism if isinstance(mechanism, str) else mechanism["kind"],
+            **_mechanism(mechanism if isinstance(mechanism, str) else mechanism["kind"], manifest),
             **_parameters(privacy),
             "kind of draws": policy.get("draws", {}).get("kind", default),
             "minimum": _whole(estimate.get("minimum", "10")),
             "kind of estimate": estimate.get("kind", "counts"),
+            "epsilon of the estimate": _decimal(estimate["epsilon"]) if "epsilon" in estimate else None,
             "format": policy["release"].get("format", "parquet"),
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -150,6 +152,11 @@ def _asked(policy: Any, manifest: Manifest) -> dict[str, Any]:
             expected="a policy",
             found=f"{type(error).__name__}: {error}",
         ) from None
+
+
+def _mechanism(asked: str, manifest: Manifest) -> dict[str, Any]:
+    """The mechanism, unless a lock fixed which one `auto` chose."""
+    return {} if asked == "auto" and manifest.locked else {"mechanism": asked}
 
 
 def _together(secret: list[str], listed: list[list[str]], manifest: Manifest) -> bool:
@@ -211,7 +218,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _read(policy: bytes) -> Any:
+def read_policy(policy: bytes) -> Any:
     """The one document, if every reader of YAML must read the same. Raises AuditFailure."""
     try:
         text = policy.decode("utf-8-sig")

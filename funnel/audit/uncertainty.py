@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.evidence import Evidence
+from funnel.audit.evidence import Evidence, Noisy
 from funnel.audit.fields import IntArray
 from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken
 from funnel.audit.logarithms import exp_above, power_above, power_below
 from funnel.audit.manifest import Manifest
 
+SENSITIVITY = 2
+"""Counts that change, by one each, when one of a given number of records takes other values."""
 _ROUNDING = 1e-9
 """Relative: by how much a radius may fall short, for a quantile is a float."""
 
@@ -121,7 +124,10 @@ def confident(evidence: Evidence, manifest: Manifest) -> str | Unchecked:
     if asked is None or radius is None:
         return Unchecked(NOT_CLAIMED + "the policy names a radius, and no confidence")
     cells = _cells(evidence)
-    needed = _needed(float(asked), cells - 1, evidence.rows, float(manifest.parameters.order or 0))
+    if evidence.noisy is None:
+        needed = _needed(float(asked), cells - 1, evidence.rows, float(manifest.parameters.order or 0))
+    else:
+        needed = _despite_noise(evidence.noisy, float(asked))
     if float(radius) < needed * (1 - _ROUNDING):
         raise broken(
             "release.json",
@@ -138,6 +144,41 @@ def _cells(evidence: Evidence) -> int:
     if told is None:
         return c * len(evidence.blocks[0].values)
     return c * len({rest for _, rest in told})
+
+
+def width(noisy: Noisy, confidence: float) -> int:
+    """t: no noise of any cell is larger in size, but with half the chance that the confidence leaves.
+
+    P(|Z| > t) < 2e^(-(t+1) rate) for each cell.
+    """
+    chance = (1 - confidence) / 2
+    return math.ceil(math.log(2 * len(noisy.noise) / chance) / float(noisy.epsilon / SENSITIVITY)) + 1
+
+
+def _despite_noise(noisy: Noisy, confidence: float) -> float:
+    """A radius that holds the truth where counts with noise below 2t were taken to be zero, at order 2.
+
+    In the norm |v|² = Σ v²/P: the estimate without noise is within r of the truth, r² = q/n at half the chance; noise
+    moves each kept cell by what t allows, over the least P that this leaves; and the cells that were dropped weigh
+    P(Z), where P(Z) <= P̂(Z) + r √P(Z).
+    """
+    from scipy.stats import chi2
+
+    wide, found = width(noisy, confidence), noisy.counted + noisy.noise
+    stay, rows = found >= 2 * wide, int(noisy.counted.sum())
+    if not stay.any():
+        return math.inf
+    square = float(chi2.isf((1 - confidence) / 2, len(found) - 1)) / rows if len(found) > 1 else 0.0
+    moved = 0.0
+    for count in found[stay].tolist():
+        low, share = (count - wide) / rows, count / float(found[stay].sum())
+        least = low + square / 2 - math.sqrt(square * square / 4 + square * low)
+        if least <= 0:
+            return math.inf
+        moved += max(abs(share - low), abs(share - (count + wide) / rows)) ** 2 / least
+    dropped = min(float(np.maximum(found[~stay] + wide, 0).sum()) / rows, 1.0)
+    gone = (math.sqrt(square) + math.sqrt(square + 4 * dropped)) / 2
+    return math.log1p((math.sqrt(square) + math.sqrt(moved)) ** 2 + min(gone * gone, 1.0))
 
 
 def _needed(confidence: float, freedom: int, rows: int, order: float) -> float:

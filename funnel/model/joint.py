@@ -19,13 +19,15 @@ class Joint:
     """Counts N[s, x_1, …, x_k] of records, kept sparse: `cells` (m, 1+k) codes and `counts` (m,) rows.
 
     S is one alphabet, X is k blocks, each sanitised as one alphabet. Every value of every alphabet
-    occurs at least once, so no marginal is zero.
+    occurs at least once, so no marginal is zero; only where they are not `complete`, because a lock fixed
+    them on another night or a policy declares them, may a value have no records.
     """
 
     secret: Alphabet
     blocks: tuple[Alphabet, ...]
     cells: IntArray
     counts: IntArray
+    complete: bool = True
 
     def __post_init__(self) -> None:
         if self.cells.shape != (len(self.counts), 1 + len(self.blocks)):
@@ -33,7 +35,8 @@ class Joint:
         if len(self.counts) == 0 or self.counts.min() <= 0:
             raise ValueError("a joint distribution lists only cells that occur")
         for axis, alphabet in enumerate((self.secret, *self.blocks)):
-            if set(np.unique(self.cells[:, axis]).tolist()) != set(range(len(alphabet))):
+            seen, every = set(np.unique(self.cells[:, axis]).tolist()), set(range(len(alphabet)))
+            if seen != every and (self.complete or not seen < every):
                 raise ValueError(f"some value of {alphabet.columns} never occurs")
 
     @property
@@ -50,7 +53,8 @@ class Joint:
         """The joint distribution of S and one block alone."""
         table = self.table(index)
         cells = np.argwhere(table > 0)
-        return Joint(self.secret, (self.blocks[index],), cells.astype(np.int64), table[table > 0])
+        counts = table[table > 0]
+        return Joint(self.secret, (self.blocks[index],), cells.astype(np.int64), counts, self.complete)
 
     def table(self, index: int = 0) -> IntArray:
         """Dense counts N[s, x] of one block, shape (c, a_index)."""
@@ -76,8 +80,11 @@ class Joint:
     def from_dict(cls, data: dict[str, Any]) -> Joint:
         """Inverse of `as_dict`."""
         cells = np.array(data["cells"], np.int64)
+        secret = Alphabet.from_dict(data["secret"])
         blocks = tuple(Alphabet.from_dict(block) for block in data["blocks"])
-        return cls(Alphabet.from_dict(data["secret"]), blocks, cells[:, :-1], cells[:, -1])
+        axes = enumerate((secret, *blocks))
+        whole = all(len(np.unique(cells[:, axis])) == len(alphabet) for axis, alphabet in axes)
+        return cls(secret, blocks, cells[:, :-1], cells[:, -1], whole)
 
     @classmethod
     def from_records(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "U") -> Joint:

@@ -10,15 +10,30 @@ from funnel.errors import PolicyError
 from funnel.mechanisms.auto import Auto, candidates
 from funnel.planner.columns import OTHER, Key, present, public_key, secret_key
 from funnel.planner.fit import check_fit, column_of
-from funnel.planner.plan import Audit, Count, Draw, Identify, Inspect, Plan, Publish, Scan, Solve, Step, Write
+from funnel.planner.plan import (
+    Audit,
+    Count,
+    Draw,
+    Identify,
+    Inspect,
+    Pin,
+    Plan,
+    Publish,
+    Scan,
+    Solve,
+    Step,
+    Write,
+)
 from funnel.policy import Policy
 
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
-def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source) -> Plan:
-    """Compile a policy for a source whose columns and DuckDB types are `schema`.
+def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock: str | None = None) -> Plan:
+    """Compile a policy for a source whose columns and DuckDB types are `schema`; `lock` is a lock's checksum.
 
+    Under a lock nothing is solved, so values may be rare, and the most frequent ones are those of the lock: the
+    engine has them as tables lock_x0_0 and so on.
     Raises PolicyError with every column that is unknown or of a type its use does not allow, and a filter
     that is not one expression.
     """
@@ -31,8 +46,8 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source) -> P
     if policy.source.entity is not None:
         steps.append(_identify(names.entity, names.entity_type))
     steps += [
-        _count(policy, names),
-        _solve(policy),
+        _count(policy, names, lock),
+        _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
         Audit(),
@@ -105,14 +120,14 @@ def _identify(entity: str, kind: str) -> Identify:
     )
 
 
-def _count(policy: Policy, names: _Names) -> Count:
+def _count(policy: Policy, names: _Names, lock: str | None) -> Count:
     raw = [f"{key.raw} AS {identifier(key.name)}" for key in names.keys]
     entity = [f"{_entity(names)} AS entity"] if policy.source.entity else []
     present_only = every(f"{present(name, names.schema[name])} IS NOT NULL" for name in names.used)
     where = f" WHERE {present_only}" if policy.source.missing == "drop" else ""
     keys = [identifier(key.name) for key in names.keys]
     tops = [
-        _top(key, attribute.top)
+        _top(key, attribute.top) if lock is None else _kept(key)
         for block, chosen in zip(policy.blocks, names.blocks, strict=True)
         for attribute, key in zip(block.attributes, chosen, strict=True)
         if attribute.top is not None
@@ -129,7 +144,8 @@ def _count(policy: Policy, names: _Names) -> Count:
         f"SELECT {listed([*keys, 'n'])} FROM cells ORDER BY ALL",
         tuple(policy.sensitive),
         tuple(block.columns for block in policy.blocks),
-        policy.estimate.minimum,
+        policy.estimate.minimum if lock is None else 1,
+        policy.estimate.epsilon,
     )
 
 
@@ -143,6 +159,13 @@ def _top(key: Key, count: int) -> str:
     )
 
 
+def _kept(key: Key) -> str:
+    return (
+        f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS "
+        f"SELECT v0 AS value FROM {identifier('lock_' + key.name)}"
+    )
+
+
 def _entity(names: _Names) -> str:
     kind = "BIGINT" if names.entity_type in _NARROW else "VARCHAR"
     return f"CAST({identifier(names.entity)} AS {kind})"
@@ -153,6 +176,10 @@ def _solve(policy: Policy) -> Solve:
     named = candidates(notion.notion, secret_public=policy.secret_public) if chosen else {}
     search = notion.split == "optimal" and len(policy.blocks) > 1
     return Solve(notion.notion, notion.epsilon, policy.mechanism.kind, policy.shares(), tuple(named), search)
+
+
+def _pin(policy: Policy, lock: str) -> Pin:
+    return Pin(lock, policy.privacy.notion, policy.privacy.epsilon, policy.mechanism.kind)
 
 
 def _draw(policy: Policy, names: _Names) -> Draw:

@@ -40,7 +40,7 @@ class Identify:
 
 @dataclass(frozen=True)
 class Count:
-    """Count N[s, x] over the raw values and turn them into labels."""
+    """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats."""
 
     title: ClassVar[str] = "count"
     statements: tuple[str, ...]
@@ -48,6 +48,7 @@ class Count:
     secret: tuple[str, ...]
     blocks: tuple[tuple[str, ...], ...]
     minimum: int
+    noise: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,17 @@ class Solve:
     shares: tuple[float, ...]
     candidates: tuple[str, ...] = ()
     search: bool = False
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Take the protocols of a lock and measure them at tonight's counts; nothing is solved."""
+
+    title: ClassVar[str] = "measure the lock"
+    lock: str
+    notion: str
+    epsilon: float
+    mechanism: str
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,7 @@ class Publish:
     private: str
 
 
-Step = Scan | Inspect | Identify | Count | Solve | Draw | Write | Audit | Publish
+Step = Scan | Inspect | Identify | Count | Solve | Pin | Draw | Write | Audit | Publish
 
 
 @dataclass(frozen=True)
@@ -132,8 +144,15 @@ class Plan:
         return self.steps[len(self.counting) :]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: each step with its name and fields."""
-        steps = [{"step": step.title} | asdict(step) for step in self.steps]
+        """JSON form: each step with its name and fields; nothing of noise where there is none."""
+        steps = [
+            {
+                key: value
+                for key, value in ({"step": step.title} | asdict(step)).items()
+                if (key, value) != ("noise", None)
+            }
+            for step in self.steps
+        ]
         return {
             "format": "funnel-plan/1",
             "name": self.name,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -16,15 +15,8 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.columns import adds_up, folded, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-
-
-@dataclass(frozen=True)
-class Mention:
-    """A column, where it is named and as what: entity, sensitive or public."""
-
-    column: str
-    path: Path
-    role: str
+from funnel.policy.mention import Mention
+from funnel.policy.private import private_estimate
 
 
 def check(document: Document, directory: FilePath) -> Iterator[Finding]:
@@ -34,6 +26,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
     yield from _draws(document.data)
+    yield from private_estimate(document.data, list(mentions(document.data)))
     yield from _folders(document.data, directory)
 
 
@@ -120,7 +113,7 @@ def _changed_secrets(data: Any) -> Iterator[Finding]:
     for path, item in _items(_at(data, "public"), ("public",)):
         for inner, member in _items(item, path) if isinstance(item, list) else [(path, item)]:
             name = member.get("name") if isinstance(member, dict) else None
-            changes = [key for key in ("bins", "top", "round") if isinstance(member, dict) and key in member]
+            changes = _changing(member) if isinstance(member, dict) else []
             if isinstance(name, str) and folded(name) in hidden and changes:
                 said = (
                     f"`{shortened(name)}` is sensitive, and what is released of it cannot have `{changes[0]}`"
@@ -128,6 +121,13 @@ def _changed_secrets(data: Any) -> Iterator[Finding]:
                 yield Finding(
                     (*inner, changes[0]), "sensitive-public", said, "Release it as it is.", key=True
                 )
+
+
+def _changing(member: dict[str, Any]) -> list[str]:
+    """Keys under which an attribute stands for something else than its column's values."""
+    return [key for key in ("bins", "top", "round") if key in member] + (
+        ["unseen"] if member.get("unseen") == "other" else []
+    )
 
 
 def _mechanism_place(named: Any) -> Path:
@@ -277,10 +277,12 @@ def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:
     to = _at(data, "release", "to")
     if not isinstance(to, str) or "\0" in to:
         return
-    key, table = _at(data, "draws", "key"), _at(data, "source", "table")
+    table = _at(data, "source", "table")
     inside: dict[Path, Any] = {("release", "private"): _at(data, "release", "private")}
-    if isinstance(key, str) and key.startswith("file:"):
-        inside["draws", "key"] = key.removeprefix("file:")
+    for place in (("draws", "key"), ("release", "sign")):
+        key = _at(data, *place)
+        if isinstance(key, str) and key.startswith("file:"):
+            inside[place] = key.removeprefix("file:")
     if isinstance(table, str) and "://" not in table:
         inside["source", "table"] = _before_glob(table)
     outer = FilePath(os.path.realpath(directory / to))

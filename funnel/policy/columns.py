@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -44,6 +44,10 @@ class Attribute(Section):
     )
     top: int | None = Field(
         None, ge=1, le=MOST_VALUES, description="Keep this many most frequent values; the rest is `other`"
+    )
+    unseen: Literal["error", "other", "drop"] = Field(
+        "error",
+        description="Under a lock, values that it does not know: an error, the value `other`, or rows dropped",
     )
 
     @model_validator(mode="before")
@@ -97,6 +101,10 @@ class Attribute(Section):
         if self.clip is not None and not self.clip[0] < self.clip[1]:
             raise PydanticCustomError(
                 "wrong-value", "the first end of `clip` must be below the second", {"at": ("clip",)}
+            )
+        if self.unseen == "other" and self.is_number:
+            raise PydanticCustomError(
+                "wrong-value", "numbers have no value `other`; use `error` or `drop`", {"at": ("unseen",)}
             )
         return self
 

@@ -78,8 +78,11 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """A text fit for one line of a message."""
-    line = text.replace("\r", "⏎").replace("\n", "⏎")
+    """A text fit for one line of a message: what cannot be seen, or would steer a terminal, stands as its number."""
+    line = "".join(
+        letter if letter.isprintable() else f"\\u{ord(letter):04x}"
+        for letter in text[: length + 1].replace("\r", "⏎").replace("\n", "⏎")
+    )
     return line if len(line) <= length else f"{line[:length]}…"
 
 

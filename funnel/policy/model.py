@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
 from funnel.notions import AnyNotion
+from funnel.notions.base import MAX_EPSILON
 from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, folded, spellings
 from funnel.policy.document import Path, shortened
 from funnel.policy.origin import Origin
@@ -20,6 +28,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
 NAME_LENGTH = 64
 KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
 MOST_RECORDS = 10**12
+MOST_BUDGET = 1e6
 
 
 class Source(Section):
@@ -50,13 +59,52 @@ class Source(Section):
         return table
 
 
+def _as_text(value: Any) -> Any:
+    """A whole number stands for its text, as values are counted."""
+    return str(value) if type(value) is int else value
+
+
+Values = Annotated[tuple[Annotated[str, BeforeValidator(_as_text)], ...], Field(strict=False, min_length=1)]
+VALUES_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "array",
+        "minItems": 1,
+        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    },
+}
+
+
 class Estimate(Section):
     """How the joint distribution of the secret and the public columns is estimated."""
 
     minimum: int = Field(
         10, ge=1, le=MOST_RECORDS, description="Records that every value of every public block needs at least"
     )
-    kind: Literal["counts"] = Field("counts", description="counts: the table's own frequencies")
+    kind: Literal["counts", "private"] = Field(
+        "counts",
+        description="counts: the table's own frequencies; private: those with noise on every count, so that what is "
+        "published about the table as a whole hides every single record",
+    )
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        le=MAX_EPSILON,
+        allow_inf_nan=False,
+        description="private: how much one record may show in the noisy counts, in nats, each time they are estimated",
+    )
+    budget: float | None = Field(
+        None,
+        gt=0,
+        le=MOST_BUDGET,
+        allow_inf_nan=False,
+        description="private: what all estimates together may spend, in nats",
+    )
+    values: Annotated[dict[Column, Values], WithJsonSchema(VALUES_SCHEMA)] | None = Field(
+        None,
+        description="private: the values that each column can take, known before the table is; columns with `bins` "
+        "need none",
+    )
 
 
 class Draws(Section):
@@ -78,6 +126,14 @@ class Release(Section):
     to: Text = Field(description="Folder of what is published, relative to the policy file")
     private: Text = Field(description="Folder of counts, ledger and audit evidence; never inside `to`")
     format: Literal["parquet", "csv"] = Field("parquet", description="Format of the published table")
+    formulas: Literal["refuse", "keep"] = Field(
+        "refuse",
+        description="Values that spreadsheets would carry out as formulas, in a CSV file: refuse them, or keep them as "
+        "they are",
+    )
+    sign: Annotated[str, Field(pattern=KEY)] | None = Field(
+        None, description="Where the private key that signs releases is kept: env:NAME or file:PATH"
+    )
 
 
 def _several(value: Any) -> Any:
@@ -135,6 +191,13 @@ class Policy(Section):
         description="How values are randomised: a mechanism's name, or a mapping with kind and options",
     )
     draws: Draws = Field(default_factory=Draws, description="Whether answers are permanent")
+    budget: float | None = Field(
+        None,
+        gt=0,
+        le=MOST_BUDGET,
+        allow_inf_nan=False,
+        description="Nats of composed leakage, in the notion's measure, that all releases together may reach",
+    )
     release: Release = Field(description="Where the release goes")
     _origin: Origin = PrivateAttr(default_factory=Origin)
 

@@ -20,11 +20,8 @@ from funnel.policy.scalars import is_number
 SECTIONS: dict[Path, type[BaseModel]] = {
     (): Policy, ("source",): Source, ("estimate",): Estimate, ("draws",): Draws, ("release",): Release,
 }  # fmt: skip
-PLANNED: dict[Path, frozenset[str]] = {
-    ("estimate", "kind"): frozenset({"private"}),
-}  # fmt: skip
+PLANNED: dict[Path, frozenset[str]] = {}
 """Values of version 1 of the language that this version of funnel does not offer yet."""
-PLANNED_KEYS: frozenset[Path] = frozenset({("budget",)})
 
 _TYPES = {
     "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "tuple_type": "a list",
@@ -101,9 +98,6 @@ def _place(path: Path) -> str:
 def _unknown_key(path: Path, data: Any) -> tuple[Finding, Path | None]:
     """A key that is not part of the language, and the path that was probably meant."""
     parent, key = path[:-1], str(path[-1])
-    if path in PLANNED_KEYS:
-        said = f"`{key}` is not offered in this version of funnel"
-        return Finding(path, "unsupported", said, "Remove it.", key=True), None
     home, fields = _home(parent, key), _model(parent, data).model_fields
     said = f"unknown key `{shortened(key)}`{_place(parent)}"
     if home is not None:
@@ -146,7 +140,7 @@ def _value(path: Path, detail: ErrorDetails, data: Any) -> Iterator[Finding]:
         yield _untagged(path)
     elif kind in {"literal_error", "union_tag_invalid"}:
         yield _not_a_choice(path, kind, given, context, data)
-    elif path[-1:] == ("epsilon",):
+    elif path == ("privacy", "epsilon"):
         yield _epsilon(path, given, data)
     elif kind in _TYPES:
         yield _wrong_type(path, kind, given)
@@ -218,8 +212,8 @@ def _quotes(kind: str, given: Any) -> str | None:
 
 def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], message: str) -> Finding:
     """A value of the right type that is too small, too long, or not spelt as it must be."""
-    if path == ("draws", "key"):  # never repeat it: it may be the key itself
-        said = "`draws.key` must be `env:NAME` or `file:PATH`, where the key is kept"
+    if path in (("draws", "key"), ("release", "sign")):  # never repeat it: it may be the key itself
+        said = f"`{dotted(path)}` must be `env:NAME` or `file:PATH`, where the key is kept"
         return Finding(path, "wrong-value", said, "The key itself never stands in a policy.")
     if path == ("name",):
         slug = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-")[:NAME_LENGTH]

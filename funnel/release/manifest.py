@@ -30,6 +30,7 @@ __all__ = [
 
 FORMAT = "funnel-release/1"
 DECIMALS = 4
+_ABSENT = ("locked", "signed")
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,20 @@ class Draws:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the joint distribution was estimated from."""
+    """What the joint distribution was estimated from.
+
+    Of a private estimate also ε_est, and how often these people were estimated so far and what that spent, in nats.
+    """
 
     minimum: int
     kind: str
+    epsilon: float | None = None
+    estimates: int | None = None
+    spent: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form; nothing of noise where there is none."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -81,8 +92,10 @@ class Manifest:
     """The parts of release.json.
 
     `leakage` holds nats by measure, rounded upwards already (`leakage_figure`, `round_up`), None where
-    infinite; `candidates` what the mechanism was chosen from, None where the policy names it; `split` each
-    block's share of epsilon; `files` a `file_entry` by name.
+    infinite; `composed` tells of all releases so far, None where there is one; `candidates` what the mechanism was
+    chosen from, None where the policy names it; `split` each block's share of epsilon; `files` a `file_entry` by name;
+    `locked` names the lock that fixed the protocol, None where it was solved for this release; `signed` the public key
+    to the signature beside the manifest, None where there is none.
     """
 
     release: str
@@ -102,16 +115,21 @@ class Manifest:
     rows: int
     format_of_data: str
     leakage: Mapping[str, float | None]
+    composed: Mapping[str, Any] | None
     utility: Utility
     alphabet: Sizes
     policy_sha256: str
     plan_sha256: str
     versions: Mapping[str, str]
     files: Mapping[str, Mapping[str, str | int]]
+    locked: Mapping[str, Any] | None = None
+    signed: Mapping[str, str] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form, in reading order."""
-        return {"format": FORMAT, **asdict(self), "utility": self.utility.as_dict()}
+        """JSON form, in reading order; nothing of a lock or a signature where there is none."""
+        told = {"format": FORMAT, **asdict(self)}
+        told |= {"estimate": self.estimate.as_dict(), "utility": self.utility.as_dict()}
+        return {key: value for key, value in told.items() if key not in _ABSENT or value is not None}
 
 
 def round_up(value: float, decimals: int = DECIMALS) -> float:

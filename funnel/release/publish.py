@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import shutil
 import socket
 import stat
@@ -19,15 +18,11 @@ from typing import Any, Self
 
 from funnel.errors import InternalError, ReleaseError
 from funnel.release.durable import FULL, sync, sync_tree, write_all, write_error, writing
+from funnel.release.kept import keep_protocol
 from funnel.release.ledger import Ledger
+from funnel.release.naming import RELEASE_ID as _ID
 
-_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 _STAGING = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
-
-
-def new_release_id(now: datetime) -> str:
-    """UTC time to the second and six random hex digits, such as 20261121T112034Z-3f9a1c."""
-    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
 class Publisher:
@@ -79,14 +74,18 @@ class Publisher:
     def publish(self, entry: Mapping[str, Any] | None = None) -> Path:
         """Make the release visible, with `entry` (or what was set as `self.entry`) in the ledger; its folder.
 
-        Order: contents onto the disk, ledger, private folder, published folder, `latest`. So whatever can be
-        seen has its evidence, and whatever has evidence is in the ledger; an entry without either is one that
-        a crash or a failing disk kept from becoming visible, and errs on the safe side.
+        Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
+        `latest`. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and whatever is in
+        the ledger has its protocol; an entry without the others is one that a crash or a failing disk kept from
+        becoming visible, and errs on the safe side.
         """
         entry = self.entry if entry is None else entry
         if entry is None:
             raise InternalError("a release was to be published without a ledger entry")
         self._seal()
+        protocol = self.public / "protocol.json"
+        if protocol.is_file():
+            keep_protocol(self.private_root, protocol)
         Ledger(self.private_root).append(entry)
         with writing(self.private_root):
             self.private.rename(self.private_root / self.release_id)
@@ -94,9 +93,16 @@ class Publisher:
         with writing(self.to):
             self.public.rename(self.target)
             sync(self.to)
-            self._latest.replace(self.to / "latest")
-            sync(self.to)
+            if self._newest():
+                self._latest.replace(self.to / "latest")
+                sync(self.to)
         return self.target
+
+    def _newest(self) -> bool:
+        """False where a release that began later, under another ledger, was quicker: `latest` never goes back."""
+        latest = self.to / "latest"
+        name = latest.readlink().name if latest.is_symlink() else ""
+        return not (re.fullmatch(_ID, name) and name > self.release_id and (self.to / name).is_dir())
 
     def _stage(self) -> None:
         """Make the folders to write into; a disk that refuses folders or links does so before any draw."""

@@ -40,7 +40,7 @@ def block(case: Case, index: int, bound: float | None) -> dict[str, Any]:
         "leakage": figures.finite(lip(case.block_tables[index]).nats),
         "sets": isinstance(protocol, UnaryProtocol),
         "utility": _utility(prior, _told(case, index, matrix), bound),
-        "rank": int(np.linalg.matrix_rank(matrix)),
+        "rank": _rank(matrix),
         "kept": figures.share(float(prior @ _alone(protocol, matrix)), case.step),
         "shares": _shares(case, index, prior, matrix),
         "protocol": _matrix(case, protocol, matrix),
@@ -60,6 +60,22 @@ def seen(case: Case, index: int) -> FloatArray:
         return protocol.probabilities()[:, 0, :]
     given = case.joint.table(index) / case.joint.table(index).sum(axis=0)
     return np.asarray(np.einsum("ysx,sx->yx", protocol.probabilities(), given))
+
+
+def _rank(matrix: FloatArray) -> int:
+    """Q's rank: a value with a single output, or an output with a single value, adds one and goes, with its partner."""
+    links = matrix > 0
+    by_row, by_column = links.sum(axis=1), links.sum(axis=0)
+    gone = 0
+    while (by_row == 1).any() or (by_column == 1).any():
+        x = int((by_column == 1).argmax())
+        y = int(links[:, x].argmax() if by_column[x] == 1 else (by_row == 1).argmax())
+        x = x if by_column[x] == 1 else int(links[y].argmax())
+        by_row, by_column = by_row - links[:, x], by_column - links[y]
+        links[y], links[:, x], by_row[y], by_column[x] = False, False, 0, 0
+        gone += 1
+    rest = matrix[np.ix_(by_row > 0, by_column > 0)]
+    return gone + (int(np.linalg.matrix_rank(rest)) if rest.size else 0)
 
 
 def _told(case: Case, index: int, matrix: FloatArray) -> float:

@@ -18,6 +18,7 @@ from funnel.report.drawing import drawing
 from funnel.report.glossary import glossary, papers
 from funnel.report.limits import limits
 from funnel.report.measured import measured
+from funnel.report.noise import as_estimated
 from funnel.report.realised import realised
 from funnel.report.utility import utility
 
@@ -29,14 +30,16 @@ _AGREE = 1.01e-4
 
 def compose(
     manifest: Mapping[str, Any], protocols: Sequence[AnyProtocol], joint: Joint, *, published: bool,
-    bounds: Sequence[float | None] | None = None, protocol_sha256: str | None = None,
+    bounds: Sequence[float | None] | None = None, certificate: Mapping[str, Any] | None = None,
+    protocol_sha256: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The report of a release with this manifest (release.json) and one protocol per block of `joint`.
 
     `published`: figures are rounded, and nothing is said of groups below the manifest's `estimate.minimum`;
     otherwise full figures with counts. `bounds` are certified upper bounds of I(X_j;Y_j) in nats per block; they
     are told of a single block only, for a block beside others is bounded under conditions that depend on those.
-    `protocol_sha256` is the hash of protocol.json; the manifest's `files`, if there, serve as well.
+    `certificate` is what solution.json keeps of the proof. `protocol_sha256` is the hash of protocol.json; the
+    manifest's `files`, if there, serve as well.
     Raises InternalError where the manifest's leakage is not that of the protocols, or a notion has no words.
     """
     case = Case(manifest, protocols, joint, published)
@@ -55,7 +58,7 @@ def compose(
         "blocks": blocks,
         "realised": realised(case),
         "drawing": drawing(case),
-        "utility": utility(case, blocks, same),
+        "utility": utility(case, blocks, same, certificate),
         "consequences": follows,
         "scale": scale(case),
         "limits": limits(case, same),
@@ -112,8 +115,8 @@ def _promise(case: Case) -> dict[str, Any]:
         "name": notion.title,
         "epsilon": case.epsilon,
         "sentence": notion.promise(case.terms),
-        "condition": notion.condition(case.terms),
-        "observer": notion.observer(case.terms),
+        "condition": notion.condition(case.terms) + as_estimated(case),
+        "observer": notion.observer(case.terms) + as_estimated(case),
         "definition": notion.definition,
         "strength": notion.strength(case.terms),
     }
@@ -188,12 +191,17 @@ def _scope(case: Case) -> dict[str, Any]:
     return {
         "hidden": {"name": hidden, "values": len(case.joint.secret)},
         "records": f"{figures.counted(case.manifest['rows'], 'record')}, after the policy’s filter and rows left "
-        f"out for missing values, if any; {each}",
+        f"out for missing values{_unseen(case)}, if any; {each}",
         "as_is": case.all_as_is,
         "together": _together(case),
         "secret_released": case.secret_released,
         "withheld": f"{withheld[:1].upper()}{withheld[1:]}.",
     }
+
+
+def _unseen(case: Case) -> str:
+    """Under a lock rows may also be left out because nobody knew their values when it was made."""
+    return " or for values that the lock does not know" if case.manifest.get("locked") else ""
 
 
 def _together(case: Case) -> list[str]:
@@ -225,9 +233,21 @@ def _audit(case: Case) -> dict[str, Any]:
              "does": "With the private evidence: recomputes the leakage from the counts in exact arithmetic, "
              "compares it with the promise and with every figure claimed, and checks what was drawn against "
              "the protocol. It shares no code with what made the release."},
+            *_signed(case, folder),
         ],
         "exit": "Exit code 0: every claim checked holds. Exit code 1: a claim fails, and which.",
     }  # fmt: skip
+
+
+def _signed(case: Case, folder: str) -> list[dict[str, str]]:
+    """How a signature is checked, where there is one."""
+    if "signed" not in case.manifest:
+        return []
+    does = (
+        "With the publisher’s public key, obtained from the publisher and not from this folder: that the release is "
+        "signed, whole and unchanged. A signature tells who published it, and nothing of its promise."
+    )
+    return [{"command": f"funnel audit {folder} --public-key KEY", "does": does}]
 
 
 def _provenance(case: Case, protocol_sha256: str | None) -> list[dict[str, str]]:
@@ -244,5 +264,6 @@ def _provenance(case: Case, protocol_sha256: str | None) -> list[dict[str, str]]
         "Plan, SHA-256": manifest.get("plan_sha256"),
         "Protocol, SHA-256": protocol_sha256 or listed,
         "Versions": ", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items()),
+        "Signed by": manifest.get("signed", {}).get("public_key"),
     }
     return [{"what": what, "value": str(value)} for what, value in pairs.items() if value]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from funnel.report.case import Case
-from funnel.report.figures import counted, percent_text, power_text, share_text
+from funnel.report.figures import counted, finite, nats_text, percent_text, power_text, share_text
+from funnel.report.noise import is_private, private_estimate, private_promise
 from funnel.report.text import listed
 
 
@@ -97,7 +98,27 @@ def _several_releases(case: Case) -> tuple[str, str]:
             "The draws are fresh: every release draws anew, so each further release about the same people "
             f"tells more than this report says. {common}. The publisher’s ledger lists all releases."
         )
-    return "Several releases", text
+    return "Several releases", text + _so_far(case)
+
+
+_HOW = {
+    "exact": "measured exactly",
+    "ceiling": "bounded by what the true values tell",
+    "sum": "bounded by the sum of what each can add",
+}
+
+
+def _so_far(case: Case) -> str:
+    """The composed leakage, where this is not the first release."""
+    composed = case.manifest.get("composed")
+    if not composed:
+        return ""
+    total = finite(composed["leakage"])
+    found = "has no finite bound" if total is None else f"is at most {nats_text(total)} nats"
+    return (
+        f" What the {composed['releases']:,} releases so far tell together about a person whose values stay the same "
+        f"{found} ({_HOW[composed['how']]})."
+    )
 
 
 def _estimation(case: Case) -> tuple[str, str]:
@@ -109,10 +130,11 @@ def _estimation(case: Case) -> tuple[str, str]:
         else "the published chances are all 0 or 1"
     )
     floor = f"every true value of {case.public} had to have at least {counted(case.minimum, 'record')}"
-    if case.manifest["estimate"].get("kind", "counts") == "private":
+    if locked := case.manifest.get("locked"):
+        floor += f" on the night that the protocol was fixed ({locked['made']}, in a lock)"
+    if is_private(case):
         text = (
-            "The chances of drawing each value were computed from counts to which noise had been added, so "
-            f"publishing them tells little about any one person; besides, {floor} and {fine}."
+            f"{private_estimate(case)} Besides, {floor}, noise included, and {fine}. {private_promise(case)}"
         )
     else:
         text = (
@@ -122,9 +144,10 @@ def _estimation(case: Case) -> tuple[str, str]:
             f"the counts, and in a small table they can, taken together, narrow the counts down. {_population(case)}"
         )
     if any(protocol.reads_secret for protocol in case.protocols):
+        noisy = ", up to the noise" if is_private(case) else ""
         text += (
             f" This mechanism also reads {case.terms.secret} when it draws: its published chances contain, to "
-            f"their full precision, how the released values are distributed for each {case.terms.secret}."
+            f"their full precision, how the released values are distributed for each {case.terms.secret}{noisy}."
         )
     return "The distribution behind the promise", text
 
@@ -136,9 +159,14 @@ def _counted(case: Case) -> str:
             f"{_basis(case)} The published chances depend on ε and the number of values, not on the counts."
         )
     return (
-        f"{_basis(case)} The published chances depend on it, and it was counted from these very records, so they "
-        "say something about the counts behind them."
+        f"{_basis(case)} The published chances depend on it, and it was counted from these very records"
+        f"{_earlier(case)}, so they say something about the counts behind them."
     )
+
+
+def _earlier(case: Case) -> str:
+    """Under a lock the chances are those of another night, and stay so."""
+    return " as they were when the protocol was fixed" if case.manifest.get("locked") else ""
 
 
 def _without_counts(case: Case) -> bool:
@@ -179,16 +207,22 @@ def _small_groups(case: Case) -> tuple[str, str]:
 
 
 def _rare(case: Case) -> str:
+    covered = "the policy does not list" if is_private(case) else "does not occur in the table"
     if not case.notion.worst_case:
         return (
             "People with rare values weigh little in an average: the release can tell much, or everything, about "
             f"the {case.terms.secret} of a few people and keep the promise. A value of {case.terms.secret} that "
-            "does not occur in the table is not covered."
+            f"{covered} is not covered."
         )
     if case.manifest["notion"] == "ldp-x":
         return "The bound holds for every true value in exactly the same way, however few people have it."
+    if is_private(case) and case.manifest["notion"] != "rldp":
+        return (
+            f"A value of {case.terms.secret} that {covered} is not covered. Where few people have one, the noise may "
+            "be larger than their number: the promise, which is about the noisy counts, then says little about them."
+        )
     return (
-        f"A value of {case.terms.secret} that does not occur in the table is not covered. For one that few "
+        f"A value of {case.terms.secret} that {covered} is not covered. For one that few "
         "people have, the bound holds in exactly the same way, but the frequencies on which it rests are "
         "those of those few."
     )

@@ -7,13 +7,14 @@ from typing import Any
 from funnel.report import figures
 from funnel.report.beliefs import guess, secrets
 from funnel.report.case import Case
+from funnel.report.noise import measured_where
 
 
 def measured(case: Case) -> dict[str, Any]:
     """The leakage of the channel released, in words and nats, and what each secret value has of it."""
     entries = secrets(case)
     return {
-        "sentence": " ".join(filter(None, (_strongest(case), _whose(case)))),
+        "sentence": " ".join(filter(None, (_strongest(case), _whose(case)))) + measured_where(case),
         "bound": case.epsilon,
         "width": case.width,
         "each": case.notion.worst_case,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from funnel.model import UnaryProtocol
@@ -17,39 +18,55 @@ from funnel.report.figures import (
     least_text,
     most_text,
     nats_text,
+    points_text,
     share,
     share_text,
 )  # fmt: skip
 from funnel.report.text import listed
 
+_LISTED, _PAIRED = 20, 2
+"""Public values, or secret ones, up to which the auditor looks at all rows instead of boxes."""
 _NAMES = 6
 """Most values named in a sentence."""
+_OPEN = 1e-3
+"""Share of H(X) between what is kept and the ceiling that rounding to integers may explain."""
 
 
-def utility(case: Case, blocks: Sequence[dict[str, Any]], untouched: float) -> dict[str, Any]:
-    """The manifest's utility figures, the share of records unchanged, and sentences that explain them."""
+def utility(
+    case: Case,
+    blocks: Sequence[dict[str, Any]],
+    untouched: float,
+    certificate: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The manifest's utility figures, the share of records unchanged, and sentences that explain them.
+
+    `certificate` is what the evidence keeps of the proof of the upper bound, as in solution.json.
+    """
     figures = {name: finite(value) for name, value in case.manifest["utility"].items()}
     told = {
         "untouched": untouched,
-        "sentences": [_kept(figures), *_sentences(case, figures, blocks, untouched)],
+        "sentences": [
+            _kept(figures),
+            *_sentences(case, figures, blocks, untouched, _proof(case, certificate)),
+        ],
     }
     command = None if case.certain else f"funnel estimate {shlex.quote(case.manifest['release'])}"
     return figures | told | {"command": command}
 
 
 def _sentences(
-    case: Case, figures: dict[str, Figure], blocks: Sequence[dict[str, Any]], untouched: float
+    case: Case, figures: dict[str, Figure], blocks: Sequence[dict[str, Any]], untouched: float, how: str
 ) -> list[str]:
     if case.all_as_is:
         return [case.why_as_is, "The released shares are the true ones, and there is nothing to undo."]
     names_only = [_names_only(case, index, block) for index, block in enumerate(blocks) if not block["as_is"]]
     if case.certain:
-        told = [*_ceiling(case, figures), _unchanged(blocks, untouched), *_merged(case, blocks)]
+        told = [*_ceiling(case, figures, how), _unchanged(blocks, untouched), *_merged(case, blocks)]
         return [*told, *filter(None, names_only)]
     drawn = [block["name"] for block in blocks if not block["as_is"]]
     whose = "the released shares" if len(drawn) == len(blocks) else f"the released shares of {listed(drawn)}"
     return [
-        *_ceiling(case, figures),
+        *_ceiling(case, figures, how),
         _unchanged(blocks, untouched),
         *(_solvable(case, index, block) for index, block in enumerate(blocks)),
         *filter(None, names_only),
@@ -82,7 +99,32 @@ def _kept(figures: dict[str, Figure]) -> str:
     )
 
 
-def _ceiling(case: Case, figures: dict[str, Figure]) -> list[str]:
+def _proof(case: Case, certificate: Mapping[str, Any] | None) -> str:
+    """How the ceiling was proven, and that the auditor can do so again; nothing where it cannot.
+
+    The number of boxes depends on the counts, so only the private report gives it.
+    """
+    if certificate is None:
+        return ""
+    kept, way = certificate.get("proof"), "pricing every row that could be part of a better one"
+    if kept is not None:
+        many = "" if case.published else f" of {counted(kept['boxes'], 'box', 'boxes')}"
+        way = f"branch and bound{many}"
+    elif certificate["about"] == "public" and not _few_rows(case):
+        return ""
+    return f" The proof is by {way}; with the private evidence, the audit goes through it again without the solver."
+
+
+def _few_rows(case: Case) -> bool:
+    """Whether all rows that could be part of a better protocol are pairs of values, or of two different entries."""
+    notion = case.manifest["notion"]
+    if notion == "ldp-x":
+        return len(case.joint.blocks[0]) <= _LISTED
+    alone = notion != "srlip" or len(case.joint.blocks[0].columns) == 1
+    return len(case.joint.secret) <= _PAIRED and alone
+
+
+def _ceiling(case: Case, figures: dict[str, Figure], how: str) -> list[str]:
     """The certified ceiling of a single block; for several none is proven, neither together nor one by one."""
     proven = figures.get("upper_bound")
     if len(case.protocols) > 1:
@@ -93,12 +135,24 @@ def _ceiling(case: Case, figures: dict[str, Figure]) -> list[str]:
         return (
             [
                 "It is proven that no protocol with this promise that draws from the true "
-                f"{case.public} alone can keep more than {most_text(proven)}."
+                f"{case.public} alone can keep more than {most_text(proven)}.{how}"
             ]
             if proven < 1
             else []
-        )
+        ) + _gap(figures, proven)
     return ["This mechanism is not claimed to be the best: another one may keep more under the same promise."]
+
+
+def _gap(figures: dict[str, Figure], proven: float) -> list[str]:
+    """What lies between the share kept and the ceiling, where that is more than rounding."""
+    gap = proven - (figures.get("normalised") or 0.0)
+    if gap <= _OPEN:
+        return []
+    none = "" if proven < 1 else "No ceiling below 100% is proven. "
+    return [
+        f"{none}Up to {points_text(math.ceil(1000 * gap) / 1000)} more may be possible under the same promise: "
+        "whether they are was not settled."
+    ]
 
 
 def _unchanged(blocks: Sequence[dict[str, Any]], untouched: float) -> str:

@@ -60,6 +60,9 @@ class Forgery:
     ledger: list[dict[str, Any]] = field(default_factory=list)
     own_entry: bool = True
     seal: bool = True
+    bounds: list[float | None] = field(default_factory=list)
+    certificate: dict[str, Any] | None = None
+    proof: bytes | None = None
 
     @property
     def terms(self) -> bytes:
@@ -97,6 +100,9 @@ class Forgery:
             self.policy = self.terms
         (place.kept / "policy.yaml").write_bytes(self.policy)
         (place.kept / "plan.json").write_bytes(self.plan)
+        write_json(place.kept / "solution.json", self._solution())
+        if self.proof is not None:
+            (place.kept / "proof.bin").write_bytes(self.proof)
         if self.seal:
             self._seal(place, data)
         write_json(place.folder / "release.json", self.manifest)
@@ -107,6 +113,12 @@ class Forgery:
         place.keep(entries)
         (place.releases / "latest").symlink_to(self.manifest["release"])
         return place
+
+    def _solution(self) -> dict[str, Any]:
+        blocks = len(self.protocol["blocks"])
+        how = {"how": ["by tests"] * blocks, "upper_bounds": self.bounds or [None] * blocks}
+        told = {"format": "funnel-solution/1", **how, "budgets": [self.manifest.get("epsilon")] * blocks}
+        return told | {"certificate": self.certificate}
 
     def _seal(self, place: Place, data: Path) -> None:
         for name, content in (("policy", self.policy), ("plan", self.plan)):

@@ -17,7 +17,21 @@ from tests.census import CENSUS
 from tests.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
-COMMANDS = ["init", "check", "plan", "run", "compare", "audit", "report", "estimate", "key new", "schema"]
+COMMANDS = [
+    "init",
+    "check",
+    "plan",
+    "run",
+    "lock",
+    "diff",
+    "compare",
+    "ledger",
+    "audit",
+    "report",
+    "estimate",
+    "key new",
+    "schema",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import funnel
-from funnel.release.publish import Publisher, new_release_id
+from funnel.release.naming import new_release_id
+from funnel.release.publish import Publisher
 from tests.end_to_end.conftest import nothing_published
 from tests.policies import write_policy
 

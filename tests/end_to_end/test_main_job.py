@@ -88,9 +88,10 @@ def test_permanent_draws_answer_the_same_every_night_and_fresh_ones_do_not(relea
     assert fresh[0] != fresh[1]
 
 
-def test_another_key_draws_otherwise(released, monkeypatch):
+def test_another_key_draws_otherwise(released, tmp_path, monkeypatch):
     first = json.loads((released()[1] / "release.json").read_text())
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    funnel.rotate_key(tmp_path / "policy.yaml", accept=True)
     second = json.loads((released()[1] / "release.json").read_text())
     assert first["draws"]["key_fingerprint"] != second["draws"]["key_fingerprint"]
     assert first["files"]["data.parquet"]["sha256"] != second["files"]["data.parquet"]["sha256"]
@@ -144,7 +145,7 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     assert summary.measured.kept_information > 0
     report = funnel.audit_release(summary.release, tmp_path / "private" / path.stem)
     assert report.passed, report.text()
-    unproven = {"draws-repeat", "utility-bound", "report-page"}
+    unproven = {"draws-repeat", "utility-bound", "report-page", "lock"}
     unproven |= set() if summary.measured.measure == "rldp" else {"uncertainty"}  # not claimed elsewhere
     assert {finding.claim for finding in report.findings if finding.status == "not checked"} <= unproven
     html = Path(summary.release, "report.html").read_text()

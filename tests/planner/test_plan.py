@@ -116,14 +116,46 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
             *((step.statement,) if isinstance(step, Draw) else ()),
         ):
             assert statement in text
-    assert explained.sizes.as_dict() == {
-        "sensitive": 7,
-        "public": [16],
-        "solver": ["rays listed or priced, within 60 s"],
-    }
+    told = explained.sizes.as_dict()
+    assert (told["sensitive"], told["public"]) == (7, [16])
+    assert told["solver"][0] in text
     assert "Bachelors" not in text
-    binary = funnel.plan(write_policy(tmp_path, sensitive=["sex"]))
-    assert binary.sizes.solvers == ("rays in closed form",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rung", "words"),
+    [
+        ({"sensitive": ["sex"]}, "planar", "closed form"),
+        ({}, "enumeration", "listed"),
+        ({"sensitive": ["occupation"]}, "columns", "priced"),
+        (
+            {"privacy": {"notion": "ldp-x", "epsilon": 1}, "public": ["relationship"]},
+            "known",
+            "known from theory",
+        ),
+        (
+            {"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"},
+            "columns",
+            "auxiliary",
+        ),
+    ],
+)
+def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, words):
+    mechanism = {"kind": "optimal", "time_limit": 7.0, "gap": 0.001}
+    explained = funnel.plan(write_policy(tmp_path, mechanism=mechanism, estimate__minimum=1, **changes))
+    (search,), (solver,) = explained.sizes.as_dict()["search"], explained.sizes.solvers
+    assert search["rung"] == rung
+    assert (search["time_limit"], search["gap"]) == (7.0, 0.001)
+    assert {"dimension", "constraints", "rays", "seconds"} <= set(search)
+    assert words in solver
+    assert "ends after 7 s or within 0.001 of H(X)" in solver
+    assert solver in explained.text()
+
+
+def test_a_mechanism_that_searches_no_cone_foretells_none(tmp_path):
+    explained = funnel.plan(write_policy(tmp_path, mechanism="randomised-response"))
+    assert explained.sizes.as_dict()["search"] == [None]
+    assert explained.sizes.solvers == ("bisection on the measured leakage",)
 
 
 def test_bins_are_half_open_and_the_last_one_is_open():

@@ -41,6 +41,24 @@ release:
   format: parquet
 """
 
+DECLARED = {
+    "marital_status": "[a, b]",
+    "education": "[1, 2]",
+    "country": "[c]",
+    "occupation": "[d, e]",
+    "hours": "[1]",
+}
+
+
+def private(more: str = "", values: str = "", leave: str = "") -> str:
+    """The good policy over a private estimate; `more` keys of it, and other `values` for a column to `leave` out."""
+    declared = "".join(f"    {name}: {items}\n" for name, items in DECLARED.items() if name != leave)
+    estimate = f"  kind: private\n  epsilon: 0.5\n{more}  values:\n{declared}{values}"
+    return GOOD.replace("  kind: counts\n", estimate).replace(
+        "  - name: country\n    top: 10\n", "  - country\n"
+    )
+
+
 MARK = "‸"
 Place = tuple[int, int, str]
 

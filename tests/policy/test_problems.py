@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.policy.pages import GOOD, accepted, good, marked, places, problems
+from tests.policy.pages import GOOD, accepted, good, marked, places, private, problems
 
 SPOILT = {
     # keys
@@ -186,9 +186,38 @@ SPOILT = {
     ),
     "key file published": (good(key="  key: ‸file:out/public/k.key"), "release-path"),
     "source published": (good(table="  table: ‸out/public/*.parquet"), "release-path"),
+    # private estimates
+    "an epsilon for the table's own counts": (GOOD.replace("  kind: counts", "  ‸epsilon: 1"), "wrong-value"),
+    "a private estimate without an epsilon": (
+        private().replace("  epsilon: 0.5\n", "").replace("estimate:", "‸estimate:"),
+        "missing-key",
+    ),
+    "an estimate that costs nothing": (private().replace("epsilon: 0.5", "epsilon: ‸0"), "wrong-value"),
+    "an estimate in words": (private().replace("epsilon: 0.5", "epsilon: ‸half"), "wrong-type"),
+    "a budget for less than one estimate": (private("  budget: ‸0.4\n"), "wrong-value"),
+    "values of an unknown column": (private("", "    ‸sez: [a]\n"), "unknown-column"),
+    "values of bins": (private("", "    ‸age: [a]\n"), "wrong-value"),
+    "a value twice": (private("", "    ‸hours: [1, '1']\n", leave="hours"), "wrong-value"),
+    "a value that is a fraction": (private("", "    hours: [1, ‸1.5]\n", leave="hours"), "wrong-type"),
+    "no values": (private("", "    hours: ‸[]\n", leave="hours"), "wrong-value"),
+    "values not declared": (private(leave="hours").replace(", hours]", ", ‸hours]"), "missing-key"),
+    "top values of a private estimate": (
+        private().replace("  - country", "  - name: ‸country\n    top: 10"),
+        "wrong-value",
+    ),
+    "values and a radius": (
+        private().replace("  notion: lip\n", "  notion: rldp\n  ‸radius: 0.1\n"),
+        "wrong-value",
+    ),
     # not offered in this version
-    "private estimation": (GOOD.replace("kind: counts", "kind: ‸private"), "unsupported"),
-    "budget": (GOOD + "‸budget: 2.0\n", "unsupported"),
+    "values and another order": (
+        private().replace("  notion: lip\n", "  notion: rldp\n  order: ‸1\n"),
+        "unsupported",
+    ),
+    "budget of nothing": (GOOD + "budget: ‸0\n", "wrong-value"),
+    "budget below nothing": (GOOD + "budget: ‸-2.5\n", "wrong-value"),
+    "budget without end": (GOOD + "budget: ‸.inf\n", "wrong-value"),
+    "budget in words": (GOOD + "budget: ‸two\n", "wrong-type"),
     "a mechanism that does not serve": (good(mechanism="mechanism: ‸polyopt"), "mechanism-notion"),
     "a confidence that is none": (
         good(notion="  notion: rldp", split="  confidence: ‸1.5"),
@@ -207,6 +236,7 @@ SPOILT = {
 
 def test_the_good_policy_is_good() -> None:
     assert accepted(GOOD).name == "census-education"
+    assert accepted(private("  budget: 0.5\n")).estimate.values["education"] == ("1", "2")
 
 
 @pytest.mark.parametrize("case", SPOILT)

@@ -301,6 +301,49 @@ def test_draws_under_a_changed_protocol_share_their_uniform() -> None:
     assert abs((new != old).mean() - 16 / 1024) < 6 * (16 / 1024 / 50_000) ** 0.5
 
 
+OTHER = protocol("x", [[5, 1, 2], [2, 2, 4], [1, 6, 1], [0, 3, 5]])
+"""A protocol of fewer bits for the same values."""
+
+
+def tuples(first: Key, second: Key, x: int, rows: int) -> np.ndarray:
+    """How often (y_1, y_2) are what the same people with value x answer to two protocols, under a key each."""
+    rows_of_x = batch(np.arange(rows), x0=np.full(rows, x, np.int8))
+    one, other = (
+        drawn(Drawer([law], key, permanent=True).draw(rows_of_x))
+        for law, key in ((LAW, first), (OTHER, second))
+    )
+    found = np.zeros((len(LAW.outputs), len(OTHER.outputs)), int)
+    np.add.at(found, (one, other), 1)
+    return found
+
+
+@pytest.mark.parametrize("x", range(4))
+def test_two_protocols_under_one_key_answer_by_the_overlap_of_their_intervals(x: int) -> None:
+    """What the ledger measures several releases by: who answers y_1 answers only the y_2 that lie over it."""
+    found, rows = tuples(fixed_key(), fixed_key(), x, 60_000), 60_000
+    low, high = (np.concatenate([[0], law.thresholds()[x] << (16 - law.bits)]) for law in (LAW, OTHER))
+    shared = np.minimum(low[1:, None], high[None, 1:]) - np.maximum(low[:-1, None], high[None, :-1])
+    expected = np.maximum(shared, 0) / (1 << 16) * rows
+    assert not found[expected == 0].any()
+    assert chisquare(found[expected > 0], expected[expected > 0]).pvalue > 1e-6
+
+
+def test_two_keys_answer_independently_and_a_changed_value_is_drawn_anew() -> None:
+    """Tuples of two answers follow the product of their chances. The keys are new: it fails once in 10^9 runs."""
+    rows, key = 60_000, one_time_key()
+    shares = [law.weights[:, 0, 1] / (1 << law.bits) for law in (LAW, OTHER)]
+    expected = np.outer(*shares).ravel() * rows
+    found = tuples(key, one_time_key(), 1, rows).ravel()
+    assert chisquare(found[expected > 0], expected[expected > 0]).pvalue > 5e-10
+    before, after = (
+        drawn(Drawer([LAW], key, True).draw(batch(np.arange(rows), x0=np.full(rows, x)))) for x in (1, 2)
+    )
+    moved = np.zeros((9, 9), int)
+    np.add.at(moved, (before, after), 1)
+    apart = np.outer(*(LAW.weights[:, 0, x] / (1 << LAW.bits) for x in (1, 2))) * rows
+    assert chisquare(moved.ravel(), apart.ravel()).pvalue > 5e-10
+
+
 def test_missing_and_the_text_null_are_two_labels() -> None:
     tags = prf.input_tags(bytes(32), with_values(["null", None, "", "None"], [256]))
     assert len(set(tags.tolist())) == 4

@@ -47,6 +47,7 @@ MANIFEST = Manifest(
     rows=32561,
     format_of_data="parquet",
     leakage={"lip": 0.9994, "ldp": None, "mutual_information": 0.01},
+    composed={"leakage": 1.2528, "how": "exact", "releases": 2},
     utility=Utility(0.123449, 1.5, 0.08233, 0.082331),
     alphabet=Sizes(7, (16, 5), (12, 5)),
     policy_sha256="p",
@@ -54,6 +55,24 @@ MANIFEST = Manifest(
     versions={"funnel": "0.1.0"},
     files={"data.parquet": {"sha256": "x", "bytes": 1}},
 )
+
+
+KEYS = st.text() | st.integers() | st.booleans() | st.none()
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda parts: (
+        st.lists(parts)
+        | st.lists(st.integers())
+        | st.tuples(parts, parts)
+        | st.dictionaries(KEYS, parts)
+        | st.dictionaries(st.text(), parts)
+    ),
+)
+
+
+@given(JSON)
+def test_files_are_written_as_json_would_write_them(content: object) -> None:
+    assert to_json(content) == json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def test_the_published_form() -> None:
@@ -76,6 +95,7 @@ def test_the_published_form() -> None:
         "rows": 32561,
         "format_of_data": "parquet",
         "leakage": {"lip": 0.9994, "ldp": None, "mutual_information": 0.01},
+        "composed": {"leakage": 1.2528, "how": "exact", "releases": 2},
         "utility": {
             "mutual_information": 0.1234,
             "entropy": 1.5,

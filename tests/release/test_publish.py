@@ -24,7 +24,8 @@ import pytest
 from funnel.errors import InternalError, LedgerError, ReleaseError
 from funnel.release.durable import write_json
 from funnel.release.ledger import Ledger
-from funnel.release.publish import Publisher, new_release_id
+from funnel.release.naming import new_release_id
+from funnel.release.publish import Publisher
 
 from .dying import release
 
@@ -263,13 +264,15 @@ def test_leftovers_of_others_are_left(tmp_path: Path) -> None:
 
 
 def test_two_policies_may_publish_into_one_folder(tmp_path: Path) -> None:
-    """The second starts and ends while the first is at work."""
+    """The second starts and ends while the first is at work; `latest` stays with the one that began later."""
     to, first, second = tmp_path / "to", tmp_path / "first", tmp_path / "second"
     with Publisher(to, first, an_id(1)) as publisher:
         (publisher.public / "data.csv").write_text(FILES["data.csv"])
         release(to, second, an_id(2))
         publisher.publish({"release": an_id(1)})
     assert seen(to) == {an_id(1), an_id(2)}
+    assert (to / "latest").readlink().name == an_id(2)
+    assert_tidy(to, first)
 
 
 # Given up.

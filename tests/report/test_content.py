@@ -19,6 +19,7 @@ from funnel.model import Joint, Protocol
 from funnel.model.channel import released_table
 from funnel.model.leakage import lip
 from funnel.report import FORMAT, compose, figures, render
+from funnel.report.blocks import _rank
 from funnel.report.text import label
 from tests.report import sample
 from tests.report.test_disclosure import releases
@@ -202,6 +203,15 @@ def test_rank_tells_whether_true_shares_can_be_estimated() -> None:
     partial = compose(*SAMPLES["independent"], published=True)
     assert partial["blocks"][0]["rank"] == 2
     assert any("rank 2 with 3 values" in sentence for sentence in partial["utility"]["sentences"])
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_zeros_make_ranks_easy_and_change_none(b: int, a: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(0, 3, (b, a)) * (rng.random((b, a)) < rng.random())
+    matrix[0, ~matrix.any(axis=0)] = 1
+    matrix = matrix / matrix.sum(axis=0)
+    assert _rank(matrix) == np.linalg.matrix_rank(matrix)
 
 
 def test_where_draws_read_the_secret_the_report_does_not_promise_true_shares() -> None:

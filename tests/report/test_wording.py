@@ -108,8 +108,12 @@ def test_what_is_promised_depends_on_who_looks() -> None:
 def test_limits_say_which_defence_is_used() -> None:
     text = limit(composed(), "The distribution behind the promise")
     assert "at least 10 records" in text and "multiples of 1/2¹⁶" in text
-    noisy = composed(estimate={"minimum": 10, "kind": "private"})
-    assert "noise" in limit(noisy, "The distribution behind the promise")
+    spent = {"epsilon": 0.5, "estimates": 3, "spent": 1.5}
+    noisy = composed(estimate={"minimum": 10, "kind": "private", **spent})
+    text = limit(noisy, "The distribution behind the promise")
+    assert "noise" in text and "at most 1.65 times" in text and "a factor 4.49, ε_est = 1.5 together" in text
+    assert "was measured at the noisy counts" in noisy["measured"]["sentence"]
+    assert "does not list" in limit(noisy, "People in small groups")
 
 
 def test_limits_speak_of_fresh_or_permanent_draws() -> None:

@@ -1,0 +1,57 @@
+"""Names of releases: a time and a random end, in the order in which the releases were made, whatever the clock says."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+RELEASE_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
+TOLERATED = timedelta(minutes=1)
+"""A clock may lag this far behind the last release before anybody is told: two quick releases, or a clock set right."""
+
+_FORM = "%Y%m%dT%H%M%SZ"
+
+
+def new_release_id(now: datetime) -> str:
+    """UTC time to the second and six random hex digits, such as 20261121T112034Z-3f9a1c."""
+    return f"{now.astimezone(UTC):{_FORM}}-{secrets.token_hex(3)}"
+
+
+def last_named(to: Path, entries: Sequence[Mapping[str, Any]]) -> datetime | None:
+    """The latest time in a name, of the ledger's entries and of what `latest` in the published folder points at."""
+    latest = to / "latest"
+    names = [str(entry["release"]) for entry in entries]
+    if latest.is_symlink():
+        names.append(latest.readlink().name)
+    times = [time for time in map(_time, names) if time is not None]
+    return max(times, default=None)
+
+
+def next_time(now: datetime, last: datetime | None) -> tuple[datetime, str | None]:
+    """When a release that begins now says that it was made: after the last one; and what to tell of a clock gone back.
+
+    A nightly job has to go on when a clock was set back, and readers go by the order of the names. So the release is
+    named one second after the last, and the operator is told.
+    """
+    if last is None or now >= last + timedelta(seconds=1):
+        return now, None
+    told = (
+        f"the clock says {now.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, and the last release was made at "
+        f"{last:%Y-%m-%d %H:%M:%S}: this one is named one second after it, so that the order holds; check the clock"
+    )
+    return last + timedelta(seconds=1), told if last - now > TOLERATED else None
+
+
+def _time(name: str) -> datetime | None:
+    """The time in a name; None where there is none that another can follow."""
+    if not re.fullmatch(RELEASE_ID, name):
+        return None
+    try:
+        found = datetime.strptime(name[:16], _FORM).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return found if found.year < datetime.max.year else None
