@@ -78,9 +78,16 @@ def binary() -> Joint:
     return Joint.from_table(table[:, table.any(axis=0)])
 
 
-def attributes(shape: tuple[int, ...]) -> Joint:
-    """A binary secret and one public block of several columns of these sizes."""
-    table = drawn((2, *shape)) + 1
+@cache
+def even(shape: tuple[int, ...], count: int = 1_000_000) -> IntArray:
+    """Counts in proportion to chances that are uniform on [0, 1), from seed 1."""
+    chances = np.random.default_rng(1).uniform(size=shape)
+    return np.asarray(np.rint(chances / chances.sum() * count), np.int64)
+
+
+def attributes(shape: tuple[int, ...], *, skewed: bool = False) -> Joint:
+    """A binary secret and one public block of several columns of these sizes; `skewed` has many rare values."""
+    table = (drawn if skewed else even)((2, *shape)) + 1
     cells = np.argwhere(table > 0)
     columns = tuple(f"X{j}" for j in range(1, len(shape) + 1))
     values = tuple(tuple(f"v{value}" for value in x) for x in np.ndindex(*shape))
@@ -146,6 +153,11 @@ CASES: dict[str, Case] = {
     ),
     "side-5x4x4": Case(
         "side knowledge, 5 x 4 x 4", 300, partial(side, partial(attributes, (5, 4, 4)), 1e-3, 60.0)
+    ),
+    "side-skewed": Case(
+        "side knowledge, 3 x 3 x 4, most values rare",
+        300,
+        partial(side, partial(attributes, (3, 3, 4), skewed=True), 1e-3, 60.0),
     ),
     "side-16x6x2": Case(
         "side knowledge, census: education, relationship and sex public, income hidden",

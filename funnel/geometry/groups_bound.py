@@ -55,7 +55,8 @@ def top(
     """Bound Σ p z ln z - η·z over a group's parts, eta (n,), down to the target and no further.
 
     With two ends, low, high and target move from the one to the other together, and the bound holds all the way.
-    Better vertices found on the way raise the target. Ends early after `most` cells or when the time is over; the bound holds all the same.
+    Better vertices found on the way raise the target. Ends early after `most` cells or when the time is over; the
+    bound holds all the same.
     """
     search = _Search(groups, group, eta, ends)
     pending, nodes, excess = search.first(), 0, 0.0

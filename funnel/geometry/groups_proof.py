@@ -23,7 +23,7 @@ from funnel.geometry.groups_levels import Groups, Limits, climb
 from funnel.geometry.groups_master import Mode
 from funnel.model.joint import FloatArray, IntArray
 
-_EDGES = (0.0, 0.04, 0.2, 0.5, 1.0)
+_EDGES = (0.0, 0.012, 0.024, 0.04, 0.1, 0.2, 0.5, 1.0)
 """Ends of the first intervals of ρ, as exponents of the ratio."""
 _SCAN = (0.01, 0.02, 0.04, 0.06, 0.09, 0.14, 0.2, 0.3, 0.5, 0.75, 1.0)
 """Exponents of the ratio at which modes are looked at before anything is proved."""
@@ -31,6 +31,8 @@ _NARROWEST = 1e-4
 """Width of an interval, in ln ρ, that is not cut any more."""
 _ROUNDING = 1e-9
 """Nats by which a proof may miss its aim."""
+_BETWEEN = (0.25, 0.5, 0.75)
+"""Shares of an interval at which targets are lifted to what is reached there."""
 _GIVEN = 0.5
 """Share of the slack that targets get."""
 _CLIMBS = 20
@@ -41,7 +43,7 @@ _FINE = 61
 """Values of κ between the least and the largest of these at which what was found is priced."""
 _CELLS = 1_000_000
 """Cells that one group's search may look at with a single mode, and on an interval."""
-_CELLS_BETWEEN = 400_000
+_CELLS_BETWEEN = 150_000
 _SEED = 1
 """Random starts are the same in every run."""
 
@@ -118,7 +120,7 @@ class Prover:
         if self.proof.modes:
             return False
         kappa, worth = self.best_kappa(ends)
-        peak = math.inf if worth > 0 and not final else self.certified(least, most, ends, kappa)
+        peak = math.inf if worth > 0 and not final else self.certified(least, most, ends, kappa, final=final)
         if peak <= self.aim + _ROUNDING or final:
             self.proof.peak = max(self.proof.peak, peak)
             return True
@@ -131,17 +133,28 @@ class Prover:
         above = [Mode(int(s), rhos[int(worth[:, s].argmax())]) for s in np.flatnonzero(worth.max(axis=0) > 0)]
         return [mode for mode in above if mode not in self.known]
 
-    def certified(self, least: float, most: float, ends: list[_Reached], kappa: float) -> float:
+    def certified(
+        self, least: float, most: float, ends: list[_Reached], kappa: float, *, final: bool
+    ) -> float:
         """The τ that a search of every group proves, with targets that share out a part of the slack.
 
-        The rest is for groups that exceed their targets between the ends; infinity where they do so by more.
+        The rest is for groups that exceed their targets between the ends. Infinity where they do so by more, unless
+        the interval is `final`.
         """
         index = ends[0].kappas.index(kappa)
-        spare = -math.exp(kappa - self.aim - 1) - np.array([end.totals()[:, index] for end in ends])
-        left, spare = spare.min(), _GIVEN * np.maximum(spare, 0.0)
-        common = spare.min(axis=1)
-        plain = np.array([end.plain[:, index] for end in ends]) + common[:, None] * self.share
+        plain = np.array([end.plain[:, index] for end in ends])
         special = np.array([end.special[:, index] for end in ends])
+        for share in _BETWEEN:
+            middle = self.reached(least + share * (most - least))
+            for line, value in ((plain, middle.plain), (special, middle.special)):
+                line[:] += np.maximum(value[:, index] - (1 - share) * line[0] - share * line[1], 0.0)
+        spare = -math.exp(kappa - self.aim - 1) - (plain.sum(axis=1, keepdims=True) - plain + special)
+        left = float(spare.min())
+        if left < 0 and not final:
+            return math.inf
+        spare = _GIVEN * np.maximum(spare, 0.0)
+        common = spare.min(axis=1)
+        plain += common[:, None] * self.share
         special += spare - common[:, None] * (1 - self.share)
         roles = (
             (plain, (least, most), (self.ratio,) * 2),
@@ -165,7 +178,7 @@ class Prover:
             self.proof.nodes += found.nodes
             self.pool[each // 2] += list(found.labels)
             left -= found.excess
-            if left < 0:
+            if left < 0 and not final:
                 return math.inf
             roles[each % 2][0][:, each // 2] += found.excess
         total = float((plain.sum(axis=1, keepdims=True) - plain + special).max())
