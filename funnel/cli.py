@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,9 @@ from typing import Annotated
 import typer
 
 import funnel
-from funnel import api, keeping, reviewing
+from funnel import api
+from funnel.commands import keys, review
+from funnel.commands.options import Json, Memory, PolicyFile, Private, Threads
 from funnel.comparison import SECONDS
 from funnel.console import complain, console, emit, progress, say
 from funnel.errors import FunnelError, InternalError
@@ -29,25 +30,7 @@ app = typer.Typer(
     help="Publish tables about people while a named secret stays within a proven bound.",
     epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
 )
-app.add_typer(keeping.keys, name="key")
-
-
-def _size(text: str) -> str:
-    """A size that the engine understands."""
-    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B", text):
-        raise typer.BadParameter("a size such as 500MB or 4GB")
-    return text
-
-
-PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
-Memory = Annotated[
-    str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)
-]
-Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)]
-Private = Annotated[
-    Path | None, typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False)
-]
+app.add_typer(keys.keys, name="key")
 
 
 @app.callback(invoke_without_command=True)
@@ -221,8 +204,8 @@ def ledger(policy: PolicyFile, json: Json = False) -> None:
         say(found.text())
 
 
-app.command(epilog=reviewing.LOCK_EPILOG)(reviewing.lock)
-app.command(epilog=reviewing.DIFF_EPILOG)(reviewing.diff)
+app.command(epilog=review.LOCK_EPILOG)(review.lock)
+app.command(epilog=review.DIFF_EPILOG)(review.diff)
 
 
 @app.command(epilog="Example: funnel report releases/census/latest --private private/census --to full-report")

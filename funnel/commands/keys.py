@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel import keyring
+from funnel.commands.options import Json, Memory, PolicyFile, Threads
 from funnel.console import emit, progress, say
 
 keys = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
@@ -47,7 +48,7 @@ def key_public(
 
 @keys.command("rotate", epilog="Example: funnel key rotate census.yaml --to 2027.key")
 def key_rotate(
-    policy: Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)],
+    policy: PolicyFile,
     to: Annotated[
         Path | None,
         typer.Option(help="Make the new key in this file, which must not exist.", show_default=False),
@@ -61,13 +62,9 @@ def key_rotate(
     locked: Annotated[
         bool, typer.Option("--locked", help="Measure with the protocol that `funnel lock` pinned.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")] = False,
-    memory: Annotated[
-        str, typer.Option(help="Memory that the engine may use before it spills to disk.")
-    ] = "2GB",
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)
-    ] = None,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
 ) -> None:
     """Show what a new key costs, in composed leakage; with --to or --accept, let the next release use it.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel import api
+from funnel.commands.options import Json, Memory, PolicyFile, Threads
 from funnel.console import complain, emit, progress, say
 from funnel.relock import ROOM
 
@@ -22,7 +23,7 @@ Exit codes: 0 nothing is weaker; 1 something is weaker or cannot be compared, or
 
 
 def lock(
-    policy: Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)],
+    policy: PolicyFile,
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether policy and lock agree; no table is read.")
     ] = False,
@@ -32,13 +33,9 @@ def lock(
     room: Annotated[
         float, typer.Option(help="Part of epsilon left to drift: the table moves, the protocol does not.")
     ] = ROOM,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")] = False,
-    memory: Annotated[
-        str, typer.Option(help="Memory that the engine may use before it spills to disk.")
-    ] = "2GB",
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)
-    ] = None,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
 ) -> None:
     """Solve once and pin the protocol in NAME.lock.yaml, so that nightly runs (`run --locked`) do not solve anew."""
     if check:
@@ -73,7 +70,7 @@ def diff(
         bool,
         typer.Option("--allow", help="Let changes pass that cannot be compared, such as another filter."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")] = False,
+    json: Json = False,
 ) -> None:
     """What changed between two policies, locks or releases in terms of privacy, a finding a line.
 

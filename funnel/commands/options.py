@@ -1,0 +1,27 @@
+"""Options and arguments that several commands take: said once, checked once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def _size(text: str) -> str:
+    """A size that the engine understands."""
+    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B", text):
+        raise typer.BadParameter("a size such as 500MB or 4GB")
+    return text
+
+
+PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
+Memory = Annotated[
+    str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)
+]
+Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)]
+Private = Annotated[
+    Path | None, typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False)
+]
