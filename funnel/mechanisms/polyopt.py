@@ -11,8 +11,7 @@ from pydantic import Field
 from funnel.errors import InternalError
 from funnel.geometry.effort import Extent
 from funnel.geometry.groups import GAP as GROUPS_GAP
-from funnel.geometry.groups import maximise_groups, serves
-from funnel.geometry.groups_cone import GroupCone
+from funnel.geometry.groups import GroupCone, maximise_groups, serves
 from funnel.geometry.worst_case import Sets
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.naming import round_named

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from funnel.geometry.cone import Cone
 from funnel.geometry.enumeration import enumerated_rays
 from funnel.geometry.groups import maximise_groups, serves
-from funnel.geometry.groups_bound import top
-from funnel.geometry.groups_cells import End
-from funnel.geometry.groups_cone import GroupCone
-from funnel.geometry.groups_coupling import coupled
-from funnel.geometry.groups_levels import Groups, Limits, climb, of_labels, xlogx
+from funnel.geometry.groups.bound import top
+from funnel.geometry.groups.cells import End
+from funnel.geometry.groups.cone import GroupCone
+from funnel.geometry.groups.coupling import coupled
+from funnel.geometry.groups.levels import Groups, Limits, climb, of_labels, xlogx
 from funnel.geometry.solve import maximise
 from funnel.geometry.worst_case import Sets, box_cone
 from funnel.model.information import kept_information

@@ -15,10 +15,10 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.geometry.columns import Certificate
-from funnel.geometry.groups_coupling import coupled
-from funnel.geometry.groups_levels import Groups, Limits, of_labels
-from funnel.geometry.groups_master import Mode, Parts
-from funnel.geometry.groups_proof import Proof, Prover
+from funnel.geometry.groups.coupling import coupled
+from funnel.geometry.groups.levels import Groups, Limits, of_labels
+from funnel.geometry.groups.master import Mode, Parts
+from funnel.geometry.groups.proof import Proof, Prover
 from funnel.geometry.master import master
 from funnel.geometry.solve import Solution
 from funnel.geometry.worst_case import Sets
