@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from funnel.audit import audit_release
 from funnel.counted import Charging, counts
 from funnel.engines import Engine, Released, Source, counting, find, open_engine
 from funnel.engines.sets import selection
-from funnel.errors import AuditFailure, DrawError, InternalError, SourceError
+from funnel.errors import AuditFailure, InternalError
 from funnel.history import Outlook, check_budget, outlook, warnings
 from funnel.locking import Pinned, kept_values, pin, refuse_private
 from funnel.mechanisms.choice import choose
@@ -22,16 +21,15 @@ from funnel.model.arrange import Recoder
 from funnel.planner import Plan, compile_plan
 from funnel.planner import plan as steps
 from funnel.policy import Policy
+from funnel.prepare import any_key, check_apart, key_of, name_release, publisher_of, signer_of
 from funnel.release.check import check_draws
 from funnel.release.draw import Drawer, regrouped
 from funnel.release.histogram import Estimated
-from funnel.release.keys import Key, load_key, one_time_key
+from funnel.release.keys import Key
 from funnel.release.ledger import Ledger
 from funnel.release.lock import Lock
-from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
-from funnel.release.rotation import check_key
-from funnel.release.signing import SigningKey, load_signing_key
+from funnel.release.signing import SigningKey
 from funnel.release.spent import Spent
 from funnel.release.tally import Tally
 from funnel.summary import Measured, Summary, measure
@@ -83,12 +81,12 @@ def execute(
     source = find(policy.path(policy.source.table))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         plan = compile_plan(policy, engine.schema(), source, lock.checksum if lock else None)
-    key = key or (_any_key(policy) if dry_run else _key(policy))
-    release_id, told = _name_release(policy)
-    signer = None if dry_run else _signer(policy)
-    _check_apart(policy, source)
+    key = key or (any_key(policy) if dry_run else key_of(policy))
+    release_id, told = name_release(policy)
+    signer = None if dry_run else signer_of(policy)
+    check_apart(policy, source)
     with ExitStack() as stack:
-        publisher = None if dry_run else stack.enter_context(_publisher(policy, release_id))
+        publisher = None if dry_run else stack.enter_context(publisher_of(policy, release_id))
         folders = [] if publisher is None else [publisher.public]
         scratch = None if publisher is None else publisher.scratch
         engine = stack.enter_context(
@@ -108,55 +106,6 @@ def execute(
                 break
             work.carry_out(step)
         return work.summary(told)
-
-
-def _key(policy: Policy) -> Key:
-    """The policy's key for permanent draws, or one that is never used again."""
-    if policy.draws.kind == "fresh" or policy.draws.key is None:
-        return one_time_key()
-    key, private = load_key(policy.draws.key, policy.directory), policy.path(policy.release.private)
-    check_key(private, policy.name, Ledger(private).entries(), key.fingerprint)
-    return key
-
-
-def _any_key(policy: Policy) -> Key:
-    """The policy's key where it is at hand; a dry run draws nothing, and else looks back as under a new key."""
-    try:
-        return _key(policy)
-    except DrawError as error:
-        if error.code == "key-changed":
-            raise
-        return one_time_key()
-
-
-def _name_release(policy: Policy) -> tuple[str, list[str]]:
-    """The name of a release that begins now, after all before it, and what to tell of the clock. Raises LedgerError."""
-    entries = Ledger(policy.path(policy.release.private)).entries()
-    time, told = next_time(datetime.now(UTC), last_named(policy.path(policy.release.to), entries))
-    return new_release_id(time), [] if told is None else [told]
-
-
-def _signer(policy: Policy) -> SigningKey | None:
-    """The key that signs the release, where the policy names one: better missed now than after the work."""
-    named = policy.release.sign
-    return None if named is None else load_signing_key(named, policy.directory)
-
-
-def _check_apart(policy: Policy, source: Source) -> None:
-    """A pattern that reaches into the release folders would read yesterday's release as tonight's people."""
-    for folder in (policy.release.to, policy.release.private):
-        inside = policy.path(folder).resolve()
-        if any(file.resolve().is_relative_to(inside) for file in source.files):
-            raise SourceError(
-                "release-path",
-                "the pattern of the source also matches files in a release folder",
-                where=source.pattern,
-                advice="Narrow `source.table`, or release somewhere else.",
-            )
-
-
-def _publisher(policy: Policy, release_id: str) -> Publisher:
-    return Publisher(policy.path(policy.release.to), policy.path(policy.release.private), release_id)
 
 
 class _Work:

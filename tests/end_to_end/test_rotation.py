@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import funnel
-from funnel import execute
+from funnel import prepare
 from funnel.errors import DrawError, LedgerError
 from funnel.release import ledger as ledger_module
 from funnel.release.naming import last_named, next_time
@@ -174,7 +174,7 @@ def test_a_clock_that_goes_back_changes_no_order(
     policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Years back, hours back, the same second: names, entries and `latest` only ever go forward."""
-    monkeypatch.setattr(execute, "datetime", Clock)
+    monkeypatch.setattr(prepare, "datetime", Clock)
     monkeypatch.setattr(ledger_module, "datetime", Clock)
     warned = []
     for back in (timedelta(0), timedelta(days=2000), timedelta(hours=3), timedelta(0)):
