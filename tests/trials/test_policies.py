@@ -1,4 +1,4 @@
-"""A small slice of what `python tests/policy/fuzz.py` tries, and that it would notice what it looks for."""
+"""A small slice of what `python -m tests.trials policies` tries, and that it would notice what it looks for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from funnel.errors import PolicyError, Problem
 from funnel.policy import loads
-from tests.policy import fuzz
+from tests.trials import policies as fuzz
 
 
 def test_a_slice_of_the_fuzzer_finds_nothing() -> None:

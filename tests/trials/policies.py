@@ -1,6 +1,6 @@
 """Mutated policies through the loader, the plan's compiler and the commands.
 
-    python tests/policy/fuzz.py --runs 100000 --seed 1 --sample 40
+    python -m tests.trials policies --runs 100000 --seed 1 --sample 40
 
 Every ready policy is mutated: its bytes, its tokens, its nodes, its nesting, numbers, texts and anchors. Whatever
 comes out, the answer has to be a policy or a PolicyError whose problems a person can use, within the limits below.
@@ -29,13 +29,12 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from funnel.engines import Source, find, open_engine
+from funnel.errors import CATALOGUE, FunnelError, InternalError, PolicyError
+from funnel.planner import compile_plan
+from funnel.policy import load
 
-from funnel.engines import Source, find, open_engine  # noqa: E402
-from funnel.errors import CATALOGUE, FunnelError, InternalError, PolicyError  # noqa: E402
-from funnel.planner import compile_plan  # noqa: E402
-from funnel.policy import load  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
 SECONDS = 5.0
@@ -434,10 +433,12 @@ def commands(sample: int, seed: int) -> list[str]:
     return found
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Run from the command line; exit code 1 where something was found."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.trials policies",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--runs", type=int, default=1000, help="cases through the loader")
     parser.add_argument("--seed", type=int, default=1)
@@ -445,7 +446,7 @@ def main() -> int:
         "--sample", type=int, default=0, help="of these, through `funnel check` and `funnel plan`"
     )
     parser.add_argument("--case", type=int, help="show and repeat one case")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     if asked.case is not None:
         name, policy, content = case(asked.case)
         sys.stdout.buffer.write(content[:4000] + b"\n")
@@ -469,7 +470,3 @@ def main() -> int:
         )
     )
     return 1 if tally.findings or found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
