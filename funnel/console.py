@@ -21,7 +21,7 @@ from rich.progress import (
 
 from funnel.execute import Report, silent
 
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def console(*, error: bool = False) -> Console:
@@ -40,13 +40,14 @@ def complain(text: str) -> None:
 
 
 def _visible(text: str) -> str:
-    """The text with characters that steer a terminal, or turn its direction round, as numbers: values are data."""
+    """The text with characters that steer a terminal, turn its direction round, or belong to no encoding (bytes of a
+    path), as numbers: values are data."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def emit(data: Any) -> None:
-    """Print one JSON object to standard output."""
-    print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    """Print one JSON object to standard output; what JSON lets stand but a terminal obeys is escaped as it allows."""
+    print(_visible(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)))
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def progress() -> Iterator[Report]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
@@ -70,7 +71,7 @@ def progress() -> Iterator[Report]:
             if stage not in tasks:
                 for earlier in tasks.values():
                     bars.update(earlier, visible=False)
-                tasks[stage] = bars.add_task(stage, total=total)
+                tasks[stage] = bars.add_task(_visible(stage), total=total)
             bars.update(tasks[stage], completed=done, total=total)
 
         yield report

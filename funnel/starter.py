@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ _TELLING = (
 )
 """Parts of names that columns have which people want hidden."""
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no policy can name."""
 _FEW = 40
 _MINIMUM = 10
 
@@ -44,10 +47,11 @@ def starter(table: Path, folder: Path) -> str:
         rows, columns = _look(engine, source)
     if rows == 0:
         raise SourceError("source-empty", "the table has no rows", where=str(table))
+    named = [c for c in columns if not _CONTROL.search(c.name)]
     entity = next(
-        (c for c in columns if c.distinct == rows and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None
+        (c for c in named if c.distinct == rows and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None
     )
-    usable = [c for c in columns if c is not entity and 2 <= c.distinct <= _FEW]
+    usable = [c for c in named if c is not entity and 2 <= c.distinct <= _FEW]
     telling = [c for word in _TELLING for c in usable if word in c.name.lower()]
     secret = telling[0] if telling else usable[-1] if usable else None
     safe = [c for c in usable if c is not secret and c not in telling]
@@ -93,11 +97,11 @@ def _text(
         + (f", {c.missing:,} missing" if c.missing else "")
         for c in columns
     )
-    minimum = min(_MINIMUM, public.rarest)
+    called, minimum = _printable(table.name), min(_MINIMUM, public.rarest)
     note = (
         ""
         if minimum == _MINIMUM
-        else f"   # {public.name} has a value with {public.rarest} records; 10 or more is safer: use `top`"
+        else f"   # {_printable(public.name)} has a value with {public.rarest} records; 10 or more is safer: use `top`"
     )
     missing = "category" if secret.missing or public.missing else "error"
     draws = (
@@ -111,7 +115,7 @@ def _text(
         if entity
         else ""
     )
-    return f"""# A starter policy for {table.name} ({rows:,} rows). Review every line, above all `sensitive`.
+    return f"""# A starter policy for {called} ({rows:,} rows). Review every line, above all `sensitive`.
 # Columns of the table:
 {described}
 version: 1
@@ -149,9 +153,12 @@ def _slug(table: Path) -> str:
 
 
 def _yaml(text: str) -> str:
-    """A plain word as it is, anything else in double quotes, which YAML reads as JSON does."""
+    """A plain word as it is, anything else in double quotes, as JSON but for letters beyond 16 bits."""
     plain = text.isascii() and text.replace("_", "a").isalnum() and text[0].isalpha()
-    return text if plain and text.lower() not in _WORDS else json.dumps(text)
+    if plain and text.lower() not in _WORDS:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
 
 
 def _printable(text: str) -> str:

@@ -15,6 +15,9 @@ from funnel.model.channel import MAX_CELLS
 MAX_ALPHABET = 2_048
 """Largest alphabet of S or of one block: a protocol over it is a dense matrix."""
 
+_LONGEST = 80
+"""Characters of a value in an error."""
+
 BELOW = "(below the first bin)"
 """The label that a plan gives to numbers below the first edge; no release may hold it."""
 
@@ -59,7 +62,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
         rare = np.flatnonzero(counts < minimum)
         if len(rare):
             names = block.names()
-            shown = ", ".join(f"{names[x]!r} ({counts[x]})" for x in rare[:8]) + (
+            shown = ", ".join(f"{quoted(names[x])} ({counts[x]})" for x in rare[:8]) + (
                 ", …" if len(rare) > 8 else ""
             )
             raise SourceError(
@@ -69,6 +72,11 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
                 advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, '
                 "by merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
             )
+
+
+def quoted(value: str) -> str:
+    """A value as an error names it: on one line, and no longer than a person reads."""
+    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
 
 
 def rare_secrets(joint: Joint, minimum: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.engines.base import Engine
+from funnel.engines.counting import quoted
 from funnel.errors import SourceError
 from funnel.model import Label
 from funnel.model.domain import Domain
@@ -46,7 +47,7 @@ def _unknown(domain: Domain, labels: Sequence[Label]) -> list[str]:
     for alphabet, label in zip((domain.secret, *domain.blocks), labels, strict=True):
         for place, (column, part) in enumerate(zip(alphabet.columns, label, strict=True)):
             if all(value[place] != part for value in alphabet.values):
-                found.append(f"{column} {'(missing)' if part is None else repr(part)}")
+                found.append(f"{column} {'(missing)' if part is None else quoted(part)}")
     return found
 
 

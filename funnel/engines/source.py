@@ -6,6 +6,7 @@ import csv
 import glob
 import gzip
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,13 @@ def changed(pattern: str) -> SourceError:
 def find(path: Path) -> Source:
     """The source at a path or glob. Raises SourceError when it does not exist or is of an unknown kind."""
     pattern = str(path)
+    if re.search(r"[\ud800-\udfff]", str(path.absolute())):
+        raise SourceError(
+            "source-unreadable",
+            "the path of the table holds bytes that are no text, and the engine takes none",
+            where=pattern,
+            advice="Rename the folder or the file that is not named in UTF-8.",
+        )
     files = _matches(pattern)
     if not files:
         raise SourceError(
