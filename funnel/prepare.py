@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from funnel.engines import Source
 from funnel.errors import DrawError, SourceError
+from funnel.model.alphabet import folded
 from funnel.policy import Policy
+from funnel.release.durable import writing
 from funnel.release.keys import Key, load_key, one_time_key
 from funnel.release.ledger import Ledger
+from funnel.release.leftovers import check_visible, releases
 from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
-from funnel.release.rotation import check_key
+from funnel.release.rotation import Asked, check_key
 from funnel.release.signing import SigningKey, load_signing_key
 
 
@@ -20,8 +25,14 @@ def key_of(policy: Policy) -> Key:
     if policy.draws.kind == "fresh" or policy.draws.key is None:
         return one_time_key()
     key, private = load_key(policy.draws.key, policy.directory), policy.path(policy.release.private)
-    check_key(private, policy.name, Ledger(private).entries(), key.fingerprint)
+    check_key(private, asked_by(policy), Ledger(private).entries(), key.fingerprint)
     return key
+
+
+def asked_by(policy: Policy) -> Asked:
+    """What a policy asks people, by which an earlier release with a key is known to have asked the same."""
+    public = (column for block in policy.blocks for column in block.columns)
+    return Asked(policy.name, frozenset(map(folded, public)))
 
 
 def any_key(policy: Policy) -> Key:
@@ -36,8 +47,13 @@ def any_key(policy: Policy) -> Key:
 
 def name_release(policy: Policy) -> tuple[str, list[str]]:
     """The name of a release that begins now, after all before it, and what to tell of the clock. Raises LedgerError."""
+    to = policy.path(policy.release.to)
+    # Before the ledger is read: a rival's release is visible only when its entry is there.
+    with writing(to):
+        seen = releases(to)
     entries = Ledger(policy.path(policy.release.private)).entries()
-    time, told = next_time(datetime.now(UTC), last_named(policy.path(policy.release.to), entries))
+    check_visible(to, policy.name, seen, entries)
+    time, told = next_time(datetime.now(UTC), last_named(to, entries))
     return new_release_id(time), [] if told is None else [told]
 
 
@@ -61,6 +77,18 @@ def check_apart(policy: Policy, source: Source) -> None:
                 where=source.pattern,
                 advice="Narrow `source.table`, or release somewhere else.",
             )
+
+
+@contextmanager
+def located(source: Source) -> Iterator[None]:
+    """Errors about the table say which one it is, where they know no better place."""
+    try:
+        yield
+    except SourceError as error:
+        if error.where is None:
+            error.where = source.pattern
+            error.args = (error.text(),)
+        raise
 
 
 def publisher_of(policy: Policy, release_id: str) -> Publisher:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +12,7 @@ import numpy as np
 
 from funnel.engines.base import Released
 from funnel.engines.repeat import distinct_rows, repeated
+from funnel.engines.scratch import Scratch
 from funnel.engines.sets import quoting
 from funnel.engines.source import Source, describe, unreadable
 from funnel.engines.sql import literal
@@ -54,8 +53,8 @@ class DuckDB:
         if threads is not None:
             config["threads"] = threads
         # DuckDB would spill people's data into the current folder, readable by all, and leave it there.
-        self._scratch = _own_scratch() if scratch is None else None
-        spill = Path(self._scratch.name) if self._scratch else scratch
+        self._scratch = Scratch() if scratch is None else None
+        spill = self._scratch.path if self._scratch else scratch
         config["temp_directory"] = str(spill)
         try:
             self.connection = duckdb.connect(":memory:", config=config)
@@ -75,7 +74,7 @@ class DuckDB:
     ) -> None:
         self.connection.close()
         if self._scratch:
-            self._scratch.cleanup()
+            self._scratch.remove()
 
     def schema(self) -> dict[str, str]:
         """Column names and types of the source. Raises SourceError."""
@@ -154,16 +153,3 @@ class DuckDB:
                 where=str(target.parent),
                 advice="Free disk space or choose another folder, then run again.",
             ) from None
-
-
-def _own_scratch() -> tempfile.TemporaryDirectory[str]:
-    """A folder that only this user can read, removed with the engine."""
-    try:
-        return tempfile.TemporaryDirectory(prefix="funnel-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise ReleaseError(
-            "release-write",
-            f"no temporary folder can be made: {error.strerror}",
-            where=os.environ.get("TMPDIR", "/tmp"),  # noqa: S108
-            advice="Free disk space, or set TMPDIR to a folder with room.",
-        ) from None

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import re
 import shutil
-import socket
 import stat
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from funnel.errors import InternalError, ReleaseError
-from funnel.release.durable import FULL, sync, sync_tree, write_all, write_error, writing
+from funnel.release.durable import FULL, sync, sync_tree, write_error, writing
+from funnel.release.holding import alone, busy
 from funnel.release.kept import keep_protocol
 from funnel.release.ledger import Ledger
+from funnel.release.leftovers import Leftovers, check_entered
 from funnel.release.naming import RELEASE_ID as _ID
 
-_STAGING = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
+SEEN = "published"
+"""An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
 
 
 class Publisher:
@@ -43,20 +42,27 @@ class Publisher:
         self.scratch = private / f".spill-{release_id}"
         self.target = to / release_id
         self.entry: Mapping[str, Any] | None = None
+        self.told: list[str] = []
+        """What to tell of runs that were cut off, whose leftovers were removed."""
+        self._seen = False  # by readers, though the run failed: then `latest` is left to the next one
         self._latest = to / f".latest-{release_id}"
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         _check_apart(self.to, self.private_root)
         with ExitStack() as stack:
-            with writing(self.private_root):
-                _make_private(self.private_root)
-                stack.enter_context(_Lock(self.private_root / ".lock"))
-            Ledger(self.private_root).entries()
+            stack.enter_context(alone(self.private_root))
+            entries = Ledger(self.private_root).entries()
+            check_entered(self.private_root, entries)
+            if entries and str(entries[-1]["release"])[:16] >= self.release_id[:16]:
+                # It was named before it held the lock, and names have to stand in the order of the ledger.
+                raise busy(
+                    self.private_root, f"release {entries[-1]['release']} was made while this run began"
+                )
             with writing(self.to):
                 self.to.mkdir(parents=True, exist_ok=True)
             _check_latest(self.to / "latest")
-            self._remove_leftovers()
+            self.told = Leftovers(self.to, self.private_root, entries).remove()
             stack.callback(self._remove_own)
             self._stage()
             self._open = stack.pop_all()
@@ -92,11 +98,28 @@ class Publisher:
             sync(self.private_root)
         with writing(self.to):
             self.public.rename(self.target)
+        try:
             sync(self.to)
             if self._newest():
                 self._latest.replace(self.to / "latest")
                 sync(self.to)
+        except OSError as error:
+            self._seen = True
+            raise self._unconfirmed(error) from error
+        with suppress(OSError):
+            (self.private_root / self.release_id / SEEN).touch(mode=0o600)
         return self.target
+
+    def _unconfirmed(self, error: OSError) -> ReleaseError:
+        """The error of a disk that fails when the release is visible already."""
+        reason = error.strerror or type(error).__name__
+        return ReleaseError(
+            "release-write",
+            f"release {self.release_id} is published, but the disk did not confirm it: {reason}",
+            where=str(self.to),
+            advice="It is whole, audited, and in the ledger; `latest` may not point at it, and a power cut may still "
+            "take it away. Check the disk; the next run moves `latest` on.",
+        )
 
     def _newest(self) -> bool:
         """False where a release that began later, under another ledger, was quicker: `latest` never goes back."""
@@ -129,35 +152,15 @@ class Publisher:
             self.public.chmod(self._public_mode)
             sync_tree(self.public)
 
-    def _remove_leftovers(self) -> None:
-        """Remove what killed runs left aside: names of our pattern, of releases that PRIVATE knows.
-
-        Another policy may publish into the same folder under a lock of its own; its work is not touched.
-        """
-        with writing(self.private_root):
-            aside, known = _leftovers(self.private_root), _releases(self.private_root)
-        with writing(self.to):
-            for path, release_id in _leftovers(self.to):
-                if release_id in known and not self._points_on(path, release_id):
-                    _remove(path)
-        with writing(self.private_root):
-            for path, _ in aside:
-                _remove(path)
-
-    def _points_on(self, link: Path, release_id: str) -> bool:
-        """Whether `link` is all that a killed run had left to do, its release being visible; then do it."""
-        latest = self.to / "latest"
-        newer = not latest.is_symlink() or latest.readlink().name < release_id
-        if not (link.is_symlink() and (self.to / release_id).is_dir() and newer):
-            return False
-        link.replace(latest)
-        return True
-
     def _remove_own(self) -> None:
         """Remove whatever of this run is still aside; what cannot be removed now is left to the next run."""
+        if self.public.is_dir():
+            # Nobody has seen it, so nobody needs its evidence.
+            shutil.rmtree(self.private_root / self.release_id, ignore_errors=True)
         shutil.rmtree(self.public, ignore_errors=True)
-        with suppress(OSError):
-            self._latest.unlink(missing_ok=True)
+        if not self._seen:
+            with suppress(OSError):
+                self._latest.unlink(missing_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
         # Last, because it tells the next run whose the others are.
         shutil.rmtree(self.private, ignore_errors=True)
@@ -169,50 +172,6 @@ class Publisher:
         name = Path(error.filename)
         folders = {self.public: self.to, self.private: self.private_root, self.scratch: self.private_root}
         return next((root for folder, root in folders.items() if name.is_relative_to(folder)), None)
-
-
-class _Lock:
-    """An exclusive lock on a file that says who holds it; the system drops it when the process ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._sign()
-        except BlockingIOError:
-            owner = self._owner()
-            os.close(self._descriptor)
-            raise ReleaseError(
-                "release-busy",
-                f"another run is publishing: {owner}",
-                where=str(self._path.parent),
-                advice="Wait for it to end, or stop it; then run again.",
-            ) from None
-        except OSError:
-            os.close(self._descriptor)
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.ftruncate(self._descriptor, 0)
-        os.close(self._descriptor)
-
-    def _sign(self) -> None:
-        started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
-        os.ftruncate(self._descriptor, 0)
-        write_all(self._descriptor, json.dumps(owner).encode())
-
-    def _owner(self) -> str:
-        try:
-            owner = json.loads(os.read(self._descriptor, 4096))
-            return f"process {owner['pid']} on {owner['host']}, since {owner['started']}"
-        except (ValueError, KeyError, TypeError):
-            return "it has only just begun"
 
 
 def _check_apart(to: Path, private: Path) -> None:
@@ -236,29 +195,3 @@ def _check_latest(latest: Path) -> None:
             where=str(latest),
             advice="Move it away, or name another folder under `release.to`.",
         )
-
-
-def _make_private(folder: Path) -> None:
-    """Make a folder for its owner only; one that exists keeps its mode, since all that goes in is closed."""
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)
-
-
-def _leftovers(folder: Path) -> list[tuple[Path, str]]:
-    """Paths of our staging pattern in a folder, with their release ids."""
-    found = ((path, _STAGING.fullmatch(path.name)) for path in sorted(folder.iterdir()))
-    return [(path, match[1]) for path, match in found if match]
-
-
-def _releases(private: Path) -> set[str]:
-    """Release ids that a private folder knows, finished or not."""
-    finished = {path.name for path in private.iterdir() if re.fullmatch(_ID, path.name)}
-    return finished | {release_id for _, release_id in _leftovers(private)}
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-    else:
-        shutil.rmtree(path)

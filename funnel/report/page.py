@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.report import figures, pictures
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _FOLDER = Path(__file__).parent
 
@@ -20,26 +25,38 @@ LETTERS = 120
 
 def render(content: dict[str, Any]) -> str:
     """The page of a report's content (see `compose`). The same content always gives the same bytes."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-    published, step = content["published"], content["step"]
-    environment.filters.update(
-        belief=lambda value: figures.belief_text(value, published, step), share=figures.share_text,
-        least=lambda value: figures.least_text(value, max(step, figures.FLOOR)),
-        power=figures.power_text, nats=figures.nats_text, factor=figures.factor_text,
-        count=figures.count_text, epsilon=figures.epsilon_text, short=_short,
-    )  # fmt: skip
     style = (_FOLDER / "page.css").read_text("utf-8")
-    page = environment.get_template("page.html").render(
+    page = _template().render(
         **content, style=style, style_hash=_hash(style), most_rows=ROWS, protocol_map=pictures.protocol_map,
         belief_map=pictures.belief_map, share_bars=pictures.share_bars,
         belief_range=pictures.belief_range,
     )  # fmt: skip
     return "\n".join(line.rstrip() for line in page.splitlines() if line.strip()) + "\n"
+
+
+@functools.cache
+def _template() -> Template:
+    """The page's template: a run renders it twice, and compiling it takes longer than rendering."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters.update(
+        belief=pass_context(_belief), share=figures.share_text, least=pass_context(_least),
+        power=figures.power_text, nats=figures.nats_text, factor=figures.factor_text,
+        count=figures.count_text, epsilon=figures.epsilon_text, short=_short,
+    )  # fmt: skip
+    return environment.get_template("page.html")
+
+
+def _belief(context: Mapping[str, Any], value: Any) -> str:
+    return figures.belief_text(value, context["published"], context["step"])
+
+
+def _least(context: Mapping[str, Any], value: Any) -> str:
+    return figures.least_text(value, max(context["step"], figures.FLOOR))
 
 
 def _short(text: str) -> str:

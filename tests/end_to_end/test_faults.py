@@ -1,4 +1,4 @@
-"""Kills, rivals and tampering, on real releases of the real program."""
+"""Interrupts, rivals and tampering, on real releases of the real program; kills are in `tests/trials`."""
 
 from __future__ import annotations
 
@@ -15,49 +15,14 @@ from pathlib import Path
 import pytest
 
 import funnel
+from funnel.errors import LedgerError, SourceError
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
 from tests.end_to_end.conftest import nothing_published
 from tests.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
-KILLS = 12
 FLIPS = 25
-
-
-def start(path: Path, key: str) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "funnel", "run", str(path)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def visible(folder: Path) -> list[Path]:
-    """Releases that a reader can see; anything under a dot-name is nobody's business."""
-    shown = [path for path in (folder / "releases").glob("*") if not path.name.startswith(".")]
-    return [path for path in shown if path.name != "latest"]
-
-
-def test_killed_at_any_moment_it_leaves_a_whole_release_or_none(tmp_path, key):
-    """Kill -9 all through a run; whatever can be seen passes its audit, and the next run works."""
-    path = write_policy(tmp_path, mechanism="randomised-response")
-    begun = time.monotonic()
-    assert start(path, key).wait() == 0
-    whole_run = time.monotonic() - begun
-    moments = random.Random(7)
-    for kill in range(KILLS):
-        process = start(path, key)
-        # From the start of the work, in even strides with some jitter, to just past its usual end.
-        time.sleep(whole_run * (0.35 + 0.7 * (kill + moments.random()) / KILLS))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        for release in visible(tmp_path):
-            assert funnel.audit_release(release, tmp_path / "private").passed, release
-        assert (tmp_path / "releases" / "latest").resolve().is_dir()
-    assert start(path, key).wait() == 0
-    assert not [entry for entry in (tmp_path / "releases").iterdir() if entry.name.startswith(".")]
-    assert not [
-        entry for entry in (tmp_path / "private").iterdir() if entry.name.startswith((".staging", ".spill"))
-    ]
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path, key):
@@ -85,6 +50,43 @@ def test_two_runs_at_once_the_second_is_told_who_is_first(cli, tmp_path):
     assert str(os.getpid()) in run.err
     assert nothing_published(tmp_path)
     assert cli("run", path).code == 0
+
+
+@pytest.mark.parametrize("rows", ["", "1,single,x\n" * 2])
+def test_an_error_about_the_table_names_it(tmp_path, key, monkeypatch, rows):
+    """Also where the check that finds it knows nothing of files."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    (tmp_path / "table.csv").write_text("person_id,marital_status,education\n" + rows)
+    with pytest.raises(SourceError) as caught:
+        funnel.run(write_policy(tmp_path, source__table="table.csv"))
+    assert str(tmp_path / "table.csv") in str(caught.value)
+
+
+def test_a_lost_ledger_is_not_begun_anew(tmp_path, key, monkeypatch):
+    """The releases of the policy are still there to be seen; another policy in the same folder is free to begin."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path = write_policy(tmp_path, mechanism="randomised-response")
+    first = Path(funnel.run(path).release)
+    (tmp_path / "private").rename(tmp_path / "kept")
+    with pytest.raises(LedgerError, match=f"does not know of release {first.name}"):
+        funnel.run(path)
+    assert not (tmp_path / "private").exists()
+    funnel.run(
+        write_policy(tmp_path, name="another", mechanism="randomised-response", release__private="others")
+    )
+    (tmp_path / "kept").rename(tmp_path / "private")
+    funnel.run(write_policy(tmp_path, mechanism="randomised-response"))
+
+
+def test_what_was_cleaned_up_after_a_killed_run_is_told(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path = write_policy(tmp_path, mechanism="randomised-response")
+    last = Path(funnel.run(path).release)
+    last.rename(last.with_name(f".staging-{last.name}"))
+    (tmp_path / "releases" / "latest").unlink()
+    summary = funnel.run(path)
+    assert any(last.name in told and "stays, and counts" in told for told in summary.warnings)
+    assert not (tmp_path / "private" / last.name).exists()
 
 
 def test_a_read_only_target_is_one_clear_error(cli, tmp_path):
