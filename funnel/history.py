@@ -11,9 +11,11 @@ from typing import Any
 from funnel.errors import LedgerError
 from funnel.mechanisms.product import Protection
 from funnel.model import AnyProtocol
+from funnel.model.alphabet import folded
 from funnel.policy import Policy
-from funnel.policy.columns import Attribute, folded
-from funnel.release.composed import Drawn, Together, own_figure, together
+from funnel.policy.columns import Attribute
+from funnel.release.composed import Together, own_figure, together
+from funnel.release.drawn import Drawn
 from funnel.release.kept import kept_protocol
 
 MOST_PROTOCOLS = 400
@@ -37,6 +39,7 @@ class Outlook:
             {
                 "columns": list(one.columns),
                 "meaning": list(one.meaning),
+                "base": None if one.base is None else list(one.base),
                 "reads": None if one.reads is None else list(one.reads),
             }
             for one in self.drawn
@@ -110,23 +113,32 @@ def _own(policy: Policy, protection: Protection, source: str) -> list[Drawn]:
 def _as_drawn(policy: Policy, protocol: AnyProtocol, source: str, entity: str | None) -> Drawn:
     reads = protocol.secret.columns if protocol.secret else None
     columns = protocol.inputs.columns
-    return Drawn(columns, _meanings(policy, protocol), reads, source, entity, protocol)
-
-
-def _meanings(policy: Policy, protocol: AnyProtocol) -> tuple[str, ...]:
-    """A short hash for each column of what its values stand for: the same text may mean other people elsewhere."""
     known = {folded(one.name): one for block in policy.blocks for one in block.attributes}
-    return tuple(
-        _meaning(known[folded(column)], {value[place] for value in protocol.inputs.values})
-        for place, column in enumerate(protocol.inputs.columns)
+    attributes = [known[folded(column)] for column in columns]
+    meanings = tuple(
+        _meaning(attribute, {value[place] for value in protocol.inputs.values})
+        for place, attribute in enumerate(attributes)
     )
+    return Drawn(columns, meanings, reads, source, entity, protocol, tuple(map(_base, attributes)))
 
 
 def _meaning(attribute: Attribute, values: set[str | None]) -> str:
-    """Bins, rounding and clipping; and where rare values are one, which ones are not."""
+    """A short hash of what a column's values stand for: the same text may mean other people elsewhere.
+
+    Bins, rounding and clipping; and where rare or unseen values are one, which ones are not.
+    """
     told = attribute.model_dump(mode="json", exclude={"name", "unseen"}, exclude_none=True)
     if attribute.top is not None or attribute.unseen == "other":
         told["values"] = sorted(json.dumps(value) for value in values)
+    return _short(told)
+
+
+def _base(attribute: Attribute) -> str:
+    """The same but for which values are not put under `other`."""
+    return _short(attribute.model_dump(mode="json", exclude={"name", "unseen", "top"}, exclude_none=True))
+
+
+def _short(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -161,6 +173,7 @@ class _Earlier:
                     source,
                     entry["entity"],
                     protocol,
+                    tuple(told["base"]) if told.get("base") else None,
                 )
                 for told, protocol in zip(entry["drawn"], parts, strict=True)
             ]

@@ -17,9 +17,12 @@ from funnel.audit.manifest import STEP, Manifest
 from funnel.audit.overlaps import AnyBlock
 from funnel.audit.own import Own
 from funnel.audit.protocols import Blocks, read_blocks
+from funnel.audit.terms import budget_of
 
 KEYS = ("measure", "sensitive", "figure", "measured", "how", "releases", "groups", "varying")
 WAYS = ("exact", "ceiling", "sum")
+_LATER = {"entity", "drawn", "kept"}
+"""What no entry of the first version has either."""
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be too large."""
 
@@ -44,7 +47,7 @@ def as_entered(
     """The last entry's composed leakage is that of this release and all before it. Raises AuditFailure."""
     *before, entry = entries
     if "composed" not in entry.value:
-        if any("composed" in one.value for one in before):
+        if any("composed" in one.value for one in before) or _LATER & set(entry.value):
             raise broken(
                 entry.file, "the entry has lost its composed leakage", expected="composed", found=None
             )
@@ -54,13 +57,32 @@ def as_entered(
     _published(stated, manifest)
     _never_less(entry, stated, before)
     own = parts(entry, blocks, manifest.files["protocol.json"][0])
+    _copy(private, manifest.files["protocol.json"][0])
     if any("drawn" not in one.value for one in before):
         return Unchecked("an earlier entry is of the first version, which does not tell what was drawn")
-    earlier = [part for one in before for part in _kept(one, private, releases)]
+    earlier = [part for one in _unlike(before) for part in _kept(one, private, releases)]
     _sources(entry, stated, [*earlier, *own])
     found = Composition(evidence, manifest, own, _once(earlier))
     told = _agree(found, entry["composed"], stated)
     return f"{told}, over {counted(stated.releases, 'release')}"
+
+
+def within_budget(entries: list[Field], policy: bytes) -> str | Unchecked:
+    """What the last entry says that all releases so far tell is within the policy's budget. Raises AuditFailure."""
+    entry, budget = entries[-1], budget_of(policy)
+    if budget is None:
+        return Unchecked(NOT_CLAIMED + "the policy names no budget")
+    if "composed" not in entry.value:
+        return Unchecked(NOT_CLAIMED + "the entry is of the first version, which measured no composition")
+    figure = read_stated(entry["composed"]).figure
+    if figure is None or figure > budget:
+        raise broken(
+            entry.file,
+            "all releases together tell more than the policy's budget",
+            expected=f"at most {float(budget):g} nats",
+            found="infinite" if figure is None else f"{float(figure):g} nats",
+        )
+    return f"{float(figure):g} of {float(budget):g} nats"
 
 
 def read_stated(field: Field) -> Stated:
@@ -131,38 +153,65 @@ def parts(entry: Field, blocks: Sequence[AnyBlock | None], sha256: str) -> list[
     drawn = entry["drawn"].items()
     found = []
     for told, block in zip(drawn, blocks or (None,) * len(drawn), strict=False):
-        told.keys("columns", "meaning", "reads")
+        told.keys("columns", "meaning", "reads", optional=("base",))
         columns = told["columns"].names()
         meaning = tuple(one.text(r"[0-9a-f]{16}") for one in told["meaning"].items())
         reads = None if told["reads"].value is None else told["reads"].names()
-        found.append(Part(columns, meaning, reads, source, entity, block, sha256))
+        found.append(Part(columns, meaning, reads, source, entity, block, sha256, _base(told)))
         if block is not None and (columns, reads) != (block.columns, block.secret_columns):
             raise broken(
                 entry.file, "drawn is not what the protocol draws", expected=block.columns, found=columns
             )
-    if len(drawn) != len(blocks or drawn) or any(len(one.meaning) != len(one.columns) for one in found):
+    if len(drawn) != len(blocks or drawn) or any(
+        len(meaning) != len(one.columns)
+        for one in found
+        for meaning in (one.meaning, one.base or one.meaning)
+    ):
         raise entry["drawn"].wrong("one part for each block, a meaning for each column")
     if permanent != (entity is not None):
         raise entry["entity"].wrong("the entity of permanent draws, null of fresh ones")
     return found
 
 
+def _base(told: Field) -> tuple[str, ...] | None:
+    """What a column's values stand for but for which of them were named; None in ledgers that do not tell it."""
+    if told.value.get("base") is None:
+        return None
+    return tuple(one.text(r"[0-9a-f]{16}") for one in told["base"].items())
+
+
+def _unlike(entries: Sequence[Field]) -> list[Field]:
+    """Entries without those that say the same as one before: night after night the protocol of a lock, and its key.
+
+    The first that says it stands for all.
+    """
+    told = ("draws", "key_fingerprint", "protocol_sha256", "entity", "drawn")
+    named: dict[str, Field] = {}
+    for one in entries:
+        fresh = None if one.value["draws"] == "permanent" else one.value["release"]
+        named.setdefault(repr([fresh, *(one.value.get(key) for key in told)]), one)
+    return list(named.values())
+
+
 def _kept(entry: Field, private: Path, releases: Path) -> list[Part]:
     """The parts of an earlier release, with the protocols that are left."""
     sha256 = entry["protocol_sha256"].text(r"[0-9a-f]{64}")
-    kept, published = (
-        private / "protocols" / f"{sha256}.json",
-        releases / entry["release"].text() / "protocol.json",
-    )
-    for path in (kept, published):
-        if path.is_file():
-            raw = content(path)
-            if hashlib.sha256(raw).hexdigest() == sha256:
-                return parts(entry, read_blocks(path.name, raw), sha256)
-            if path == kept:
-                raise broken(f"protocols/{path.name}", "the kept protocol was changed", expected=sha256,
-                             found=hashlib.sha256(raw).hexdigest())  # fmt: skip
-    return parts(entry, (), sha256)
+    raw, published = _copy(private, sha256), releases / entry["release"].text() / "protocol.json"
+    if raw is None and published.is_file():
+        raw = content(published)
+        raw = raw if hashlib.sha256(raw).hexdigest() == sha256 else None
+    return parts(entry, () if raw is None else read_blocks(f"protocols/{sha256}.json", raw), sha256)
+
+
+def _copy(private: Path, sha256: str) -> bytes | None:
+    """The copy of a protocol that is kept for the ledger, None where none is left. Raises AuditFailure."""
+    path = private / "protocols" / f"{sha256}.json"
+    if not path.is_file():
+        return None
+    raw = content(path)
+    if (found := hashlib.sha256(raw).hexdigest()) != sha256:
+        raise broken(f"protocols/{path.name}", "the kept protocol was changed", expected=sha256, found=found)
+    return raw
 
 
 def _once(found: Sequence[Part]) -> list[Part]:
@@ -187,7 +236,7 @@ def _agree(found: Composition, field: Field, stated: Stated) -> str:
             found="infinite" if stated.measured is None else float(stated.measured),
         )  # fmt: skip
     if stated.varying is not None:
-        varying = found.sum(found.every)
+        varying = found.varying()
         if varying is None or not -_NEAR <= stated.varying - varying <= STEP + _NEAR:
             raise broken(
                 field.file, "composed.varying is not the usual LDP of the history",

@@ -7,7 +7,7 @@ from what the ledger says of them alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -20,15 +20,19 @@ from funnel.audit.findings import broken
 from funnel.audit.leakage import measure
 from funnel.audit.logarithms import information_above, log
 from funnel.audit.manifest import Manifest
-from funnel.audit.overlaps import AnyBlock, Law, as_block, as_it_is, group_law, group_spread, inputs_of
+from funnel.audit.overlaps import AnyBlock, Law, Pool, as_block, as_it_is, group_law, group_spread, inputs_of
 from funnel.audit.own import Own
+from funnel.audit.protocols import Block
 from funnel.audit.unary import UnaryBlock
 from funnel.errors import AuditFailure
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One block of one release, as the ledger tells of it; `block` is None where no copy of it is left."""
+    """One block of one release, as the ledger tells of it; `block` is None where no copy of it is left.
+
+    `base` is the meaning without which values were named and not put under `other`; None in old ledgers.
+    """
 
     columns: tuple[str, ...]
     meaning: tuple[str, ...]
@@ -37,6 +41,27 @@ class Part:
     entity: str | None
     block: AnyBlock | None
     sha256: str
+    base: tuple[str, ...] | None = None
+
+    def tonight(self, own: Sequence[Part]) -> Part:
+        """The same, told in the values of this release, where each of them says what was drawn for."""
+        for mine in own:
+            alike = (self.columns, self.base, self.reads) == (mine.columns, mine.base, None)
+            if not alike or self.base is None or self.meaning == mine.meaning or len(self.columns) != 1:
+                continue
+            block, other = self.block, mine.block
+            if isinstance(block, Block) and isinstance(other, Block):
+                # A value under tonight's `other` could have had a name then.
+                if mine.meaning != mine.base and not set(block.inputs) <= set(other.inputs):
+                    continue
+                pool = Pool(**vars(block)) if self.meaning != self.base else block
+                return replace(self, block=pool, meaning=mine.meaning)
+        return self
+
+    def labelled(self) -> Part:
+        """The same with the values named put aside: answers for one label share their number whatever was named."""
+        plain = self.base is not None and isinstance(self.block, Block)
+        return replace(self, meaning=self.base or self.meaning) if plain else self
 
 
 class Composition:
@@ -46,6 +71,8 @@ class Composition:
         self, evidence: Evidence, manifest: Manifest, own: Sequence[Part], earlier: Sequence[Part]
     ) -> None:
         self.evidence, self.manifest, self.own = evidence, manifest, own
+        self.labelled = [one.labelled() for one in (*earlier, *own)]
+        earlier = [one.tonight(own) for one in earlier]
         self.every = [*earlier, *own]
         self.same = [[one for one in self.every if self._same(one, mine)] for mine in own]
         rest = [one for one in earlier if not any(self._same(one, mine) for mine in own)]
@@ -55,30 +82,11 @@ class Composition:
         ]
         self.within = [one for one, yes in zip(rest, inside, strict=True) if yes]
         self.beyond = [one for one, yes in zip(rest, inside, strict=True) if not yes]
-        self.tangled = self._tangled()
+        self.tangled = _tangled(self.every)
 
     def _same(self, one: Part, mine: Part) -> bool:
         alike = (one.columns, one.meaning) == (mine.columns, mine.meaning) and one.block is not None
         return alike and one.reads in (None, self.manifest.sensitive)
-
-    def _tangled(self) -> bool:
-        """Whether one uniform may have served one text in two meanings."""
-        for one, other in product(self._meanings(), repeat=2):
-            drawer = (one.source, one.columns, one.reads) == (other.source, other.columns, other.reads)
-            differ = drawer and (one.meaning, one.entity) != (other.meaning, other.entity)
-            if differ and (one.block is None or other.block is None):
-                return True
-            if differ and one.block and other.block and set(one.block.inputs) & set(other.block.inputs):
-                return True
-        return False
-
-    def _meanings(self) -> list[Part]:
-        """One part for each way in which labels were used."""
-        named = {
-            (one.source, one.columns, one.reads, one.meaning, one.entity, one.block and one.block.inputs): one
-            for one in self.every
-        }
-        return list(named.values())
 
     def bounds(self, how: str) -> Iterator[Own]:
         """What the entry may state for a way; a sum may start from any bound of what x tells."""
@@ -182,12 +190,21 @@ class Composition:
 
     def _knows(self, block: AnyBlock, values: Sequence[Label]) -> bool:
         """Whether a block is drawn for all records that there are now."""
+        if isinstance(block, Pool):
+            return True
         hidden: Sequence[Label | None] = (None,) if block.secret is None else self.evidence.secret.values
         return {(s, x) for s in hidden for x in values} <= set(inputs_of(block))
 
+    def varying(self) -> Fraction | None:
+        """The usual LDP of all that was ever drawn, label by label; None: infinite."""
+        return None if _tangled(self.labelled) else self._added(self.labelled)
+
     def sum(self, drawn: Sequence[Part]) -> Fraction | None:
         """Σ ln of what the usual LDP lets each group tell, between all values ever drawn for; None: infinite."""
-        if self.tangled or any(one.block is None for one in drawn):
+        return (Fraction(0) if not drawn else None) if self.tangled else self._added(drawn)
+
+    def _added(self, drawn: Sequence[Part]) -> Fraction | None:
+        if any(one.block is None for one in drawn):
             return Fraction(0) if not drawn else None
         known: dict[object, Fraction | None] = {}
         total = Fraction(0)
@@ -203,6 +220,27 @@ class Composition:
         return total
 
 
+def _tangled(every: Sequence[Part]) -> bool:
+    """Whether one uniform may have served one text in two meanings."""
+    for one, other in product(_meanings(every), repeat=2):
+        drawer = (one.source, one.columns, one.reads) == (other.source, other.columns, other.reads)
+        differ = drawer and (one.meaning, one.entity) != (other.meaning, other.entity)
+        if differ and (one.block is None or other.block is None):
+            return True
+        if differ and one.block and other.block and set(one.block.inputs) & set(other.block.inputs):
+            return True
+    return False
+
+
+def _meanings(every: Sequence[Part]) -> list[Part]:
+    """One part for each way in which labels were used."""
+    named = {
+        (one.source, one.columns, one.reads, one.meaning, one.entity, one.block and one.block.inputs): one
+        for one in every
+    }
+    return list(named.values())
+
+
 def _distinct(group: Sequence[Part]) -> list[AnyBlock]:
     """Blocks that differ in what they draw."""
     return list({_content(one.block): one.block for one in group if one.block is not None}.values())
@@ -211,7 +249,7 @@ def _distinct(group: Sequence[Part]) -> list[AnyBlock]:
 def _content(block: AnyBlock) -> object:
     if isinstance(block, UnaryBlock):
         return block.inputs, block.bits, block.present, block.absent
-    return block.inputs, block.secret, block.bits, block.weights.shape, block.weights.tobytes()
+    return type(block), block.inputs, block.secret, block.bits, block.weights.shape, block.weights.tobytes()
 
 
 def _nats(own: Own) -> Fraction | None:

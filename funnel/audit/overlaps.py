@@ -1,7 +1,8 @@
 """Draws of one block in several releases as one block: laws of tuples of answers, in whole numbers.
 
 Permanent draws of a block under one key pick the output in whose interval of weights one and the same number lies,
-so what several protocols answer changes only where one of their intervals ends. All else is independent.
+so what several protocols answer changes only where one of their intervals ends. All else is independent; so are the
+numbers for two names of one value, its own and `other`, where a protocol did not know it yet (`Pool`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import product
 
 import numpy as np
 
-from funnel.audit.fields import Label
+from funnel.audit.fields import IntArray, Label
 from funnel.audit.findings import broken
 from funnel.audit.protocols import Block
 from funnel.audit.unary import UnaryBlock
@@ -24,6 +26,7 @@ AnyBlock = Block | UnaryBlock
 Asked = tuple[Label | None, Label]
 """A value of the secret, None where it is not read, and one of x."""
 
+OTHER: Label = ("other",)
 MOST_ENDS = 1 << 28
 MOST_PRODUCTS = 1 << 21
 """Several times what a writer composes: beyond that nothing is checked."""
@@ -76,13 +79,25 @@ def too_large() -> Exception:
     )
 
 
+@dataclass(frozen=True)
+class Pool(Block):
+    """A block that took values which it does not know for `OTHER`."""
+
+
 def inputs_of(block: AnyBlock) -> list[Asked]:
     """What a block is drawn for, by code."""
     return [(s, x) for s in (block.secret or (None,)) for x in block.inputs]
 
 
+def names_of(block: AnyBlock, asked: Sequence[Asked]) -> dict[Asked, Asked]:
+    """The names under which a block was drawn for; without those for which it was not."""
+    known = set(inputs_of(block))
+    taken = {one: (one[0], OTHER) if isinstance(block, Pool) and one not in known else one for one in asked}
+    return {one: name for one, name in taken.items() if name in known}
+
+
 def shared(blocks: Sequence[Block], asked: Sequence[Asked]) -> Law:
-    """What blocks with one uniform release for each input; where a block does not know it, nothing, which shows."""
+    """What blocks of one key release for each input; where a block does not know it, nothing, which shows."""
     bits = max(block.bits for block in blocks)
     ends = [
         np.cumsum(block.weights.reshape(len(block.outputs), -1), axis=0) << (bits - block.bits)
@@ -91,24 +106,48 @@ def shared(blocks: Sequence[Block], asked: Sequence[Asked]) -> Law:
     if sum(map(len, ends)) * len(asked) * len(blocks) > MOST_ENDS:
         raise too_large()
     places = [{one: code for code, one in enumerate(inputs_of(block))} for block in blocks]
-    names: dict[bytes, int] = {}
-    found: list[tuple[int, int, int]] = []
-    for column, one in enumerate(asked):
-        own = [end[:, place[one]] if one in place else None for end, place in zip(ends, places, strict=True)]
-        known = [end for end in own if end is not None]
-        starts = np.unique(np.concatenate([np.zeros(1, np.int64), *known]))
+    names = [names_of(block, asked) for block in blocks]
+    found: list[dict[bytes, int]] = []
+    depths = []
+    for one in asked:
+        columns: dict[Asked, dict[int, IntArray]] = {}
+        for i, name in enumerate(known.get(one) for known in names):
+            if name is not None:
+                columns.setdefault(name, {})[i] = ends[i][:, places[i][name]]
+        found.append(_column(list(columns.values()), len(blocks), bits))
+        depths.append(max(len(columns), 1))
+    deepest = max(depths, default=1)
+    answers = list(dict.fromkeys(answer for column in found for answer in column))
+    rows = [
+        [
+            column.get(answer, 0) << bits * (deepest - depth)
+            for column, depth in zip(found, depths, strict=True)
+        ]
+        for answer in answers
+    ]
+    return Law.of(rows, bits * deepest)
+
+
+def _column(apart: Sequence[dict[int, IntArray]], blocks: int, bits: int) -> dict[bytes, int]:
+    """For one input, the weights of what the blocks answer; `apart` holds the ends of those that share a number."""
+    nothing = np.full(blocks, -1, np.int32)
+    if not apart:
+        return {nothing.tobytes(): 1 << bits}
+    pieces = []
+    for ends in apart:
+        starts = np.unique(np.concatenate([np.zeros(1, np.int64), *ends.values()]))
         starts = starts[starts < 1 << bits]
-        told = np.full((len(starts), len(blocks)), -1, np.int32)
-        for i, end in enumerate(own):
-            if end is not None:
-                told[:, i] = np.searchsorted(end, starts, side="right")
-        lengths = np.diff(np.append(starts, 1 << bits)).tolist()
-        for answer, length in zip(told, lengths, strict=True):
-            found.append((names.setdefault(answer.tobytes(), len(names)), column, length))
-    rows = [[0] * len(asked) for _ in names]
-    for row, column, length in found:
-        rows[row][column] += length
-    return Law.of(rows, bits)
+        told = np.tile(nothing, (len(starts), 1))
+        for i, end in ends.items():
+            told[:, i] = np.searchsorted(end, starts, side="right")
+        pieces.append(list(zip(told, np.diff(np.append(starts, 1 << bits)).tolist(), strict=True)))
+    if math.prod(map(len, pieces)) > MOST_PRODUCTS:
+        raise too_large()
+    # Each block answers in one of the pieces only, and is silent, -1, in the others.
+    return {
+        np.max([answer for answer, _ in some], axis=0).tobytes(): math.prod(length for _, length in some)
+        for some in product(*pieces)
+    }
 
 
 def shared_coins(blocks: Sequence[UnaryBlock]) -> Law:
@@ -169,8 +208,9 @@ def group_spread(blocks: Sequence[AnyBlock], values: Sequence[Label] | None = No
         quotients = [Fraction(own, other) for own, other in rows]
         return max(quotients) / min(quotients)
     plain = [block for block in blocks if isinstance(block, Block)]
-    known = [set(inputs_of(block)) for block in plain]
-    asked = [one for one in set().union(*known) if values is None or one[1] in values]
+    every = set[Asked]().union(*map(inputs_of, plain))
+    asked = [one for one in every if values is None or one[1] in values]
+    known = [set(names_of(block, asked)) for block in plain]
     told = {one: frozenset(i for i, some in enumerate(known) if one in some) for one in asked}
     worst = Fraction(1)
     for both in {one & other for one in set(told.values()) for other in set(told.values())}:

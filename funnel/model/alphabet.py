@@ -61,3 +61,11 @@ def _natural(part: str | None) -> tuple[int, float, str]:
 def readable(value: Label) -> str:
     """One text for a value: its parts joined by a comma, a missing part in words."""
     return ", ".join("(missing)" if part is None else part for part in value)
+
+
+def folded(column: str) -> str:
+    """DuckDB's identity of a column name: ASCII letters match in either case, no others do."""
+    return column.translate(_LOWER)
+
+
+_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}

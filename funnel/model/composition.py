@@ -6,7 +6,8 @@ functions protocol i then releases y_i where u lies in an interval of [0, 2^bits
 given x is the overlap of these intervals. At most Σ b_i overlaps are not empty, and all lengths are whole numbers
 once every protocol is counted in parts of 2^-max(bits). A protocol that is repeated adds nothing.
 
-Records keep their x. What a record answers under another value of x has a uniform of its own.
+Records keep their x. What a record answers under another value of x has a uniform of its own, and so has what it
+answered under the name `other` before its value was known (`overlap`).
 """
 
 from __future__ import annotations
@@ -15,30 +16,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.model.alphabet import Alphabet, Label
+from funnel.model.overlap import (
+    MOST_BITS,
+    Input,
+    Law,
+    Pooling,
+    Weights,
+    all_inputs,
+    drawn_as,
+    merged,
+    overlap,
+)
 from funnel.model.protocol import Protocol
 from funnel.model.unary import AnyProtocol, UnaryProtocol
 
-MOST_OVERLAPS = 1 << 26
-"""Interval ends times protocols that are overlapped: about 400 protocols of sixteen values under one key."""
-_MOST_ENDS = 1 << 18
-_MOST_CHANCES = 1 << 24
-"""Ends of intervals over all inputs, and chances of the tuples, that are held at once."""
 MOST_PRODUCTS = 1 << 19
 """Chances that are multiplied to join two independent parts of one block."""
-MOST_BITS = 800
-"""Bits of a composed weight: together with the counts they stay within the range of floats."""
 _MOST_PATTERNS = 24
-
-Weights = npt.NDArray[Any]
-"""W[y, s|1, x] in int64, or in Python integers where 62 bits do not hold them."""
-Input = tuple[Label | None, Label]
-"""The labels of the secret, None where it is not read, and of x."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +53,17 @@ class Composed(Protocol):
             raise ValueError("the weights of a composed protocol do not sum to one")
 
 
-@dataclass(frozen=True, eq=False)
-class Law:
-    """Chances W[y, input] / 2^bits of tuples y (r, inputs)."""
-
-    rows: Weights
-    bits: int
-
-
 def fingerprint(protocol: AnyProtocol) -> tuple[object, ...]:
     """Equal for protocols that draw alike."""
     if isinstance(protocol, UnaryProtocol):
         return ("unary", protocol.inputs, protocol.bits, protocol.present, protocol.absent)
     shape, weights = protocol.weights.shape, protocol.weights.tobytes()
-    return ("plain", protocol.inputs, protocol.secret, protocol.bits, shape, weights)
+    return (type(protocol) is Pooling, protocol.inputs, protocol.secret, protocol.bits, shape, weights)
 
 
 def distinct(protocols: Sequence[AnyProtocol]) -> list[AnyProtocol]:
     """Each protocol once, in order."""
     return list({fingerprint(one): one for one in protocols}.values())
-
-
-def all_inputs(protocol: AnyProtocol) -> list[Input]:
-    """What the protocol draws for, in the order of its codes."""
-    hidden: Sequence[Label | None] = protocol.secret.values if protocol.secret else (None,)
-    return [(s, x) for s in hidden for x in protocol.inputs.values]
 
 
 def composed(
@@ -130,60 +114,6 @@ def _widened(law: Law | None, reads: bool, wanted: bool, secrets: int) -> Law | 
     if law is None or reads or not wanted:
         return law
     return Law(np.tile(law.rows, (1, secrets)), law.bits)
-
-
-def overlap(protocols: Sequence[Protocol], asked: Sequence[Input]) -> Law | None:
-    """Tuples of what protocols release from one uniform, (r, len(asked)); None where there are too many.
-
-    u draws the first y whose cumulative weight exceeds it, so y_i is constant between two neighbours among all the
-    cumulative weights, once these are counted in parts of 2^-max(bits): the words that u is cut from are the same.
-    """
-    ends = sum(len(one.outputs) for one in protocols)
-    if ends * len(asked) > _MOST_ENDS or ends * len(asked) * len(protocols) > MOST_OVERLAPS:
-        return None
-    bits = max(one.bits for one in protocols)
-    scaled = [one.thresholds() << (bits - one.bits) for one in protocols]
-    places = [_places(one, asked) for one in protocols]
-    tuples: dict[bytes, int] = {}
-    entries: list[tuple[int, int, int]] = []
-    for column in range(len(asked)):
-        drawn = [
-            (i, cuts[place[column]]) for i, (cuts, place) in enumerate(zip(scaled, places, strict=True))
-            if place[column] >= 0
-        ]  # fmt: skip
-        cuts = np.unique(np.concatenate([np.array([1 << bits], np.int64), *(one for _, one in drawn)]))
-        starts = np.concatenate([[0], cuts[cuts > 0][:-1]])
-        answers = np.full((len(starts), len(protocols)), -1, np.int32)
-        for i, own in drawn:
-            answers[:, i] = np.searchsorted(own, starts, side="right")
-        lengths = np.diff(starts, append=1 << bits).tolist()
-        for answer, length in zip(answers, lengths, strict=True):
-            entries.append((tuples.setdefault(answer.tobytes(), len(tuples)), column, length))
-    if len(tuples) * len(asked) > _MOST_CHANCES:
-        return None
-    rows = np.zeros((len(tuples), len(asked)), np.int64)
-    row, column_of, weight = zip(*entries, strict=True)
-    rows[list(row), list(column_of)] = weight
-    return Law(rows, bits)
-
-
-def _places(protocol: Protocol, asked: Sequence[Input]) -> list[int]:
-    """The input code of each label, -1 for one that the protocol does not know."""
-    codes = {one: code for code, one in enumerate(all_inputs(protocol))}
-    return [codes.get(one, -1) for one in asked]
-
-
-def merged(rows: Weights) -> Weights:
-    """Rows that are multiples of one another added up, and no row of zeros; the sums stay what they are."""
-    rows = rows[(rows != 0).any(axis=1)]
-    times = np.gcd.reduce(rows, axis=1)
-    found: dict[tuple[int, ...], int] = {}
-    for direction, weight in zip((rows // times[:, None]).tolist(), times.tolist(), strict=True):
-        key = tuple(direction)
-        found[key] = found.get(key, 0) + weight
-    together = np.array(list(found), object) * np.array(list(found.values()), object)[:, None]
-    exact: Weights = together.astype(rows.dtype)
-    return exact
 
 
 def joined(one: Law, other: Law | None) -> Law | None:
@@ -237,8 +167,10 @@ def spread(group: Sequence[AnyProtocol], asked: Sequence[Input] | None = None) -
     if any(isinstance(one, UnaryProtocol) for one in reduced):
         return _spread_of_sets([one for one in reduced if isinstance(one, UnaryProtocol)])
     plain = [one for one in reduced if isinstance(one, Protocol)]
-    knowing = [set(all_inputs(one)) for one in plain]
     asked = list(dict.fromkeys(x for one in plain for x in all_inputs(one))) if asked is None else asked
+    knowing = [
+        {x for x, name in zip(asked, drawn_as(one, asked), strict=True) if name is not None} for one in plain
+    ]
     patterns = {x: frozenset(i for i, known in enumerate(knowing) if x in known) for x in asked}
     kinds = set(patterns.values())
     if len(kinds) > _MOST_PATTERNS:

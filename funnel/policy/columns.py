@@ -175,11 +175,3 @@ def spellings(columns: tuple[str, ...]) -> tuple[str, str]:
 def adds_up(shares: list[float]) -> bool:
     """Whether positive shares sum to one."""
     return math.isclose(math.fsum(shares), 1.0, rel_tol=0, abs_tol=1e-9)
-
-
-def folded(column: str) -> str:
-    """DuckDB's identity of a column name: ASCII letters match in either case, no others do."""
-    return column.translate(_LOWER)
-
-
-_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}

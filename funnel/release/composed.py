@@ -20,6 +20,7 @@ it was v, so they move odds by at most ε_X of the whole history (`spread`; rest
 draws are independent, so any two such paths differ by at most k times that: what holds for every path holds for means
 over paths, whatever their distribution given s. Draws that are fresh have one factor per release whatever x does. That
 a value changed is not part of this: where a record answers otherwise under an unchanged protocol, the change shows.
+A value is what the record was drawn for: one that a new lock takes out of `other` is another one from then on.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,13 @@ import numpy as np
 from funnel.model import AnyProtocol, Joint, Protocol, UnaryProtocol
 from funnel.model.alphabet import Label
 from funnel.model.average import information_above
-from funnel.model.composition import Input, all_inputs, composed, fingerprint, identity, measurable, spread
+from funnel.model.composition import composed, fingerprint, identity, measurable, spread
 from funnel.model.exact import log_above, rational
 from funnel.model.leakage import AnyLeakage, Average, Leakage
+from funnel.model.overlap import Input, Pooling, all_inputs
 from funnel.model.released import Channel
 from funnel.notions import Notion
+from funnel.release.drawn import Drawn, by_label, coupled, restated
 from funnel.release.manifest import leakage_figure, round_up
 
 MOST_STEPS = 1 << 23
@@ -51,23 +53,6 @@ _KNOWN_STEPS = 1 << 26
 """The same over all values of public columns that may be known, each of which is measured by itself."""
 
 _WAYS = ("exact", "ceiling", "sum")
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """One block of one release.
-
-    `meaning` tells for each column what its values stand for, `reads` the sensitive columns that the draw looks at;
-    `key` is the fingerprint of a permanent key, and `entity` the column that its draws go by; fresh draws have the
-    release instead. `protocol` is None where it is not known any more.
-    """
-
-    columns: tuple[str, ...]
-    meaning: tuple[str, ...]
-    reads: tuple[str, ...] | None
-    source: str
-    entity: str | None
-    protocol: AnyProtocol | None
 
 
 @dataclass(frozen=True)
@@ -117,7 +102,8 @@ def together(
         if one.get("measure") == notion.measure and tuple(one.get("sensitive", ())) == sensitive:
             figure = None if figure is None or one["figure"] is None else max(figure, one["figure"])
     sources = {one.source for one in (*own, *earlier)}
-    usual = None if found.coupled else _added(found.groups([*earlier, *own]), None)
+    labelled = [by_label(one) for one in (*earlier, *own)]
+    usual = None if coupled(labelled) else _added(found.groups(labelled), None)
     varying = None if usual is None else round_up(float(usual))
     return Together(notion.measure, sensitive, figure, measured, how, len(before) + 1, len(sources), varying)
 
@@ -136,6 +122,7 @@ class _Composition:
         self, notion: Notion, joint: Joint, own: Sequence[Drawn], earlier: Sequence[Drawn], alone: AnyLeakage
     ) -> None:
         self.notion, self.joint, self.own, self.alone = notion, joint, own, alone
+        earlier = [restated(one, own) for one in earlier]
         every = [*earlier, *own]
         self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
         left = [one for one in earlier if not any(self._fits(one, mine) for mine in own)]
@@ -147,7 +134,7 @@ class _Composition:
         self.foreign = [
             one for one, inside in zip(left, covered, strict=True) if not inside or one.reads is not None
         ]
-        self.coupled = _coupled(every)
+        self.coupled = coupled(every)
 
     def _fits(self, one: Drawn, mine: Drawn) -> bool:
         """Whether tonight's x, and s, are what was drawn from."""
@@ -200,6 +187,8 @@ class _Composition:
 
     def _knows(self, one: Drawn, values: Sequence[Label]) -> bool:
         """Whether a draw is defined for all records of tonight."""
+        if isinstance(one.protocol, Pooling):
+            return True
         hidden: Sequence[Label | None] = (None,) if one.reads is None else self.joint.secret.values
         known = set() if one.protocol is None else set(all_inputs(one.protocol))
         return {(s, x) for s in hidden for x in values} <= known
@@ -279,17 +268,3 @@ def _pairs_of(protocols: Sequence[AnyProtocol], values: Sequence[Any] | None) ->
         return None
     wanted = set(values)
     return list(dict.fromkeys(pair for one in protocols for pair in all_inputs(one) if pair[1] in wanted))
-
-
-def _coupled(draws: Sequence[Drawn]) -> bool:
-    """Whether some uniform serves labels of different meanings: then nothing is known of how these go together."""
-    drawers: dict[object, dict[object, set[Any]]] = {}
-    for one in draws:
-        values = {None} if one.protocol is None else set(one.protocol.inputs.values)
-        meanings = drawers.setdefault((one.source, one.columns, one.reads), {})
-        meanings.setdefault((one.meaning, one.entity), set()).update(values)
-    return any(
-        None in (values | other) or bool(values & other)
-        for meanings in drawers.values()
-        for values, other in combinations(meanings.values(), 2)
-    )

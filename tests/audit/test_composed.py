@@ -225,6 +225,8 @@ def test_a_first_release_has_no_company(tmp_path: Path) -> None:
         lambda entries: entries[0].update(draws="fresh"),
         lambda entries: entries[0].update(entity="other"),
         lambda entries: entries[0]["drawn"][0].update(meaning=["cd" * 8]),
+        lambda entries: entries[0]["drawn"][0].update(base=["cd" * 8, "cd" * 8]),
+        lambda entries: entries[0]["drawn"][0].update(base=["level"]),
         lambda entries: entries[0]["drawn"][0].update(columns=["other"]),
         lambda entries: entries[0]["drawn"].append(entries[0]["drawn"][0]),
         lambda entries: entries[0]["composed"].update(figure=9.0),

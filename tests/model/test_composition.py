@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.model import Alphabet, Joint, Protocol, UnaryProtocol
-from funnel.model import composition as module
+from funnel.model import overlap as module
 from funnel.model.average import information_above
-from funnel.model.composition import all_inputs, composed, identity, measurable, merged, overlap, spread
+from funnel.model.composition import composed, identity, measurable, spread
 from funnel.model.leakage import ldp, lip
+from funnel.model.overlap import all_inputs, merged, overlap
 from funnel.model.released import Channel
 from funnel.release.inverse import InverseTable
 from tests.strategies import joints, protocols

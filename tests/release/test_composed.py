@@ -16,7 +16,8 @@ from funnel.model import Alphabet, Joint, Protocol
 from funnel.model.composition import identity
 from funnel.model.released import Channel
 from funnel.notions import Ldp, LdpX, Lip, MutualInformation, Notion, Srlip
-from funnel.release.composed import Drawn, Together, own_figure, together
+from funnel.release.composed import Together, own_figure, together
+from funnel.release.drawn import Drawn
 from tests.strategies import joints, protocols
 
 NOTIONS: list[Notion] = [
