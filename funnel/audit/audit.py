@@ -13,12 +13,15 @@ from funnel.audit import (
     ledger,
     lock,
     manifest,
+    minimum,
     noise,
     optimum,
+    plan,
     protocols,
     published,
     reports,
     rewrite,
+    shown,
     signature,
     table,
     terms,
@@ -64,8 +67,11 @@ def audit_release(
             notes.check("utility-bound", optimum.plausible, read.claims)
     elif read is not None:
         kept = private_folder(private, read.claims.release)
-        counts = _private(kept, notes, read)
-        _ledger(kept.parent, notes, read, counts, folder.parent, staged=staged)
+        counts, policy = _private(kept, notes, read)
+        if staged:
+            _unentered(notes)
+        else:
+            _ledger(kept, notes, read, counts, folder.parent, policy)
     notes.check("report-page", reports.page)
     notes.check("draws-repeat", draws.repeat, read and read.claims)
     notes.check("signature", lambda one: signature.signed(folder, one.claims, key), read)
@@ -100,20 +106,20 @@ def _published(folder: Path, notes: Notebook, *, staged: bool) -> Read | None:
     return Read(folder, claims, agreed, counts)
 
 
-def _private(folder: Path, notes: Notebook, read: Read) -> Evidence | None:
-    """What takes the counts and the draws; the counts, where they are those of the protocol's inputs."""
+def _private(folder: Path, notes: Notebook, read: Read) -> tuple[Evidence | None, bytes | None]:
+    """What takes the counts and the draws; the counts, where they are those of the protocol's inputs; the policy."""
     claims = read.claims
     kept = notes.learn("evidence", evidence.read_evidence, folder, claims)
     notes.check("manifest-hash", evidence.same_manifest, kept, claims)
     policy = notes.learn("policy-hash", evidence.same_policy, folder, kept, claims)
     notes.check("policy-terms", terms.as_asked, policy, claims)
-    notes.check("plan-hash", evidence.same_plan, folder, kept, claims)
+    notes.check("plan-hash", plan.same_plan, folder, kept, claims)
     notes.check("lock", lock.as_pinned, folder, read.folder, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
     notes.check("uncertainty", uncertainty.confident, whole, claims)
-    notes.check("estimate-noise", noise.as_stated, whole, claims, policy)
-    notes.check("estimate-spent", noise.as_spent, folder.parent, claims)
-    notes.check("minimum", evidence.enough_records, whole, read.blocks, claims)
+    notes.check("estimate-noise", noise.as_stated, whole, claims, policy, folder)
+    notes.check("estimate-spent", noise.as_spent, folder, claims, policy)
+    notes.check("minimum", minimum.enough_records, whole, read.blocks, claims)
     agreed = notes.learn("alphabets", evidence.same_alphabets, whole, read.blocks, claims)
     channel = notes.learn("channel", leakage.measure, agreed, read.blocks, claims)
     notes.check("leakage-bound", leakage.bound_held, channel, claims)
@@ -123,13 +129,14 @@ def _private(folder: Path, notes: Notebook, read: Read) -> Evidence | None:
     notes.check("leakage-stated", leakage.as_published, channel, claims)
     notes.check("information-stated", leakage.secret_as_published, channel, claims)
     notes.check("utility-stated", leakage.utility_as_published, channel, agreed, read.blocks, claims)
+    notes.check("report-shown", shown.as_counted, read.folder, agreed, read.blocks, channel, claims)
     notes.check("utility-bound", optimum.bounded, folder, agreed, read.blocks, channel, claims)
     notes.check("draw-inputs", draws.every_record, truth, read.blocks)
     notes.check("draw-outputs", draws.into_table, agreed, read.blocks, read.counts)
     possible = notes.learn("draw-support", draws.possible, agreed, read.blocks)
     notes.check("draw-fit", draws.fits, possible, read.blocks)
     notes.check("draw-independence", draws.independent, truth, read.blocks, seen and seen.table, read.counts)
-    return agreed
+    return agreed, policy
 
 
 def _true(
@@ -141,16 +148,21 @@ def _true(
     return noise.true_counts(agreed), noise.true_channel(agreed, channel, read.blocks, read.claims)
 
 
+def _unentered(notes: Notebook) -> None:
+    """What waits for the ledger."""
+    for claim in ("ledger-chain", "ledger-entry", "ledger-kept", "ledger-composed", "ledger-budget"):
+        notes.leave(claim, "the release is not entered in the ledger yet")
+
+
 def _ledger(
-    folder: Path, notes: Notebook, read: Read, counts: Evidence | None, releases: Path, *, staged: bool
+    kept: Path, notes: Notebook, read: Read, counts: Evidence | None, releases: Path, policy: bytes | None
 ) -> None:
     """What the ledger says, once the release is entered there."""
-    if staged:
-        for claim in ("ledger-chain", "ledger-entry", "ledger-composed"):
-            notes.leave(claim, "the release is not entered in the ledger yet")
-        return
+    folder = kept.parent
     entries = notes.learn("ledger-chain", ledger.read_ledger, folder)
     entered = notes.learn("ledger-entry", ledger.entered, entries, read.claims)
+    notes.check("ledger-kept", ledger.kept_files, entered, kept)
     notes.check(
         "ledger-composed", composed.as_entered, entered, counts, read.blocks, read.claims, folder, releases
     )
+    notes.check("ledger-budget", composed.within_budget, entered, policy)

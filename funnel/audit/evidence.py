@@ -11,13 +11,13 @@ import numpy as np
 
 from funnel.audit.fields import Field, IntArray, Label, parse
 from funnel.audit.files import MAX_EVIDENCE, content
-from funnel.audit.findings import Unchecked, broken
+from funnel.audit.findings import broken
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Blocks
 
 FORMAT = "funnel-evidence/1"
 _SHA = r"[0-9a-f]{64}"
-_EPSILON = r"[1-9][0-9]{0,40}(/[1-9][0-9]{0,40})?"
+EPSILON = r"[1-9][0-9]{0,40}(/[1-9][0-9]{0,40})?"
 _RATIO = r"(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}"
 
 
@@ -31,12 +31,21 @@ class Alphabet:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """A private estimate: all cells (m, 1+k) of its domain, their true counts (m,) and the noise on them (m,)."""
+    """A private estimate: all cells (m, 1+k) of its domain, their true counts (m,) and the noise on them (m,).
+
+    Under a lock both are of the night that it was made, and `tonight` (m,) are the counts of the records released.
+    """
 
     epsilon: Fraction
     cells: IntArray
     counted: IntArray
     noise: IntArray
+    tonight: IntArray | None = None
+
+    @property
+    def records(self) -> IntArray:
+        """Records released, by cell (m,)."""
+        return self.counted if self.tonight is None else self.tonight
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +66,7 @@ class Evidence:
     locked: tuple[IntArray, ...] | None = None
     """Records of each public value (a_j,) on the night that the lock was made, None where nobody knows."""
     noisy: Noisy | None = None
-    """Where `counts` are noisy ones; the records are `noisy.counted`."""
+    """Where `counts` are noisy ones; the records are `noisy.records`."""
 
     @property
     def rows(self) -> int:
@@ -67,7 +76,7 @@ class Evidence:
     @property
     def records(self) -> int:
         """Number of records released."""
-        return self.rows if self.noisy is None else sum(self.noisy.counted.tolist())
+        return self.rows if self.noisy is None else sum(self.noisy.records.tolist())
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,19 +133,20 @@ def read_evidence(folder: Path, manifest: Manifest) -> tuple[Evidence, str]:
         ldp=_ratio(leakage["ldp"]),
         own=_ratio(leakage[manifest.measure]),
         locked=_locked(root["locked"]["records"], blocks) if manifest.locked else None,
-        noisy=_noisy(root["private"], len(blocks)) if manifest.noise else None,
+        noisy=_noisy(root["private"], len(blocks), bool(manifest.locked)) if manifest.noise else None,
     )
     return evidence, f"{len(evidence.counts)} cells of counts, {sum(map(len, evidence.draws))} of draws"
 
 
-def _noisy(field: Field, blocks: int) -> Noisy:
+def _noisy(field: Field, blocks: int, locked: bool) -> Noisy:
     """Cells with their true count, and the noise added to and taken from it."""
-    field.keys("epsilon", "cells")
+    field.keys("epsilon", "cells", *(("tonight",) if locked else ()))
     grid = field["cells"].whole_grid(-1, 4 + blocks)
     if len(np.unique(grid[:, :-3], axis=0)) != len(grid) or not len(grid):
         raise field["cells"].wrong("distinct cells")
-    epsilon = Fraction(field["epsilon"].text(_EPSILON))
-    return Noisy(epsilon, grid[:, :-3], grid[:, -3], grid[:, -2] - grid[:, -1])
+    epsilon = Fraction(field["epsilon"].text(EPSILON))
+    tonight = field["tonight"].whole_grid(len(grid)) if locked else None
+    return Noisy(epsilon, grid[:, :-3], grid[:, -3], grid[:, -2] - grid[:, -1], tonight)
 
 
 def _locked(field: Field, blocks: tuple[Alphabet, ...]) -> tuple[IntArray, ...] | None:
@@ -193,15 +203,11 @@ def same_manifest(evidence: Evidence, manifest: Manifest) -> str:
 def same_policy(folder: Path, evidence: Evidence, manifest: Manifest) -> tuple[bytes, str]:
     """The bytes of policy.yaml, which has the hash that manifest and evidence name. Raises AuditFailure."""
     path = folder / "policy.yaml"
-    return content(path), _same_file(path, manifest.policy_sha256, evidence.policy_sha256)
+    return content(path), same_file(path, manifest.policy_sha256, evidence.policy_sha256)
 
 
-def same_plan(folder: Path, evidence: Evidence, manifest: Manifest) -> str:
-    """plan.json has the hash that manifest and evidence name. Raises AuditFailure."""
-    return _same_file(folder / "plan.json", manifest.plan_sha256, evidence.plan_sha256)
-
-
-def _same_file(path: Path, claimed: str, kept: str) -> str:
+def same_file(path: Path, claimed: str, kept: str) -> str:
+    """The file's hash is the manifest's and the evidence's. Raises AuditFailure."""
     found = hashlib.sha256(content(path)).hexdigest()
     if not found == claimed == kept:
         raise broken(
@@ -267,36 +273,3 @@ def same_alphabets(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> tu
             )
     sizes = " x ".join(str(len(block.inputs)) for block in blocks)
     return evidence, f"{len(secret.values)} secret values; {sizes} inputs"
-
-
-def enough_records(evidence: Evidence, blocks: Blocks, manifest: Manifest) -> str | Unchecked:
-    """Every value of every block has the promised number of records, and so has every value of the secret
-    where a block reads it: the protocol then names that value. Raises AuditFailure.
-
-    Under a lock the protocol says nothing of tonight's counts, but of those that the lock was made from.
-    """
-    reads = any(block.secret for block in blocks)
-    named = [evidence.secret] if reads else []
-    records = [_records(evidence, axis) for axis in range(1 - len(named), 1 + len(evidence.blocks))]
-    when = ""
-    if manifest.locked and not reads:
-        if evidence.locked is None:
-            return Unchecked("the counts that the lock was made from are not kept with this release")
-        records, when = list(evidence.locked), " when the lock was made"
-    for alphabet, found in zip([*named, *evidence.blocks], records, strict=True):
-        if int(found.min()) < manifest.minimum:
-            raise broken(
-                "evidence.json",
-                f"a value of {', '.join(alphabet.columns)} has too few records{when}",
-                expected=f"at least {manifest.minimum}",
-                found=f"{int(found.min())} for {alphabet.values[found.argmin()]}",
-            )
-    fewest = min(int(found.min()) for found in records)
-    return f"at least {fewest} records each{when}, {manifest.minimum} promised"
-
-
-def _records(evidence: Evidence, axis: int) -> IntArray:
-    """Records of each value of the secret (axis 0) or of a block."""
-    records = np.zeros(evidence.shape[axis], np.int64)
-    np.add.at(records, evidence.cells[:, axis], evidence.counts)
-    return records

@@ -36,7 +36,7 @@ PRIVATE: dict[str, str] = {
     "manifest-hash": "release.json is, byte for byte, the manifest that the evidence was written for",
     "policy-hash": "the kept policy is the one that the manifest and the evidence name",
     "policy-terms": "the manifest claims what the kept policy asks for: secret, columns, notion, epsilon",
-    "plan-hash": "the kept plan is the one that the manifest and the evidence name",
+    "plan-hash": "the kept plan is the one that the manifest and the evidence name, and of the kept policy",
     "lock": "the protocol is, weight by weight, the one that the lock fixed",
     "counts": "the counts are well formed and describe as many records as were released",
     "alphabets": "the protocol's inputs, and the secret, are those of the counts",
@@ -51,6 +51,7 @@ PRIVATE: dict[str, str] = {
     "leakage-stated": "the manifest's leakage is the exact one, rounded up at the fourth decimal",
     "information-stated": "the manifest's I(S;Y) is the true one, rounded up at the fourth decimal",
     "utility-stated": "the manifest's I(X;Y), H(X) and their ratio are the true ones",
+    "report-shown": "the shares and beliefs that report.json shows are those of the counts, rounded",
     "utility-bound": "no protocol that keeps the bound and reads X alone tells more about X than is stated",
     "draw-inputs": "every record was drawn for exactly once, in every block",
     "draw-outputs": "the drawn values are those of the released table",
@@ -59,7 +60,9 @@ PRIVATE: dict[str, str] = {
     "draw-independence": "across blocks the draws are as independent as the channel says",
     "ledger-chain": "the ledger's chain of hashes is unbroken",
     "ledger-entry": "the ledger holds exactly one entry for this release, with the same figures",
+    "ledger-kept": "the private evidence is, byte for byte, what it was when the release was entered",
     "ledger-composed": "the composed leakage stated is that of this release and all before it in the ledger",
+    "ledger-budget": "what this release and all before it tell together is within the policy's budget",
 }
 """Claims that need the counts, the draws or the ledger."""
 

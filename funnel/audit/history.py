@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import audit_release
-from funnel.audit.fields import Field
-from funnel.audit.files import KNOWN, names
+from funnel.audit.fields import Field, parse
+from funnel.audit.files import KNOWN, content, names
 from funnel.audit.findings import AuditReport, Finding, Status, counted
-from funnel.audit.ledger import read_ledger
+from funnel.audit.ledger import SEEN, read_ledger
 from funnel.errors import AuditFailure, ReleaseError
 
 _ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
@@ -25,6 +25,7 @@ TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
     "history-entered": "every release in the folder has one entry in the ledger",
     "history-released": "every entry has its release in the folder",
+    "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
 }
 """Claims about all releases together."""
@@ -120,10 +121,10 @@ def audit_history(
         progress("audit releases", done, len(made))
         if any(os.path.lexists(folder / name / file) for file in KNOWN):
             reports.append(audit_release(folder / name, private, public_key=public_key))
-    return HistoryReport(folder.resolve(), tuple(reports), tuple(_of_ledger(private, made)))
+    return HistoryReport(folder.resolve(), tuple(reports), tuple(_of_ledger(private, folder, made)))
 
 
-def _of_ledger(private: Path, made: Sequence[str]) -> list[Finding]:
+def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding]:
     """What ledger and folder say of each other."""
     try:
         entries, detail = read_ledger(private)
@@ -138,11 +139,44 @@ def _of_ledger(private: Path, made: Sequence[str]) -> list[Finding]:
     return [
         _finding("history-chain", "passed", detail),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
-        _finding("history-released", "not checked", f"taken away, or never visible: {_list(gone)}")
-        if gone
-        else _finding("history-released", "passed", counted(len(known), "release")),
+        _released(private, entries, gone, len(known)),
+        _told("history-names", _misnamed(folder, made), "under the name of another"),
         _told("history-order", late, "older than the entry before them"),
     ]
+
+
+def _misnamed(folder: Path, made: Sequence[str]) -> list[str]:
+    """Folders whose release.json names another release; what cannot be read fails in the release's own audit."""
+    found = []
+    for name in made:
+        try:
+            own = parse("release.json", content(folder / name / "release.json"))["release"].value
+        except AuditFailure:
+            continue
+        if own != name:
+            found.append(name)
+    return found
+
+
+def _released(private: Path, entries: Sequence[Field], gone: Sequence[str], known: int) -> Finding:
+    """No release is missing whose evidence says that it was visible once; of others nobody knows whether they were.
+
+    Before a release is entered, its protocol is kept: an entry without one is none that was made here.
+    """
+    if foreign := [_name(one) for one in entries if _name(one) in gone and _foreign(private, one)]:
+        return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
+    if lost := [name for name in gone if os.path.lexists(private / name / SEEN)]:
+        what = "published, and not there any more (remove what is kept of them too, if that was meant)"
+        return _told("history-released", lost, what)
+    if gone:
+        return _finding("history-released", "not checked", f"taken away, or never visible: {_list(gone)}")
+    return _finding("history-released", "passed", counted(known, "release"))
+
+
+def _foreign(private: Path, entry: Field) -> bool:
+    """Whether an entry's protocol is not kept; the first versions kept none."""
+    kept = private / "protocols" / f"{entry['protocol_sha256'].value}.json"
+    return "kept" in entry.value and not os.path.lexists(kept)
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from funnel.audit.fields import Field, parse
-from funnel.audit.files import content
-from funnel.audit.findings import broken, counted
+from funnel.audit.files import content, digest
+from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
 from funnel.audit.manifest import STEP, Manifest
 
 NAME = "ledger.jsonl"
@@ -18,16 +18,27 @@ _KEYS = (
     *("sequence", "written", "release", "name", "policy_sha256", "manifest_sha256", "protocol_sha256"),
     *("key_fingerprint", "draws", "notion", "epsilon", "leakage", "previous"),
 )
-_LATER = ("entity", "drawn", "composed", "estimate")
-"""Keys that entries of the first version lack; the last is there where counts are noisy only."""
+_LATER = ("entity", "drawn", "composed", "estimate", "lock", "kept")
+"""Keys that entries of the first versions lack; `estimate` is there where counts are noisy, `lock` under one."""
+SEEN = "published"
+"""A file beside the evidence of a release that became visible; whoever writes it writes `kept`, too."""
+_SHA = r"[0-9a-f]{64}"
 
 
 def read_ledger(folder: Path) -> tuple[list[Field], str]:
     """Every entry, once sequence and hashes chain, up to where the head says. Raises AuditFailure."""
+    entries = read_chain(folder, NAME, HEAD, _KEYS, _LATER)
+    return entries, counted(len(entries), "entry", "entries")
+
+
+def read_chain(
+    folder: Path, name: str, head: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> list[Field]:
+    """Every entry of one chained record, with its head. Raises AuditFailure."""
     entries, digests = [], ["0" * 64]
-    for number, line in enumerate(_lines(folder / NAME), start=1):
-        entry = parse(f"{NAME}:{number}", line)
-        entry.keys(*_KEYS, optional=_LATER)
+    for number, line in enumerate(_lines(folder / name), start=1):
+        entry = parse(f"{name}:{number}", line)
+        entry.keys(*keys, optional=optional)
         if entry["previous"].text() != digests[-1]:
             found = entry["previous"].value
             raise broken(entry.file, "the chain is broken here", expected=digests[-1], found=found)
@@ -36,8 +47,8 @@ def read_ledger(folder: Path) -> tuple[list[Field], str]:
             raise broken(entry.file, "the entry has another number", expected=number, found=found)
         entries.append(entry)
         digests.append(hashlib.sha256(line).hexdigest())
-    _reaches(folder / HEAD, digests)
-    return entries, counted(len(entries), "entry", "entries")
+    _reaches(folder / head, name, digests)
+    return entries
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -45,7 +56,7 @@ def _lines(path: Path) -> list[bytes]:
     return content(path).split(b"\n")[:-1]
 
 
-def _reaches(path: Path, digests: list[str]) -> None:
+def _reaches(path: Path, name: str, digests: list[str]) -> None:
     """The head names a line, so none that it confirmed is missing; a crash may leave one beyond it."""
     entries = len(digests) - 1
     if entries <= 1 and not os.path.lexists(path):
@@ -54,10 +65,10 @@ def _reaches(path: Path, digests: list[str]) -> None:
     head.keys("sequence", "sha256")
     confirmed = head["sequence"].whole(1)
     if confirmed > entries:
-        raise broken(NAME, "entries are missing at its end", expected=confirmed, found=entries)
+        raise broken(name, "entries are missing at its end", expected=confirmed, found=entries)
     if digests[confirmed] != head["sha256"].text():
         what = f"entry {confirmed} is not the one that the head confirms"
-        raise broken(NAME, what, expected=head["sha256"].value, found=digests[confirmed])
+        raise broken(name, what, expected=head["sha256"].value, found=digests[confirmed])
 
 
 def entered(entries: list[Field], manifest: Manifest) -> tuple[list[Field], str]:
@@ -87,7 +98,36 @@ def entered(entries: list[Field], manifest: Manifest) -> tuple[list[Field], str]
             found=entry["estimate"]["spent"].value,
         )
     number = entry["sequence"].whole(1)
+    _same_lock(entries[:number], manifest)
     return entries[:number], f"entry {number} of {len(entries)}"
+
+
+def _same_lock(entries: list[Field], manifest: Manifest) -> None:
+    """The last entry names the manifest's lock, or none of the first version does."""
+    *before, entry = entries
+    stated = None if manifest.locked is None else manifest.locked[0]
+    found = entry["lock"].text() if "lock" in entry.value else None
+    first = found is None and not any("lock" in one.value for one in before)
+    if found != stated and not first:
+        raise broken(entry.file, "the lock is not the manifest's", expected=stated, found=found)
+
+
+def kept_files(entries: list[Field], folder: Path) -> str | Unchecked:
+    """The private files of the last entry's release are, byte for byte, those that it names. Raises AuditFailure."""
+    *before, entry = entries
+    if "kept" not in entry.value:
+        if any("kept" in one.value for one in before) or os.path.lexists(folder / SEEN):
+            raise broken(
+                entry.file, "the entry has lost the hashes of its evidence", expected="kept", found=None
+            )
+        return Unchecked(NOT_CLAIMED + "the entry is of a version that did not name its evidence")
+    named = {name: field.text(_SHA) for name, field in entry["kept"].members()}
+    for name, expected in named.items():
+        if "/" in name or (found := digest(folder / name)) != expected:
+            raise broken(name, "this is not the file that the ledger names", expected=expected, found=found)
+    if "evidence.json" not in named:
+        raise entry["kept"].wrong("the hash of evidence.json, and of all that lies beside it")
+    return f"{counted(len(named), 'file')} of evidence"
 
 
 def _same_figures(entry: Field, manifest: Manifest) -> None:

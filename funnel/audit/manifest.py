@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -74,6 +75,7 @@ class Manifest:
     sha256: str
     release: str
     name: str
+    description: str
     created: str
     sensitive: tuple[str, ...]
     public: tuple[tuple[str, ...], ...]
@@ -131,7 +133,6 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     root = parse("release.json", raw)
     root["format"].among(FORMAT)
     root.keys(*_KEYS, optional=_LATER)
-    root["description"].text()
     draws, fingerprint = _draws(root["draws"])
     notion = root["notion"].among(*MEASURES)
     epsilon = _epsilon(root["epsilon"], notion)
@@ -139,7 +140,8 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         sha256=hashlib.sha256(raw).hexdigest(),
         release=root["release"].text(_ID),
         name=root["name"].text(),
-        created=root["created"].text(_TIME),
+        description=root["description"].text(),
+        created=_created(root),
         sensitive=root["sensitive"].names(),
         public=_public(root["public"]),
         notion=notion,
@@ -166,6 +168,14 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         noise=_noise(root["estimate"]),
     )
     return manifest, f"{manifest.release}, {manifest.rows} rows, {shown(', '.join(manifest.columns))}"
+
+
+def _created(root: Field) -> str:
+    """The time at which the release was made, which its own name begins with."""
+    created = root["created"].text(_TIME)
+    if re.sub(r"[-:]", "", created) != root["release"].text(_ID)[:16]:
+        raise root["created"].wrong("the time that the release is named after")
+    return created
 
 
 def _split(field: Field, blocks: int) -> tuple[Fraction, ...]:

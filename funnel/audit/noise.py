@@ -6,6 +6,7 @@ alone. Its law is what is tested here; nobody can see from files that it was dra
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import replace
@@ -18,18 +19,20 @@ import numpy as np
 
 from funnel.audit import leakage
 from funnel.audit.draws import FALSE_ALARM, Fit
-from funnel.audit.evidence import Evidence, Noisy
+from funnel.audit.evidence import EPSILON, Evidence, Noisy
 from funnel.audit.fields import IntArray
-from funnel.audit.files import MAX_EVIDENCE, content
 from funnel.audit.findings import NOT_CLAIMED, Unchecked, broken, counted
 from funnel.audit.leakage import Channel
+from funnel.audit.ledger import read_chain
+from funnel.audit.lock import named
 from funnel.audit.manifest import Manifest
 from funnel.audit.protocols import Blocks
-from funnel.audit.terms import read_policy
+from funnel.audit.terms import budget_of, read_policy
 from funnel.audit.uncertainty import SENSITIVITY, width
 from funnel.errors import AuditFailure
 
-_FILE = "estimates.jsonl"
+RECORD = "estimates.jsonl"
+HEAD = "estimates.head"
 _PLAIN = NOT_CLAIMED + "the counts are the table’s own"
 
 
@@ -38,8 +41,8 @@ def true_counts(evidence: Evidence) -> Evidence:
     noisy = evidence.noisy
     if noisy is None:
         return evidence
-    there = noisy.counted > 0
-    return replace(evidence, cells=noisy.cells[there], counts=noisy.counted[there])
+    there = noisy.records > 0
+    return replace(evidence, cells=noisy.cells[there], counts=noisy.records[there])
 
 
 def true_channel(evidence: Evidence, channel: Channel, blocks: Blocks, manifest: Manifest) -> Channel | None:
@@ -54,11 +57,12 @@ def true_channel(evidence: Evidence, channel: Channel, blocks: Blocks, manifest:
         return None
 
 
-def as_stated(evidence: Evidence, manifest: Manifest, policy: bytes) -> str | Unchecked:
+def as_stated(evidence: Evidence, manifest: Manifest, policy: bytes, folder: Path) -> str | Unchecked:
     """The counts that claims are about are noisy ones of every declared combination, and the noise is as stated.
 
-    Raises AuditFailure for a combination that is left out or not declared, for a count that does not follow from
-    its noise, and for noise that chance explains less often than once in 10^9.
+    Under a lock they are, besides, those that lock.yaml names. Raises AuditFailure for a combination that is left out
+    or not declared, for a count that does not follow from its noise, and for noise that chance explains less often
+    than once in 10^9.
     """
     noisy = evidence.noisy
     if noisy is None or manifest.noise is None:
@@ -73,11 +77,27 @@ def as_stated(evidence: Evidence, manifest: Manifest, policy: bytes) -> str | Un
         raise _wrong(
             "the counts are not the noisy ones", "true counts plus noise, small ones as stated", "others"
         )
+    when = "" if manifest.locked is None else _pinned(evidence, noisy, named(folder, manifest.locked[0]))
     chance = _fit(noisy, noisy.epsilon / SENSITIVITY)
     return (
         f"noise on {counted(len(noisy.noise), 'cell')} like discrete Laplace noise of rate ε_est/2, ε_est = "
-        f"{float(noisy.epsilon):g}, p = {chance:.2g}; that it was drawn once, and not chosen, no file can show"
+        f"{float(noisy.epsilon):g}, p = {chance:.2g}; that it was drawn once, and not chosen, no file can show{when}"
     )
+
+
+def _pinned(evidence: Evidence, noisy: Noisy, facts: dict[str, str]) -> str:
+    """In words, that the noisy counts are those of the lock."""
+    cells = np.column_stack([noisy.cells, noisy.counted + noisy.noise]).tolist()
+    alphabets = [
+        {"columns": list(one.columns), "values": [list(value) for value in one.values]}
+        for one in (evidence.secret, *evidence.blocks)
+    ]
+    whole = {"secret": alphabets[0], "blocks": alphabets[1:], "cells": sorted(cells)}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    found = hashlib.sha256(text.encode()).hexdigest()
+    if facts.get("noisy") != found:
+        raise _wrong("the noisy counts are not those that the lock names", facts.get("noisy"), found)
+    return "; they are the lock's, and nothing was estimated for this release"
 
 
 def kept_counts(noisy: Noisy, manifest: Manifest) -> tuple[IntArray, IntArray]:
@@ -161,39 +181,55 @@ def _beyond(p: float, cells: int, total: int) -> float:
     return float(np.exp(min(bound.min(initial=0.0), 0.0)))
 
 
-def as_spent(folder: Path, manifest: Manifest) -> str | Unchecked:
-    """The record of estimates holds this one, and adds up to what is stated. Raises AuditFailure."""
+def as_spent(folder: Path, manifest: Manifest, policy: bytes) -> str | Unchecked:
+    """The record of estimates, an unbroken chain, holds this one, and adds up to what is stated.
+
+    `folder` is the release's own in the private folder. Under a lock the estimate is the lock's, and others may have
+    followed it. Raises AuditFailure.
+    """
     if manifest.noise is None:
         return Unchecked(_PLAIN)
-    record, stated = _record(folder), manifest.noise
-    own = [place for place, (release, _) in enumerate(record) if release == manifest.release]
+    record, stated = _record(folder.parent), manifest.noise
+    name = manifest.release if manifest.locked is None else named(folder, manifest.locked[0]).get("estimated")
+    own = [place for place, (one, _) in enumerate(record) if one == name]
     if len(own) != 1 or record[own[0]][1] != stated.epsilon:
         raise broken(
-            _FILE,
+            RECORD,
             "this release’s estimate is not on record",
             expected=f"one line of {float(stated.epsilon):g} nats",
             found=counted(len(own), "line"),
         )
-    total = sum((epsilon for _, epsilon in record[: own[0] + 1]), Fraction(0))
-    if stated.estimates != own[0] + 1 or abs(total - stated.spent) > Fraction(1, 10**9):
-        raise broken(
-            "release.json",
-            "what was spent on estimates is not what the record says",
-            expected=f"{own[0] + 1} estimates, {float(total):g} nats",
-            found=f"{stated.estimates} estimates, {float(stated.spent):g} nats",
-        )
+    first = own[0] + 1
+    if stated.estimates < first or (manifest.locked is None and stated.estimates > first):
+        raise _not_on_record(f"{first} estimates", f"{stated.estimates} estimates")
+    total = _sum(record, stated.estimates)
+    if stated.estimates > len(record) or abs(total - stated.spent) > Fraction(1, 10**9):
+        raise _not_on_record(f"{float(total):g} nats", f"{float(stated.spent):g} nats")
+    _afforded(_sum(record, first), policy)
     return f"{counted(stated.estimates, 'estimate')} of these counts so far, {float(total):g} nats together"
 
 
+def _sum(record: list[tuple[str, Fraction]], lines: int) -> Fraction:
+    return sum((epsilon for _, epsilon in record[:lines]), Fraction(0))
+
+
+def _not_on_record(expected: str, found: str) -> AuditFailure:
+    what = "what was spent on estimates is not what the record says"
+    return broken("release.json", what, expected=expected, found=found)
+
+
+def _afforded(total: Fraction, policy: bytes) -> None:
+    """When it was made, the estimate was within what the policy lets all of them spend."""
+    budget = budget_of(policy, "estimate")
+    if budget is not None and total > budget:
+        what = "the estimates spent more than the policy's budget"
+        raise broken(RECORD, what, expected=float(budget), found=float(total))
+
+
 def _record(folder: Path) -> list[tuple[str, Fraction]]:
-    try:
-        lines = content(folder / _FILE, MAX_EVIDENCE).decode().split("\n")[:-1]
-        read = [json.loads(line) for line in lines]
-        return [(str(one["release"]), Fraction(one["epsilon"])) for one in read]
-    except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
-        raise broken(
-            _FILE, "the record cannot be read", expected="a line for each", found=str(error)
-        ) from None
+    """Names and ε_est, in order."""
+    entries = read_chain(folder, RECORD, HEAD, ("sequence", "written", "release", "epsilon", "previous"))
+    return [(one["release"].text(), Fraction(one["epsilon"].text(EPSILON))) for one in entries]
 
 
 def at_the_truth(evidence: Evidence, channel: Channel | None, manifest: Manifest) -> Unchecked:

@@ -24,6 +24,7 @@ from funnel.audit.information import entropy, public_information
 from funnel.audit.leakage import Channel
 from funnel.audit.manifest import STEP, Manifest
 from funnel.audit.protocols import Block, Blocks
+from funnel.audit.sets import over_sets
 from funnel.audit.solution import PROOF, Certificate, Proof, Solution, read_solution
 
 MOST_WORK = 1_000_000_000
@@ -78,9 +79,10 @@ def bounded(
     if (counts.sum(axis=0) == 0).any():
         return Unchecked("a public value does not occur, so no row can be priced")
     how = _Case(certificate, evidence, manifest).proven()
+    more = "" if solution.over_sets is None else "; " + over_sets(solution.over_sets, evidence, manifest)
     if isinstance(how, Unchecked):
-        return how
-    return f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}"
+        return Unchecked(how.reason + more)
+    return f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}{more}"
 
 
 def _as_stated(solution: Solution, whole: float, manifest: Manifest) -> float:

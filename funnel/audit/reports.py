@@ -130,6 +130,9 @@ def _stated(root: Field, manifest: Manifest) -> Iterator[tuple[Field, Any]]:
     yield root["published"], True
     for key in ("release", "created", "rows", "minimum"):
         yield root[key], getattr(manifest, key)
+    for key, expected in (("title", manifest.name), ("description", manifest.description)):
+        if key in root.value:
+            yield root[key], expected
     yield promise["notion"], manifest.notion
     for epsilon in (promise["epsilon"], measured["bound"]):
         yield epsilon, manifest.epsilon

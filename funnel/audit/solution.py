@@ -16,12 +16,13 @@ from funnel.audit.boxes import Tree
 from funnel.audit.fields import Field, IntArray, parse
 from funnel.audit.files import content
 from funnel.audit.findings import broken
+from funnel.audit.sets import OverSets, read_over_sets
 from funnel.errors import AuditFailure
 
 FORMAT = "funnel-solution/1"
 PROOF = "proof.bin"
 _KEYS = ("format", "how", "upper_bounds", "budgets")
-_LATER = ("certificate",)
+_LATER = ("certificate", "over_sets")
 """Keys that the first releases lack."""
 _SHA = r"[0-9a-f]{64}"
 MOST_BYTES = 1 << 28
@@ -59,10 +60,14 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Upper bounds of I(X_j;Y_j) in nats, None where none is claimed, and what they rest on."""
+    """Upper bounds of I(X_j;Y_j) in nats, None where none is claimed, and what they rest on.
+
+    `over_sets` bounds protocols that are robust by way of box sets only.
+    """
 
     upper_bounds: tuple[float | None, ...]
     certificate: Certificate | None
+    over_sets: OverSets | None = None
 
 
 def read_solution(folder: Path, sizes: dict[str, int], blocks: int) -> Solution:
@@ -77,7 +82,8 @@ def read_solution(folder: Path, sizes: dict[str, int], blocks: int) -> Solution:
         raise root["upper_bounds"].wrong(f"{blocks} bounds")
     told = root["certificate"] if "certificate" in root.value else None
     given = told is not None and told.value is not None
-    return Solution(bounds, _certificate(told, folder, sizes) if told is not None and given else None)
+    beside = read_over_sets(root["over_sets"], sizes) if "over_sets" in root.value else None
+    return Solution(bounds, _certificate(told, folder, sizes) if told is not None and given else None, beside)
 
 
 def _certificate(field: Field, folder: Path, sizes: dict[str, int]) -> Certificate:

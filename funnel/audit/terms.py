@@ -102,6 +102,7 @@ def _claimed(manifest: Manifest) -> dict[str, Any]:
     parameters = manifest.parameters
     return {
         "name": manifest.name,
+        "description": manifest.description,
         "secret": list(manifest.sensitive),
         "public columns": [list(block) for block in manifest.public],
         "notion": manifest.notion,
@@ -132,6 +133,7 @@ def _asked(policy: Any, manifest: Manifest) -> dict[str, Any]:
         public = [list(chain.from_iterable(listed))] if _together(secret, listed, manifest) else listed
         return {
             "name": policy["name"],
+            "description": policy.get("description", ""),
             "secret": secret,
             "public columns": public,
             "notion": privacy["notion"],
@@ -203,6 +205,18 @@ def _shares(split: Any, public: list[list[str]]) -> list[Fraction]:
     if {len(names) for names in named} != {1} or len(split) != len(public):
         raise ValueError("the split does not name every block once")
     return [_decimal(split[names[0]]) for names in named]
+
+
+def budget_of(policy: bytes, *section: str) -> Fraction | None:
+    """The `budget` of a section of policy.yaml, of the whole policy without one; None: none. Raises AuditFailure."""
+    try:
+        found = read_policy(policy)
+        for name in section:
+            found = found.get(name, {})
+        return _decimal(found["budget"]) if "budget" in found else None
+    except (TypeError, ValueError, AttributeError) as error:
+        what = "the policy's budget cannot be read"
+        raise broken("policy.yaml", what, expected="a number of nats", found=type(error).__name__) from None
 
 
 def _decimal(text: str) -> Fraction:

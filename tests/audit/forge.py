@@ -56,7 +56,7 @@ class Forgery:
     columns: list[str]
     report: dict[str, Any] | None = None
     policy: bytes = b""
-    plan: bytes = b'{"format": "funnel-plan/1"}\n'
+    plan: bytes = b""
     ledger: list[dict[str, Any]] = field(default_factory=list)
     own_entry: bool = True
     seal: bool = True
@@ -75,6 +75,7 @@ class Forgery:
         policy = {
             "version": 1,
             "name": claims.get("name"),
+            "description": claims.get("description"),
             "source": {"table": "people.parquet"},
             "estimate": {"minimum": (claims.get("estimate") or {}).get("minimum")},
             "sensitive": claims.get("sensitive"),
@@ -85,6 +86,13 @@ class Forgery:
             "release": {"format": claims.get("format_of_data")},
         }
         return yaml.safe_dump(policy, sort_keys=False, allow_unicode=True).encode()
+
+    @property
+    def own_plan(self) -> bytes:
+        """The plan that was given, or one for the policy."""
+        told = {"format": "funnel-plan/1", "name": self.manifest.get("name")}
+        told |= {"policy_sha256": hashlib.sha256(self.policy).hexdigest(), "steps": []}
+        return self.plan or json.dumps(told).encode() + b"\n"
 
     def write(self, home: Path) -> Place:
         """Write everything under `home`; with `seal`, every hash is that of what is written."""
@@ -99,7 +107,7 @@ class Forgery:
         if not self.policy:
             self.policy = self.terms
         (place.kept / "policy.yaml").write_bytes(self.policy)
-        (place.kept / "plan.json").write_bytes(self.plan)
+        (place.kept / "plan.json").write_bytes(self.own_plan)
         write_json(place.kept / "solution.json", self._solution())
         if self.proof is not None:
             (place.kept / "proof.bin").write_bytes(self.proof)
@@ -121,7 +129,7 @@ class Forgery:
         return told | {"certificate": self.certificate}
 
     def _seal(self, place: Place, data: Path) -> None:
-        for name, content in (("policy", self.policy), ("plan", self.plan)):
+        for name, content in (("policy", self.policy), ("plan", self.own_plan)):
             hashed = hashlib.sha256(content).hexdigest()
             self.manifest[f"{name}_sha256"] = self.evidence[f"{name}_sha256"] = hashed
         listed = (data, *(place.folder / name for name in ("protocol.json", "report.html", "report.json")))

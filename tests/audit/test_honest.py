@@ -32,16 +32,18 @@ UNCLAIMED = dict.fromkeys(
     [
         *BEYOND,
         "lock",
+        "ledger-kept",
         "uncertainty",
         "estimate-noise",
         "estimate-spent",
         "leakage-true",
         "utility-bound",
         "ledger-composed",
+        "ledger-budget",
     ],
     "not checked",
 )
-"""No lock, no set of distributions, no noise and no upper bound are claimed; the report's words are for a reader."""
+"""No lock, no set of distributions, noise, upper bound or budget is claimed; the report's words are for a reader."""
 
 
 @pytest.fixture
@@ -192,7 +194,15 @@ def test_a_release_still_being_staged_is_not_missed_in_the_ledger(tmp_path: Path
     report = audit_release(place.folder, staged, staged=True)
     assert report.passed
     assert samples.missing(report) == {
-        *("data-bytes", "ledger-chain", "ledger-entry", "ledger-composed", "report-page"),
+        *(
+            "data-bytes",
+            "ledger-chain",
+            "ledger-entry",
+            "ledger-kept",
+            "ledger-composed",
+            "ledger-budget",
+            "report-page",
+        ),
     }
     assert "ledger-entry" in samples.failures(audit_release(place.folder, staged))
 

@@ -94,7 +94,7 @@ def test_a_tamperer_who_corrects_the_manifest_meets_the_evidence(tmp_path: Path)
 
 def test_a_tamperer_who_also_corrects_the_evidence_meets_the_ledger(tmp_path: Path) -> None:
     place = samples.one_block().write(tmp_path)
-    edit(place.folder / "release.json", lambda manifest: manifest.update(description="nothing to see"))
+    edit(place.folder / "release.json", lambda manifest: manifest["versions"].update(python="4"))
     new = sha256(place.folder / "release.json")
     edit(place.kept / "evidence.json", lambda evidence: evidence.update(manifest_sha256=new))
     assert failures(audited(place)) == {"ledger-entry"}

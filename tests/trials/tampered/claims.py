@@ -1,0 +1,264 @@
+"""Other figures and terms in manifest, report, ledger, policy and evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from tests.trials.tampered.moves import (
+    ALL_VIEWS,
+    AS_IT_IS,
+    EVERY,
+    EVIDENCE,
+    FOLDER,
+    LISTED,
+    SEALED,
+    move,
+)
+from tests.trials.tampered.place import Json, Place, edit, read
+
+STEP = 0.0001
+LATER = {"release.json", "report.json", "ledger", "policy.yaml"}
+
+
+@move("a wrong epsilon", *EVERY, views=ALL_VIEWS)
+def epsilon(place: Place, rng: Random) -> str | None:
+    """In some places only, or everywhere and below what the channel leaks."""
+    old = place.manifest["epsilon"]
+    if not old:
+        return None
+    where = sorted(rng.sample(sorted(LATER), rng.randrange(1, 5)))
+    new = round(
+        old * rng.choice([0.2, 0.5, 0.9] if set(where) == LATER else [0.2, 0.5, 0.9, 0.999, 1.5, 10]), 6
+    )
+    if set(where) == LATER and new >= _own(place.manifest):
+        return None
+    _say_epsilon(place, where, old, new)
+    return f"epsilon {old:g} is now {new:g} in {', '.join(where)}"
+
+
+def _own(manifest: Json) -> float:
+    """The leakage that epsilon bounds."""
+    measure = {"ldp-x": "ldp_x", "mutual-information": "mutual_information"}.get(
+        manifest["notion"], manifest["notion"]
+    )
+    found = manifest["leakage"].get(measure)
+    return float("inf") if found is None else float(found)
+
+
+def _say_epsilon(place: Place, where: list[str], old: float, new: float) -> None:
+    if "release.json" in where:
+        edit(place.folder / "release.json", lambda manifest: manifest.update(epsilon=new))
+    if "report.json" in where:
+        edit(place.folder / "report.json", lambda report: (
+            report["promise"].update(epsilon=new), report["measured"].update(bound=new)))  # fmt: skip
+    if "ledger" in where:
+        place.enter(lambda entry: entry.update(epsilon=new))
+    if "policy.yaml" in where:
+        path = place.kept / "policy.yaml"
+        at = path.read_text().index("privacy:")
+        text = path.read_text()
+        path.write_text(
+            text[:at] + re.sub(rf"epsilon: {old:g}\b|epsilon: {old}\b", f"epsilon: {new}", text[at:], count=1)
+        )
+
+
+@move("a lower leakage claimed", *EVERY, views=ALL_VIEWS)
+def leakage(place: Place, rng: Random) -> str | None:
+    """In manifest, report and ledger alike."""
+    figures = {name: told for name, told in place.manifest["leakage"].items() if told}
+    if not figures:
+        return None
+    name = rng.choice(sorted(figures))
+    new = _lower(figures[name], rng)
+
+    def change(document: Json) -> None:
+        document["leakage"][name] = new
+
+    edit(place.folder / "release.json", change)
+    edit(place.folder / "report.json", lambda report: change(report["measured"]))
+    place.enter(change)
+    words = f"leakage.{name} {figures[name]} is now {new}"
+    if name == "mutual_information" or rng.randrange(2):
+        return words
+    return words + _lower_ratio(place, name)
+
+
+def _lower(figure: float, rng: Random) -> float:
+    """Lower by two steps of rounding at least, four decimals."""
+    return max(0.0, round(min(figure * rng.choice([0.1, 0.5, 0.9, 1]), figure - 2 * STEP), 4))
+
+
+def _lower_ratio(place: Place, name: str) -> str:
+    def change(evidence: Json) -> None:
+        told = evidence["leakage"][name]
+        if "/" in told:
+            above, _, below = told.partition("/")
+            lower = Fraction(int(above) * 9, int(below) * 10)
+            evidence["leakage"][name] = f"{lower.numerator}/{lower.denominator}"
+
+    edit(place.kept / "evidence.json", change)
+    return ", and lower in the evidence"
+
+
+@move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
+def exact_leakage(place: Place, rng: Random) -> str | None:
+    name = rng.choice(sorted(place.evidence["leakage"]))
+    if name == "mutual_information" or "/" not in place.evidence["leakage"][name]:
+        return None
+    return f"leakage.{name}{_lower_ratio(place, name)}"
+
+
+@move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
+def composed(place: Place, rng: Random) -> str | None:
+    """In ledger and manifest."""
+    entry = next(entry for entry in place.entries if entry["release"] == place.release)
+    old = entry["composed"]["figure"]
+    if not old:
+        return None
+    new, keys = _lower(old, rng), rng.choice([("figure", "measured"), ("figure",), ("measured",)])
+    place.enter(lambda entry: entry["composed"].update(dict.fromkeys(keys, new)))
+    if place.manifest["composed"]:
+        edit(place.folder / "release.json", lambda told: told["composed"].update(leakage=new))
+    return f"composed {old} is now {new} ({', '.join(keys)})"
+
+
+@move("more usefulness claimed", *EVERY, views=ALL_VIEWS)
+def utility(place: Place, rng: Random) -> str | None:
+    told = place.manifest["utility"]
+    name = rng.choice(["mutual_information", "entropy", "normalised"])
+    new = (
+        round(told[name] * rng.choice([0.5, 0.9]), 4)
+        if rng.randrange(2)
+        else round(min(told[name] + 0.01, 1.9), 4)
+    )
+    if abs(new - told[name]) < 2 * STEP or (name == "normalised" and new > 1):
+        return None
+    for path, at in (("release.json", ("utility",)), ("report.json", ("utility",))):
+        edit(place.folder / path, lambda document, at=at: document[at[0]].update({name: new}))
+    return f"utility.{name} {told[name]} is now {new}"
+
+
+@move("more usefulness claimed", *EVERY, views=ALL_VIEWS)
+def upper_bound(place: Place, rng: Random) -> str | None:
+    """Below what was reached, or above what was proven."""
+    told = place.manifest["utility"]
+    old, one = told["upper_bound"], len(place.manifest["public"]) == 1
+    if not old:
+        return None
+    new = round(
+        told["normalised"] - rng.choice([0.001, 0.1]) if rng.randrange(2) or not one else old + 0.01, 4
+    )
+    for path in ("release.json", "report.json"):
+        edit(place.folder / path, lambda document: document["utility"].update(upper_bound=new))
+    words = f"utility.upper_bound {old} is now {new}"
+    if new < old and one and rng.randrange(2):
+        nats = new * told["entropy"]
+        edit(place.kept / "solution.json", lambda solution: solution.update(upper_bounds=[nats]))
+        words += ", also in solution.json"
+        if (read(place.kept / "solution.json")["certificate"] or {}).get(
+            "peak"
+        ) is not None and rng.randrange(2):
+            by = (old - new) * told["entropy"] + STEP
+            edit(place.kept / "solution.json", lambda solution: solution["certificate"].update(
+                peak=solution["certificate"]["peak"] - by))  # fmt: skip
+            words += " with a lower peak"
+    return words
+
+
+OTHER: dict[str, tuple[Any, ...]] = {
+    "notion": ("lip", "ldp", "perfect", "mutual-information"),
+    "mechanism": ("optimal", "randomised-response", "conditional-reporting", "greedy-funnel", "none"),
+    "sensitive": (["x"], ["t"], ["s", "t"], ["S"]),
+    "rows": (1, 599, 601, 10**6),
+    "name": ("another", ""),
+    "description": ("nothing is hidden here", "the secret is t"),
+    "created": ("2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
+    "split": ([0.5, 0.5], [0.9, 0.1], [1.0], [0.3]),
+    "format_of_data": ("parquet", "csv"),
+    "estimate": ({"minimum": 100, "kind": "counts"}, {"minimum": 6, "kind": "counts"}),
+    "draws": ({"kind": "fresh", "key_fingerprint": None}, {"kind": "permanent", "key_fingerprint": "0" * 16}),
+    "public": ([["y"]], [["x"], ["y"]], [["z"], ["x"]]),
+    "parameters": ({}, {"solve": "joint"}, {"order": 2.0, "confidence": 0.99, "radius": 0.001}),
+    "candidates": ([{"mechanism": "optimal", "normalised": 1.0, "reason": None}], None),
+    "composed": (None, {"leakage": 0.01, "how": "exact", "releases": 2}),
+}
+
+
+@move("another claim of the manifest", LISTED, SEALED, views=ALL_VIEWS)
+def claim(place: Place, rng: Random) -> str | None:
+    """With report and ledger made to agree where they tell the same."""
+    key = rng.choice(sorted(OTHER))
+    new = rng.choice(OTHER[key])
+    if place.manifest.get(key) == new:
+        return None
+    place.claim(key, new)
+    if key in ("notion", "name"):
+        place.enter(lambda entry: entry.update({key: new}))
+    if key == "notion":
+        edit(place.folder / "report.json", lambda report: report["promise"].update(notion=new))
+    if key == "estimate":
+        edit(place.folder / "report.json", lambda report: report.update(minimum=new["minimum"]))
+    if key == "draws":
+        place.enter(lambda entry: entry.update(draws=new["kind"], key_fingerprint=new["key_fingerprint"]))
+    return f"{key} is now {new}"
+
+
+@move("another claim of the manifest", *EVERY, views=ALL_VIEWS)
+def sizes(place: Place, rng: Random) -> str | None:
+    key, by = rng.choice(["sensitive", "public", "released"]), rng.choice([1, -1, 100])
+    alphabet = place.manifest["alphabet"]
+    alphabet[key] = alphabet[key] + by if key == "sensitive" else [alphabet[key][0] + by, *alphabet[key][1:]]
+    place.claim("alphabet", alphabet)
+    return f"alphabet.{key} by {by:+d}"
+
+
+@move("a report of other figures", *EVERY, views=ALL_VIEWS)
+def report(place: Place, rng: Random) -> str | None:
+    """One number that the report tells, anywhere in it but for those that are not worked out again."""
+    return _other_number(place, rng, lambda path: not UNMEASURED & set(path))
+
+
+@move("a report of other figures", AS_IT_IS, LISTED, views=ALL_VIEWS)
+def report_unmeasured(place: Place, rng: Random) -> str | None:
+    """One of the others."""
+    return _other_number(place, rng, lambda path: bool(UNMEASURED & set(path)))
+
+
+def _other_number(place: Place, rng: Random, wanted: Callable[[tuple[Any, ...]], bool]) -> str | None:
+    document = read(place.folder / "report.json")
+    numbers = [(path, old) for path, old in _numbers(document, ()) if wanted(path)]
+    if not numbers:
+        return None
+    path, old = rng.choice(numbers)
+    new = (
+        rng.choice([old + 1, old * 2 + 1])
+        if isinstance(old, int)
+        else round(old * rng.choice([0.1, 0.5, 2]) + 0.05, 4)
+    )
+    if abs(new - old) < 0.03:
+        return None
+    at = document
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = new
+    edit(place.folder / "report.json", lambda whole: whole.update(document))
+    return f"report.json: {'.'.join(map(str, path))} {old} is now {new}"
+
+
+UNMEASURED = {"change", "moves", "promised", "rank"}
+"""Figures of the report that the auditor does not work out again; their bytes are bound like all others."""
+
+
+def _numbers(value: Any, path: tuple[Any, ...]) -> Any:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _numbers(part, (*path, key))
+    elif isinstance(value, list):
+        for key, part in enumerate(value):
+            yield from _numbers(part, (*path, key))
+    elif type(value) in (int, float):
+        yield path, value
