@@ -13,7 +13,7 @@ from funnel.release.kept import kept_protocol
 from funnel.release.ledger import Ledger
 from funnel.release.spent import Spent, spent
 
-_HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key")
+_HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
 _NUMBERS = {"#", "epsilon", "leakage", "composed", "added"}
 
 
@@ -21,7 +21,8 @@ _NUMBERS = {"#", "epsilon", "leakage", "composed", "added"}
 class Line:
     """One release: leakage in nats, None where infinite or (composed, of the first ledgers) not measured.
 
-    `how` is None where the composed leakage was not measured; `added` is what the release added to it.
+    `how` is None where the composed leakage was not measured; `added` is what the release added to it. `lock` is the
+    checksum of the lock that it was made under, None where it was solved for, or entered by an earlier version.
     """
 
     number: int
@@ -39,6 +40,7 @@ class Line:
     varying: float | None
     draws: str
     key: str | None
+    lock: str | None
     protocol_kept: bool
 
     def cells(self) -> list[str]:
@@ -48,6 +50,7 @@ class Line:
             str(self.number), self.release, self.notion, f"{self.epsilon:g}", _nats(self.leakage),
             _nats(self.composed) if measured else "not measured",
             "" if self.added is None else _nats(self.added), self.how or "", self.draws, (self.key or "")[:8],
+            (self.lock or "")[:8],
         ]  # fmt: skip
 
 
@@ -193,6 +196,7 @@ def _line(entry: Mapping[str, Any], lines: Sequence[Line], kept: bool) -> Line:
         varying=composed.get("varying"),
         draws=entry["draws"],
         key=entry["key_fingerprint"],
+        lock=entry.get("lock"),
         protocol_kept=kept,
     )
 

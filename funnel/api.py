@@ -28,7 +28,7 @@ from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
 from funnel.release.lock import read_lock
-from funnel.relock import ROOM, Agreement, Relocked, agreement, relock
+from funnel.relock import Agreement, Relocked, agreement, relock
 from funnel.starter import starter
 from funnel.summary import Summary
 from funnel.writing import rebuild
@@ -131,7 +131,7 @@ def run(
 def lock(
     policy: Path | str,
     *,
-    room: float = ROOM,
+    room: float | None = None,
     force: bool = False,
     memory: str = "2GB",
     threads: int | None = None,
@@ -139,7 +139,8 @@ def lock(
 ) -> Relocked:
     """Solve once and pin the protocol in NAME.lock.yaml beside the policy, `room` of epsilon being left to drift.
 
-    Raises FunnelError.
+    Without `room` it is 0.05; over a private estimate 0, whose noisy counts are pinned with the protocol and do not
+    move. Raises FunnelError.
     """
     return relock(load(policy), limits=Limits(memory, threads), room=room, force=force, progress=progress)
 

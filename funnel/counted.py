@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from funnel.engines import Engine, checks, counting
 from funnel.engines.declared import declared_counts
 from funnel.errors import InternalError, LedgerError, PlanError
 from funnel.model import Alphabet, Joint
+from funnel.model.domain import Domain
 from funnel.model.exact import rational
+from funnel.model.joint import IntArray
 from funnel.model.widening import noise_width, widened
 from funnel.notions import Notion
 from funnel.notions.rldp import CONFIDENCE, Rldp
@@ -21,8 +24,9 @@ from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 from funnel.release.histogram import SENSITIVITY, Estimated, estimate
 from funnel.release.ledger import Ledger
-from funnel.release.publish import Publisher
-from funnel.release.spent import FILE, Spent, charge, spent
+from funnel.release.lock import Lock
+from funnel.release.pinned import kept_estimate
+from funnel.release.spent import Spent, charge, charged, record, spent
 
 Progress = Callable[[str], None]
 MOST_RADIUS = 100.0
@@ -47,11 +51,12 @@ def counts(
     engine: Engine,
     progress: Progress,
     before_noise: Callable[[], None] = lambda: None,
+    lock: Lock | None = None,
 ) -> Counted:
     """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
 
-    `before_noise` is called when a table is read and before any noise is drawn. Raises SourceError and PlanError for
-    tables that no protocol can serve.
+    `before_noise` is called when a table is read and before any noise is drawn; or taken from a `lock`, whose noisy
+    counts stand for tonight's. Raises SourceError and PlanError for tables that no protocol can serve.
     """
     for step in plan.counting:
         progress(step.title)
@@ -71,11 +76,13 @@ def counts(
                     general=step.general,
                 )
             case steps.Count():
-                return _count(policy, step, engine, before_noise)
+                return _count(policy, step, engine, before_noise, lock)
     raise InternalError("the plan counts nothing")
 
 
-def _count(policy: Policy, step: steps.Count, engine: Engine, before_noise: Callable[[], None]) -> Counted:
+def _count(
+    policy: Policy, step: steps.Count, engine: Engine, before_noise: Callable[[], None], lock: Lock | None
+) -> Counted:
     engine.prepare(step.statements)
     if policy.estimate.epsilon is None:
         joint = counting.joint_distribution(engine, step.cells, step.secret, step.blocks)
@@ -86,8 +93,11 @@ def _count(policy: Policy, step: steps.Count, engine: Engine, before_noise: Call
         _check_formulas(policy, declared.blocks)
         found = declared_counts(engine, step.cells, declared)
         before_noise()
-        noisy = estimate(declared, found, rational(policy.estimate.epsilon))
-        counted = _settled(policy.privacy, noisy)
+        epsilon = rational(policy.estimate.epsilon)
+        if lock is None:
+            counted = _settled(policy.privacy, estimate(declared, found, epsilon))
+        else:
+            counted = _pinned(policy, lock, declared, found, epsilon)
     counting.check_minimum(counted.joint, step.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, counted.joint.blocks)
     return counted
@@ -103,7 +113,7 @@ def _settled(notion: Notion, noisy: Estimated) -> Counted:
     if not isinstance(notion, Rldp):
         return Counted(noisy.joint, notion, noisy)
     confidence = CONFIDENCE if notion.confidence is None else notion.confidence
-    width = noise_width(noisy.epsilon / SENSITIVITY, len(noisy.counted), confidence)
+    width = _width(noisy, confidence)
     found = replace(noisy, width=width)
     joint, radius = found.joint, widened(found.noisy, width, found.rows, confidence)
     if radius > MOST_RADIUS:
@@ -115,21 +125,42 @@ def _settled(notion: Notion, noisy: Estimated) -> Counted:
     return Counted(joint, notion.model_copy(update={"confidence": confidence, "radius": radius}), found)
 
 
-class Charging:
-    """Enters a private estimate before its noise is drawn; a dry run publishes nothing, so it spends nothing."""
+def _width(noisy: Estimated, confidence: float) -> int:
+    return noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy), confidence)
 
-    def __init__(self, policy: Policy, publisher: Publisher | None) -> None:
-        self._policy, self._publisher = policy, publisher
+
+def _pinned(policy: Policy, lock: Lock, declared: Domain, tonight: IntArray, epsilon: Fraction) -> Counted:
+    """Tonight's records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
+    true, noisy = kept_estimate(policy.path(policy.release.private), lock, declared)
+    found, notion = Estimated(declared, epsilon, tonight, noisy, then=true), policy.privacy
+    if isinstance(notion, Rldp):
+        confidence, radius = lock.parameters["confidence"], lock.parameters["radius"]
+        found = replace(found, width=_width(found, confidence))
+        notion = notion.model_copy(update={"confidence": confidence, "radius": radius})
+    return Counted(found.joint, notion, found)
+
+
+class Charging:
+    """Enters a private estimate before its noise is drawn, or finds that of a lock entered.
+
+    A dry run has no `private` folder here: it publishes nothing, so it spends nothing. `name` is that of the release.
+    """
+
+    def __init__(self, policy: Policy, private: Path | None, name: str, lock: Lock | None = None) -> None:
+        self._policy, self._private, self._name, self._lock = policy, private, name, lock
         self.spent: Spent | None = None
 
     def before(self) -> None:
         """Charge this run. Raises LedgerError."""
-        wanted = self._policy.estimate
-        if self._publisher is not None and wanted.epsilon is not None:
+        wanted, private = self._policy.estimate, self._private
+        if private is None or wanted.epsilon is None:
+            return
+        _check_whole(private)
+        if self._lock is None:
             budget = None if wanted.budget is None else rational(wanted.budget)
-            private = self._publisher.private_root
-            _check_whole(private)
-            self.spent = charge(private, self._publisher.release_id, rational(wanted.epsilon), budget)
+            self.spent = charge(private, self._name, rational(wanted.epsilon), budget)
+        else:
+            self.spent = charged(private, self._lock.estimated or "")
 
 
 def _check_whole(private: Path) -> None:
@@ -138,7 +169,7 @@ def _check_whole(private: Path) -> None:
     if told and spent(private).epsilon < rational(max(told)):
         raise LedgerError(
             "ledger",
-            f"the ledger tells of {max(told):g} nats spent on private estimates, their record {FILE} of less",
-            where=str(private / FILE),
-            advice="It says what was spent on these people. Restore the private folder from a backup.",
+            f"the ledger tells of {max(told):g} nats spent on private estimates, {record(private).what} of less",
+            where=str(record(private).path),
+            advice=record(private).restore,
         )

@@ -13,7 +13,7 @@ from funnel.engines import Engine, Released, Source, counting, find, open_engine
 from funnel.engines.sets import selection
 from funnel.errors import AuditFailure, InternalError
 from funnel.history import Outlook, check_budget, outlook, warnings
-from funnel.locking import Pinned, kept_values, pin, refuse_private
+from funnel.locking import Pinned, kept_values, pin, pin_estimate
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
 from funnel.model import Joint
@@ -21,7 +21,7 @@ from funnel.model.arrange import Recoder
 from funnel.planner import Plan, compile_plan
 from funnel.planner import plan as steps
 from funnel.policy import Policy
-from funnel.prepare import any_key, check_apart, key_of, name_release, publisher_of, signer_of
+from funnel.prepare import any_key, check_apart, key_of, located, name_release, publisher_of, signer_of
 from funnel.release.check import check_draws
 from funnel.release.draw import Drawer, regrouped
 from funnel.release.histogram import Estimated
@@ -68,16 +68,17 @@ def execute(
     dry_run: bool = False,
     lock: Lock | None = None,
     key: Key | None = None,
+    charging: Charging | None = None,
     progress: Report = silent,
 ) -> Summary:
     """Make one audited release of a policy; with `dry_run`, stop before anything is drawn or written.
 
-    With a lock nothing is solved: its protocol is measured at tonight's counts, and drawn from where it keeps the
-    bound. `key`: instead of the policy's own, whatever the last release was drawn with.
-    Raises FunnelError; whatever is raised, nothing becomes visible in the published folder.
+    With a lock nothing is solved: its protocol is measured at tonight's counts, or at the noisy ones that it pins, and
+    drawn from where it keeps the bound. `key`: instead of the policy's own, whatever the last release was drawn with.
+    `charging` enters a private estimate that is for no release.
+    Raises FunnelError, and then nothing is visible in the published folder; unless the message says so, the disk having
+    failed after the release was shown.
     """
-    if lock is not None:
-        refuse_private(policy)
     source = find(policy.path(policy.source.table))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         plan = compile_plan(policy, engine.schema(), source, lock.checksum if lock else None)
@@ -86,6 +87,7 @@ def execute(
     signer = None if dry_run else signer_of(policy)
     check_apart(policy, source)
     with ExitStack() as stack:
+        stack.enter_context(located(source))
         publisher = None if dry_run else stack.enter_context(publisher_of(policy, release_id))
         folders = [] if publisher is None else [publisher.public]
         scratch = None if publisher is None else publisher.scratch
@@ -96,8 +98,9 @@ def execute(
         )
         for name, values in (kept_values(policy, lock) if lock else {}).items():
             engine.provide(name, values)
-        charged = Charging(policy, publisher)
-        counted = counts(policy, plan, engine, progress, charged.before)
+        folder = None if publisher is None else publisher.private_root
+        charged = charging or Charging(policy, folder, release_id, lock)
+        counted = counts(policy, plan, engine, progress, charged.before, lock)
         policy = policy.model_copy(update={"privacy": counted.notion})
         work = _Work(policy, plan, source, engine, key, publisher, progress, counted.joint, lock, signer)
         work.estimated, work.spent = counted.estimated, charged.spent
@@ -105,7 +108,7 @@ def execute(
             if dry_run and isinstance(step, steps.Draw):
                 break
             work.carry_out(step)
-        return work.summary(told)
+        return work.summary([*told, *(publisher.told if publisher else ())])
 
 
 class _Work:
@@ -177,7 +180,11 @@ class _Work:
     def _pin(self) -> None:
         if self.lock is None:
             raise InternalError("a run without a lock reached a step that takes its protocol")
-        self.pinned = pin(self.policy, self.lock, self.joint, self.policy.path(self.policy.release.private))
+        if self.estimated is None:
+            private = self.policy.path(self.policy.release.private)
+            self.pinned = pin(self.policy, self.lock, self.joint, private)
+        else:
+            self.pinned = pin_estimate(self.policy, self.lock, self.estimated)
         self.protection = self.pinned.protection
         self.measured = measure(self.protection)
         self._look_back()
@@ -217,7 +224,7 @@ class _Work:
 
     def _recode(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         """From a batch in the codes that were counted to one in the codes of the protocols."""
-        if self.pinned is not None:
+        if self.pinned is not None and self.estimated is None:
             return self.pinned.tonight.batch
         if len(self.protection.joint.blocks) == len(self.joint.blocks):
             return lambda batch: batch
@@ -268,7 +275,7 @@ class _Work:
         """What `run --json` prints; `also` are warnings from before the work began."""
         release = None if self._publisher is None else str(self.publisher.target.resolve())
         told = (*also, *warnings(self.outlook))
-        drift = None if self.pinned is None else self.pinned.drift
+        drift = None if self.pinned is None else self.pinned.told
         return Summary(
             self.policy,
             self.protection,
@@ -277,5 +284,5 @@ class _Work:
             self.outlook.together,
             told,
             drift,
-            None if self.estimated is None else self.estimated.rows,
+            self.estimated,
         )

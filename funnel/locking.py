@@ -17,16 +17,21 @@ from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.auto import Auto
 from funnel.mechanisms.product import Protection
 from funnel.model import Alphabet, Joint, Label
-from funnel.notions import Notion
+from funnel.model.leakage import ldp
+from funnel.model.released import Channel
+from funnel.notions import Arranged, Notion
+from funnel.notions.rldp import Rldp
 from funnel.planner.columns import OTHER
 from funnel.policy import Policy
 from funnel.policy.terms import terms
-from funnel.release.drift import Drift, details, drift
+from funnel.release.drift import Drift, Untold, details, drift
+from funnel.release.histogram import Estimated
 from funnel.release.keys import Key
-from funnel.release.lock import Lock, counts_hash, kept_counts, read_lock
+from funnel.release.lock import Lock, read_lock
 from funnel.release.manifest import round_to
+from funnel.release.pinned import counts_hash, kept_counts
 from funnel.release.relabel import Relabelled, relabel
-from funnel.summary import Measured, stated_leakage
+from funnel.summary import Summary, stated_leakage
 from funnel.version import __version__
 
 LOCKED = ".lock.yaml"
@@ -40,20 +45,6 @@ def lock_path(policy: Policy) -> Path:
     return file.with_name(file.stem + LOCKED)
 
 
-def refuse_private(policy: Policy) -> None:
-    """A release under a lock states its leakage at tonight's counts, which a private estimate is there to hide.
-
-    Raises LockError.
-    """
-    if policy.estimate.kind == "private":
-        raise LockError(
-            "unsupported",
-            "locks over private estimates are not offered in this version of funnel",
-            where=policy.file,
-            advice="Run without a lock: every run estimates anew, and spends `estimate.epsilon` again.",
-        )
-
-
 def with_room(policy: Policy, room: float) -> Policy:
     """The policy at an epsilon that leaves a part of its own, 0 <= room < 1, to drift; perfect privacy has none."""
     notion = policy.privacy
@@ -63,9 +54,13 @@ def with_room(policy: Policy, room: float) -> Policy:
 
 
 def new_lock(
-    policy: Policy, protection: Protection, measured: Measured, key: Key | None, room: float = 0.0
+    policy: Policy, found: Summary, key: Key | None, room: float = 0.0, name: str | None = None
 ) -> Lock:
-    """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError."""
+    """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
+
+    `name` is the one under which a private estimate is on record.
+    """
+    protection, measured, estimated = found.protection, found.measured, found.estimated
     joint, minimum = protection.joint, policy.estimate.minimum
     _check_others(policy, joint)
     records = np.bincount(joint.cells[:, 0], weights=joint.counts)
@@ -80,14 +75,16 @@ def new_lock(
         room=room,
         shares=protection.shares,
         budgets=protection.budgets,
-        rows=joint.rows,
+        rows=found.rows,
         leakage=stated_leakage(measured, protection.notion),
         utility={"mutual_information": round_to(measured.kept_information), "entropy": round_to(measured.entropy),
                  "normalised": round_to(measured.normalised)},
         secret=named,
         secrets=len(joint.secret),
-        counts=None if key is None else counts_hash(joint, key),
+        counts=None if key is None or estimated is not None else counts_hash(joint, key),
         protocols=protection.protocols,
+        estimated=name,
+        noisy=None if estimated is None else estimated.digest(joint),
     )  # fmt: skip
 
 
@@ -119,13 +116,23 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pinned:
-    """The lock's protocol over tonight's records. `then` are the counts of the lock's night, None where not kept."""
+    """The lock's protocol over tonight's records. `then` are the counts of the lock's night, None where not kept.
+
+    With `noisy` ones the protection is over them, and nobody but the private folder is told of the drift: it is
+    measured at tonight's own counts, and has no noise.
+    """
 
     lock: Lock
     protection: Protection
     tonight: Relabelled
     then: Joint | None
     drift: Drift
+    noisy: bool = False
+
+    @property
+    def told(self) -> Drift | Untold:
+        """What a run may say of the drift."""
+        return Untold(self.lock.checksum, self.lock.made) if self.noisy else self.drift
 
     def stated(self) -> dict[str, Any]:
         """What the manifest says."""
@@ -154,8 +161,7 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     arranged = _notion(policy, lock).arrange(tonight.joint, 1)
     if arranged.joint is not tonight.joint:
         raise InternalError("the lock's blocks are not those that the notion asks for")
-    solved = tuple(Solved(one, None, f"pinned by the lock of {lock.made}") for one in lock.protocols)
-    protection = Protection(arranged, _mechanism(policy, lock), solved, lock.budgets, lock.shares)
+    protection = _protection(policy, lock, arranged)
     then = kept_counts(private, lock)
     notion = protection.notion
     moved = drift(
@@ -164,6 +170,47 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     if not protection.holds:
         raise _leaks(policy, notion, moved)
     return Pinned(lock, protection, tonight, then, moved)
+
+
+def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
+    """The lock's protocol at the noisy counts that it was solved on: every claim follows from them, on any night.
+
+    How far tonight's own counts are from them is measured for the private folder. No run stops for it: whether one
+    stopped would be a fact about those counts, each night, without the noise that is there to hide single records.
+    Raises LockError where the noisy counts are not those of the lock, or its protocol does not keep the bound there.
+    """
+    arranged = _notion(policy, lock).arrange(estimated.joint, 1)
+    inputs = tuple(one.inputs for one in lock.protocols)
+    if arranged.joint.blocks != inputs or estimated.digest(arranged.joint) != lock.noisy:
+        raise _foreign(policy, "the noisy counts in the private folder are not those that it was made from")
+    protection = _protection(policy, lock, arranged)
+    if not protection.holds:
+        raise _foreign(
+            policy, "its protocol does not keep the bound at the noisy counts that it was made from"
+        )
+    tonight = Relabelled.known(estimated.truth(arranged.joint))
+    channel, notion = Channel(tonight.joint, lock.protocols), protection.notion
+    robust = isinstance(notion, Rldp)  # what holds for a set of distributions is compared with one of them
+    measure, now = ("ldp", ldp(channel.table)) if robust else (notion.measure, notion.leakage(channel))
+    order = getattr(notion, "order", None)
+    moved = drift(lock, arranged.joint, tonight, measure, now.nats, order)
+    return Pinned(lock, protection, tonight, arranged.joint, moved, noisy=True)
+
+
+def _protection(policy: Policy, lock: Lock, arranged: Arranged) -> Protection:
+    """The lock's protocols over a joint distribution in its blocks."""
+    solved = tuple(Solved(one, None, f"pinned by the lock of {lock.made}") for one in lock.protocols)
+    return Protection(arranged, _mechanism(policy, lock), solved, lock.budgets, lock.shares)
+
+
+def _foreign(policy: Policy, why: str) -> LockError:
+    return LockError(
+        "lock-damaged",
+        f"this is not a lock that can be used: {why}",
+        where=os.fspath(lock_path(policy)),
+        advice="Restore the lock and the private folder from one backup. A new lock (`funnel lock --force`) estimates "
+        "anew, and spends `estimate.epsilon` again.",
+    )
 
 
 def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:

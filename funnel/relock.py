@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from funnel.changes import Difference, compare
-from funnel.changes.sides import of_lock
+from funnel.changes.sides import of_lock, of_policy
+from funnel.counted import Charging
 from funnel.errors import DrawError, LockError
 from funnel.execute import Limits, Report, execute, silent
-from funnel.locking import differing, lock_path, new_lock, refuse_private, with_room
+from funnel.locking import differing, lock_path, new_lock, with_room
+from funnel.planner.domain import domain
 from funnel.policy import Policy
+from funnel.release.holding import alone
 from funnel.release.keys import Key, load_key
-from funnel.release.lock import Lock, keep_counts, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.release.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.release.naming import new_release_id
+from funnel.release.pinned import keep_counts, kept_estimate
 
 ROOM = 0.05
-"""Part of epsilon that a lock leaves to drift, unless told otherwise."""
+"""Part of epsilon that a lock leaves to drift, unless told otherwise; over a private estimate, none.
+
+There the bound is kept at the noisy counts that the lock pins, and these do not move.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +52,8 @@ class Relocked:
             lines.append(
                 f"wrote {self.path}: pins {self.lock.mechanism} for {blocks}; review it, then commit it"
             )
+        elif self.lock.noisy is not None:
+            lines.append("nothing was estimated: a new lock spends `estimate.epsilon` again")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -92,31 +103,56 @@ class Agreement:
 
 
 def relock(
-    policy: Policy, *, limits: Limits, room: float = ROOM, force: bool = False, progress: Report = silent
+    policy: Policy,
+    *,
+    limits: Limits,
+    room: float | None = None,
+    force: bool = False,
+    progress: Report = silent,
 ) -> Relocked:
     """Solve the policy's table and write the lock; a different one that is there stays, unless `force`.
 
     A protocol that uses up epsilon tonight is above it on the first night that differs, so a part `room` of epsilon,
     0 <= room < 1, is left to drift. Nothing is drawn or published. A damaged lock is in the way like any other.
-    Raises FunnelError.
+    A private estimate is made, and spent, only where it becomes the lock. Raises FunnelError.
     """
-    refuse_private(policy)
     path, old = lock_path(policy), _present(policy, force)
-    summary = execute(with_room(policy, room), limits=limits, dry_run=True, progress=progress)
-    made = new_lock(policy, summary.protection, summary.measured, _key(policy), room)
-    text = made.text()
-    lock = parse_lock(text)
-    if old is not None:
-        difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
-        if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
-            return Relocked(path, old, difference, same=True, written=False)
-        if not force:
-            return Relocked(path, lock, difference, same=False, written=False)
-    else:
+    private, noisy = policy.path(policy.release.private), policy.estimate.kind == "private"
+    if noisy and old is not None and not force:
+        return _as_it_is(policy, path, old, room)
+    if room is None:
+        room = 0.0 if noisy else ROOM
+    with alone(private) if noisy else nullcontext():
+        name = f"lock-{new_release_id(datetime.now(UTC))}" if noisy else None
+        charging = None if name is None else Charging(policy, private, name)
+        summary = execute(
+            with_room(policy, room), limits=limits, dry_run=True, charging=charging, progress=progress
+        )
+        made = new_lock(policy, summary, _key(policy), room, name)
+        text = made.text()
+        lock = parse_lock(text)
         difference = None
-    keep_counts(policy.path(policy.release.private), lock.checksum, summary.joint)
-    write_lock(path, text)
+        if old is not None:
+            difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
+            if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
+                return Relocked(path, old, difference, same=True, written=False)
+            if not force:
+                return Relocked(path, lock, difference, same=False, written=False)
+        keep_counts(private, lock.checksum, summary.joint, summary.estimated)
+        write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True)
+
+
+def _as_it_is(policy: Policy, path: Path, old: Lock, room: float | None) -> Relocked:
+    """A lock over a private estimate stays as it is: what another one would pin can only be seen by spending.
+
+    Raises LockError where its noisy counts are not kept, so that no run can use it.
+    """
+    same = not differing(policy, old) and room in (None, old.room)
+    if same:
+        kept_estimate(policy.path(policy.release.private), old, domain(policy))
+    difference = compare(of_lock(old, str(path)), of_policy(policy, policy.file))
+    return Relocked(path, old, difference, same=same, written=False)
 
 
 def agreement(policy: Policy) -> Agreement:
@@ -128,7 +164,8 @@ def agreement(policy: Policy) -> Agreement:
 
 def _pins(lock: Lock) -> tuple[object, ...]:
     """What a run takes from a lock."""
-    return protocols_digest(lock.protocols), lock.mechanism, dict(lock.parameters), lock.shares, lock.budgets
+    pinned = protocols_digest(lock.protocols), lock.noisy
+    return *pinned, lock.mechanism, dict(lock.parameters), lock.shares, lock.budgets
 
 
 def _present(policy: Policy, force: bool) -> Lock | None:

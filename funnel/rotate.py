@@ -11,12 +11,13 @@ from funnel.account import Account, account
 from funnel.errors import DrawError
 from funnel.execute import Limits, Report, execute, silent
 from funnel.policy import Policy
+from funnel.prepare import asked_by
 from funnel.release.composed import Together
 from funnel.release.durable import writing
 from funnel.release.keys import Key, load_key, one_time_key, write_key
 from funnel.release.ledger import Ledger
 from funnel.release.lock import Lock
-from funnel.release.rotation import agree, last_permanent
+from funnel.release.rotation import agree, last_asked
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
@@ -143,8 +144,8 @@ def rotate(
     new: Key | None = named or (None if to is None else write_key(to))
     if new is not None:
         with writing(private):
-            agree(private, policy.name, entries, new.fingerprint)
-    last = last_permanent(policy.name, entries)
+            agree(private, asked_by(policy), entries, new.fingerprint)
+    last = last_asked(asked_by(policy), entries)
     old = None if last is None else str(last["key_fingerprint"])
     return Rotation(before, summary.together, old, None if new is None else new.fingerprint, to)
 

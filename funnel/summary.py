@@ -13,7 +13,8 @@ from funnel.model.information import mutual_information, public_entropy
 from funnel.notions import Notion
 from funnel.policy import Policy
 from funnel.release.composed import Together, own_figure
-from funnel.release.drift import Drift
+from funnel.release.drift import Drift, Untold
+from funnel.release.histogram import Estimated
 from funnel.release.manifest import leakage_figure, round_up
 
 
@@ -103,14 +104,14 @@ class Summary:
     release: str | None
     together: Together
     warnings: tuple[str, ...] = ()
-    drift: Drift | None = None
-    counted: int | None = None
-    """Number of records, where `joint` holds noisy counts of them."""
+    drift: Drift | Untold | None = None
+    estimated: Estimated | None = None
+    """The records' own counts, where `joint` holds noisy ones."""
 
     @property
     def rows(self) -> int:
         """Number of records."""
-        return self.joint.rows if self.counted is None else self.counted
+        return self.joint.rows if self.estimated is None else self.estimated.rows
 
     @property
     def joint(self) -> Joint:
@@ -164,7 +165,7 @@ class Summary:
             f"rows       {self.rows:,}",
             f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
             f"({notion.notion}, {'certified' if measured.measure == 'rldp' else 'measured exactly'}"
-            f"{'' if self.counted is None else ', over noisy counts'})",
+            f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the public columns"
             + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
         ]

@@ -125,6 +125,8 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
         "leakage": manifest["leakage"],
         **facts.outlook.entry(),
         **({} if facts.estimated is None else {"estimate": manifest["estimate"]}),
+        **({} if facts.pinned is None else {"lock": facts.pinned.lock.checksum}),
+        "kept": {path.name: sha256_file(path) for path in sorted(private.iterdir()) if path.stem != "report"},
     }
 
 

@@ -11,14 +11,18 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import funnel
 from funnel.changes import Difference, Side, compare
+from funnel.changes.sides import of_policy
 from funnel.errors import FunnelError
+from funnel.mechanisms import MECHANISMS
 from funnel.model.released import Channel
 from funnel.notions import NOTIONS
 from funnel.policy import loads
-from funnel.policy.terms import terms
+from funnel.policy.columns import Attribute
+from funnel.policy.model import Draws, Estimate, Policy, Release, Source
 from tests.strategies import joints, protocols
 
 BASE = {
@@ -48,12 +52,12 @@ def side(**changes) -> Side:
     for key, value in changes.items():
         if value is None:
             del policy[key]
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and isinstance(policy.get(key, {}), dict):
             merged = policy.get(key, {}) | value
             policy[key] = {name: one for name, one in merged.items() if one is not None}
         else:
             policy[key] = value
-    return Side("policy", "policy.yaml", terms(loads(yaml.safe_dump(policy))))
+    return of_policy(loads(yaml.safe_dump(policy)), "policy.yaml")
 
 
 def privacy(notion: str, epsilon: float | None = None, **more) -> dict:
@@ -121,6 +125,13 @@ CASES = {
                    {"estimate.epsilon"}),
     "larger budget": ({}, {"budget": 3.0}, "weaker", {"budget"}),
     "another mechanism": ({}, {"mechanism": "optimal"}, "unchanged", {"mechanism.kind"}),
+    "signed": ({}, {"release": {"sign": "env:SIGN"}}, "stronger", {"release.sign"}),
+    "another signing key": ({"release": {"sign": "env:SIGN"}}, {"release": {"sign": "file:k"}}, "incomparable",
+                            {"release.sign"}),
+    "formulas kept": ({"release": {"format": "csv"}}, {"release": {"format": "csv", "formulas": "keep"}}, "weaker",
+                      {"release.formulas"}),
+    "formulas in no CSV file": ({}, {"release": {"formulas": "keep"}}, "unchanged", set()),
+    "another ledger": ({}, {"release": {"private": "q"}}, "incomparable", {"release.private"}),
     "another table": ({}, {"source": {"table": "u.csv"}}, "unchanged", set()),
     "weaker here, stronger there": ({}, {"privacy": {"epsilon": 2.0}, "budget": 1.0}, "incomparable",
                                     {"privacy.epsilon", "budget"}),
@@ -169,6 +180,115 @@ def test_the_way_back_is_the_opposite(case):
 def test_nothing_differs_from_itself(case):
     for one in CASES[case][:2]:
         assert compare(side(**one), side(**one)) == Difference("policy.yaml", "policy.yaml", ())
+
+
+PLAIN = "of no consequence for what is promised to anyone"
+IRRELEVANT = {
+    "version": "there is one",
+    "name": "composition, budget and consent to another key go by people and columns, whatever the policy is called",
+    "description": PLAIN,
+    "source.table": "nobody can see from the name of a file whose records it holds",
+    "release.to": PLAIN,
+    "release.format": PLAIN,
+}
+"""Fields of a policy that a change is not told of, and why."""
+NUMBERS = {"name": "x", "round": 5, "clip": [0, 10]}
+CHANGES: dict[str, tuple[dict, dict]] = {
+    "source.filter": CASES["another filter"][:2],
+    "source.entity": CASES["several rows each"][:2],
+    "source.missing": CASES["missing as an error"][:2],
+    "estimate.minimum": CASES["smaller groups"][:2],
+    "estimate.kind": CASES["noisy counts"][:2],
+    "estimate.epsilon": CASES["less noise"][:2],
+    "estimate.budget": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"budget": 8.0}}),
+    "estimate.values": (
+        PRIVATE,
+        PRIVATE | {"estimate": PRIVATE["estimate"] | {"values": {"s": ["a"], "x": ["c"]}}},
+    ),
+    "sensitive": CASES["secret added"][:2],
+    "public.name": (public("x"), public("y")),
+    "public.bins": CASES["finer bins"][:2],
+    "public.round": CASES["coarser numbers"][:2],
+    "public.clip": (public(NUMBERS), public(NUMBERS | {"clip": [0, 20]})),
+    "public.top": CASES["more values"][:2],
+    "public.unseen": CASES["unseen dropped"][:2],
+    "privacy.notion": CASES["lip for ldp"][:2],
+    "privacy.epsilon": CASES["larger epsilon"][:2],
+    "privacy.split": (public("x", "y"), public("x", "y") | {"privacy": {"split": {"x": 0.4, "y": 0.6}}}),
+    "privacy.solve": (privacy("srlip", 1.0), privacy("srlip", 1.0, solve="joint")),
+    "privacy.confidence": CASES["more confidence"][:2],
+    "privacy.order": CASES["another order"][:2],
+    "privacy.radius": CASES["a smaller ball"][:2],
+    "mechanism.kind": CASES["another mechanism"][:2],
+    "mechanism.time_limit": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "time_limit": 9.0}}),
+    "mechanism.gap": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "gap": 0.1}}),
+    "mechanism.sets": (
+        privacy("rldp", 1.0),
+        privacy("rldp", 1.0) | {"mechanism": {"kind": "polyopt", "sets": "simplex"}},
+    ),
+    "mechanism.calibration": tuple(
+        privacy("rldp", 1.0) | {"mechanism": {"kind": "independent-reporting", "calibration": one}}
+        for one in ("measured", "paper")
+    ),
+    "mechanism.search": tuple(
+        privacy("mutual-information", 0.1) | {"mechanism": {"kind": "greedy-funnel", "search": one}}
+        for one in ("best", "paper")
+    ),
+    "mechanism.release": tuple(
+        public("x") | {"mechanism": {"kind": "unary-encoding", "release": one}} for one in ("set", "bits")
+    ),
+    "draws.kind": CASES["fresh draws"][:2],
+    "draws.key": CASES["another key"][:2],
+    "budget": CASES["larger budget"][:2],
+    "release.private": CASES["another ledger"][:2],
+    "release.formulas": CASES["formulas kept"][:2],
+    "release.sign": CASES["signed"][:2],
+}
+"""For every other field, two policies that differ in it."""
+
+
+def fields() -> set[str]:
+    """Every field of the policy models, by dotted name; those of all notions, mechanisms and public columns."""
+    inner: dict[str, list[type[BaseModel]]] = {
+        "source": [Source], "estimate": [Estimate], "draws": [Draws], "release": [Release], "public": [Attribute],
+        "privacy": list(NOTIONS.values()), "mechanism": list(MECHANISMS.values()),
+    }  # fmt: skip
+    found = set(Policy.model_fields) - set(inner)
+    return found | {
+        f"{name}.{key}" for name, models in inner.items() for one in models for key in one.model_fields
+    }
+
+
+def test_every_field_of_a_policy_is_judged_or_known_to_be_irrelevant():
+    """A field that is new has to be put into one of the two; what is irrelevant makes no finding."""
+    assert fields() == set(CHANGES) | set(IRRELEVANT)
+    assert not set(CHANGES) & set(IRRELEVANT)
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_change_of_a_judged_field_is_told(field):
+    section = field.split(".")[0]
+    old, new = CHANGES[field]
+    told = {one.term for one in compare(side(**old), side(**new)).findings}
+    if section == "public":
+        assert any(one.startswith("public.") for one in told)
+    else:
+        assert told & {field, section if field == "privacy.notion" else field}
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("name", {"name": "other"}),
+        ("description", {"description": "other"}),
+        ("source.table", {"source": {"table": "other.csv"}}),
+        ("release.to", {"release": {"to": "other"}}),
+        ("release.format", {"release": {"format": "csv"}}),
+    ],
+)
+def test_a_change_of_an_irrelevant_field_is_not(field, change):
+    assert field in IRRELEVANT
+    assert compare(side(), side(**change)).findings == ()
 
 
 SOME = {"epsilon": st.sampled_from([0.25, 0.5, 1.0, 2.0])}
@@ -280,7 +400,7 @@ def test_releases_locks_and_policies(tmp_path, key, monkeypatch):
         policy = tmp_path / f"{name}.yaml"
         told = {"version": 1, "name": name, "source": {"table": str(table), "entity": "id"}, "sensitive": ["s"],
                 "public": ["x"], "privacy": {"notion": "ldp", "epsilon": epsilon}, "draws": {"key": "env:FUNNEL_KEY"},
-                "mechanism": "randomised-response", "release": {"to": f"r-{name}", "private": f"p-{name}"}}  # fmt: skip
+                "mechanism": "randomised-response", "release": {"to": f"r-{name}", "private": "p"}}  # fmt: skip
         policy.write_text(yaml.safe_dump(told))
         made = funnel.lock(policy)
         funnel.run(policy, locked=True)

@@ -20,7 +20,7 @@ from funnel.changes.verdicts import (
     privacy,
     sensitive,
 )
-from funnel.policy.columns import folded
+from funnel.model.alphabet import folded
 
 _RANK_UNSEEN = {"error": 0, "drop": 1, "other": 2}
 _LONGEST = 60
@@ -199,6 +199,8 @@ def _both(key: str, old: Side, new: Side) -> bool:
         return False
     if old.kind != new.kind and key in ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve"):
         return False
+    if key.startswith("release."):
+        return old.kind == new.kind
     if key == "privacy.solve" or (key.startswith("mechanism.") and key != "mechanism.kind"):
         return key in old.terms and key in new.terms
     if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind"):

@@ -82,9 +82,30 @@ def _values(old: Any, new: Any) -> Judged:
     return "incomparable", "other values are counted"
 
 
+def _sign(old: str | None, new: str | None) -> Judged:
+    if old is None:
+        return "stronger", "readers can tell a release from one that was forged or changed"
+    if new is None:
+        return "weaker", "readers cannot tell a release any more from one that was forged or changed"
+    return "incomparable", "if the key is another one, readers have to get its public half anew"
+
+
+def _formulas(old: str, new: str) -> Judged:
+    said = ("values of a CSV file may be carried out as formulas", "no value of a CSV file is a formula")
+    return ordered({"refuse": 0, "keep": 1}[old], {"refuse": 0, "keep": 1}[new], *said)
+
+
+def _private(old: str, new: str) -> Judged:
+    return (
+        "incomparable",
+        "unless the folder was moved as it is, its ledger begins anew: nothing released so far is counted any more",
+    )
+
+
 JUDGES: dict[str, Callable[[Any, Any], Judged]] = {
     "budget": _budget, "estimate.epsilon": _noise, "estimate.budget": _estimates, "estimate.values": _values,
     "estimate.minimum": _minimum, "estimate.kind": _kind, "source.missing": _missing,
     "source.filter": _filter, "source.entity": _entity, "draws.kind": _draws, "draws.key": _key,
+    "release.sign": _sign, "release.formulas": _formulas, "release.private": _private,
 }  # fmt: skip
 """By the dotted name of the term; what is not named here promises nothing."""

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from funnel.errors import PolicyError, Problem, ReleaseError
 from funnel.model import Label
-from funnel.policy import load, loads
-from funnel.policy.terms import terms
+from funnel.policy import Policy, load, loads
+from funnel.policy.terms import beside, terms
 from funnel.release.facts import SealError
 from funnel.release.lock import (
     FORMAT,
@@ -70,7 +70,12 @@ def read_side(path: Path) -> Side:
             return of_lock(parse_lock(text), str(path))
         except SealError as error:
             raise damaged_lock(path, str(error)) from None
-    return Side("policy", str(path), terms(loads(text, path)))
+    return of_policy(loads(text, path), str(path))
+
+
+def of_policy(policy: Policy, file: str) -> Side:
+    """A policy as a side."""
+    return Side("policy", file, terms(policy) | beside(policy))
 
 
 def of_lock(lock: Lock, file: str) -> Side:
@@ -117,4 +122,5 @@ def _terms(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "estimate.minimum": manifest["estimate"]["minimum"],
         "estimate.kind": manifest["estimate"]["kind"],
         "mechanism.kind": manifest["mechanism"],
+        "release.sign": (manifest.get("signed") or {}).get("public_key"),
     }

@@ -68,9 +68,10 @@ def key_rotate(
 ) -> None:
     """Show what a new key costs, in composed leakage; with --to or --accept, let the next release use it.
 
-    A run whose key is not that of the policy's last release is refused: a new key asks everybody anew. This command
-    records, in the private folder, that it is meant. Keep the old key until the first release under the new one is
-    published and audited; after that nothing needs it, and whoever has it could undo the draws made with it.
+    A run whose key is not that of the policy's last release, or is new to one of its columns under whatever policy, is
+    refused: a new key asks everybody anew. This command records, in the private folder, that it is meant. Keep the old
+    key until the first release under the new one is published and audited; after that nothing needs it, and whoever has
+    it could undo the draws made with it.
     """
     if to is not None and accept:
         raise typer.BadParameter("--to makes a new key, --accept takes the one named: give one of them")

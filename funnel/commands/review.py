@@ -31,20 +31,28 @@ def lock(
         bool, typer.Option("--force", help="Replace a lock that pins something else; shows what changes.")
     ] = False,
     room: Annotated[
-        float, typer.Option(help="Part of epsilon left to drift: the table moves, the protocol does not.")
-    ] = ROOM,
+        float | None,
+        typer.Option(
+            help="Part of epsilon left to drift: the table moves, the protocol does not. "
+            f"{ROOM:g} unless given, 0 over a private estimate.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     memory: Memory = "2GB",
     threads: Threads = None,
 ) -> None:
-    """Solve once and pin the protocol in NAME.lock.yaml, so that nightly runs (`run --locked`) do not solve anew."""
+    """Solve once and pin the protocol in NAME.lock.yaml, so that nightly runs (`run --locked`) do not solve anew.
+
+    Over a private estimate its noisy counts are pinned too: `estimate.epsilon` is spent here, and by no run.
+    """
     if check:
         if force:
             raise typer.BadParameter("--check changes nothing, so --force has nothing to do")
         found = api.check_lock(policy)
         emit(found.as_dict()) if json else say(found.text(), None if found.ok else "bold red")
         raise typer.Exit(0 if found.ok else 1)
-    if not 0 <= room < 1:
+    if room is not None and not 0 <= room < 1:
         raise typer.BadParameter("give a part of epsilon, such as 0.05", param_hint="--room")
     with progress() as report:
         made = api.lock(policy, room=room, force=force, memory=memory, threads=threads, progress=report)

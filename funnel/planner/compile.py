@@ -145,7 +145,7 @@ def _count(policy: Policy, names: _Names, lock: str | None) -> Count:
         tuple(policy.sensitive),
         tuple(block.columns for block in policy.blocks),
         policy.estimate.minimum if lock is None else 1,
-        policy.estimate.epsilon,
+        policy.estimate.epsilon if lock is None else None,
     )
 
 
@@ -179,7 +179,8 @@ def _solve(policy: Policy) -> Solve:
 
 
 def _pin(policy: Policy, lock: str) -> Pin:
-    return Pin(lock, policy.privacy.notion, policy.privacy.epsilon, policy.mechanism.kind)
+    notion, noise = policy.privacy, policy.estimate.epsilon
+    return Pin(lock, notion.notion, notion.epsilon, policy.mechanism.kind, noise)
 
 
 def _draw(policy: Policy, names: _Names) -> Draw:

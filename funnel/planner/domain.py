@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from funnel.engines.counting import MAX_ALPHABET
 from funnel.errors import PlanError
+from funnel.model.alphabet import folded
 from funnel.model.domain import MOST_CELLS, Domain
 from funnel.planner.columns import bin_labels
 from funnel.policy import Policy
-from funnel.policy.columns import folded
 
 
 def domain(policy: Policy) -> Domain:

@@ -9,11 +9,11 @@ from typing import Any
 from funnel.engines import Engine
 from funnel.engines.counting import cardinalities, occurring
 from funnel.mechanisms import Outlook
+from funnel.model.alphabet import folded
 from funnel.notions import Shape
 from funnel.planner import plan as steps
 from funnel.planner.plan import Plan
 from funnel.policy import Policy
-from funnel.policy.columns import folded
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ def _summary(step: steps.Step) -> str:
             noise = "" if step.noise is None else f", with noise on every count (epsilon {step.noise:g} nats)"
             least = f"at least {step.minimum} records per public value"
             return f"N[{', '.join(step.secret)}; {blocks}]{noise}, {least}"
+        case steps.Pin() if step.noise is not None:
+            return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
         case steps.Draw():
             return f"{step.kind} draws, one per record and block"
         case steps.Write():

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from funnel.engines.expressions import ExpressionError, check_condition, parse
 from funnel.errors import Problem
+from funnel.model.alphabet import folded
 from funnel.policy import Policy
-from funnel.policy.columns import folded
 from funnel.policy.document import Path
 
 _NUMERIC = (

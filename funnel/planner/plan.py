@@ -70,13 +70,17 @@ class Solve:
 
 @dataclass(frozen=True)
 class Pin:
-    """Take the protocols of a lock and measure them at tonight's counts; nothing is solved."""
+    """Take the protocols of a lock and measure them at tonight's counts; nothing is solved.
+
+    Over a private estimate (`noise`, its ε_est in nats) they are measured at the noisy counts that the lock pins.
+    """
 
     title: ClassVar[str] = "measure the lock"
     lock: str
     notion: str
     epsilon: float
     mechanism: str
+    noise: float | None = None
 
 
 @dataclass(frozen=True)

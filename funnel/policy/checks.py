@@ -12,8 +12,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from funnel.mechanisms import MECHANISMS
+from funnel.model.alphabet import folded
 from funnel.notions import NOTIONS
-from funnel.policy.columns import adds_up, folded, spellings
+from funnel.policy.columns import adds_up, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 from funnel.policy.mention import Mention
 from funnel.policy.private import private_estimate
@@ -115,12 +116,10 @@ def _changed_secrets(data: Any) -> Iterator[Finding]:
             name = member.get("name") if isinstance(member, dict) else None
             changes = _changing(member) if isinstance(member, dict) else []
             if isinstance(name, str) and folded(name) in hidden and changes:
-                said = (
-                    f"`{shortened(name)}` is sensitive, and what is released of it cannot have `{changes[0]}`"
-                )
-                yield Finding(
-                    (*inner, changes[0]), "sensitive-public", said, "Release it as it is.", key=True
-                )
+                told = f"`{shortened(name)}` is sensitive"
+                said = f"{told}, and what is released of it cannot have `{changes[0]}`"
+                place = (*inner, changes[0])
+                yield Finding(place, "sensitive-public", said, "Release it as it is.", key=True)
 
 
 def _changing(member: dict[str, Any]) -> list[str]:

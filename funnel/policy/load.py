@@ -7,13 +7,13 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from funnel.errors import InternalError, PolicyError, Problem
+from funnel.model.alphabet import folded
 from funnel.policy.checks import check, mentions
-from funnel.policy.columns import folded
 from funnel.policy.document import Document, Finding, described
 from funnel.policy.model import Policy
 from funnel.policy.origin import Origin
 from funnel.policy.reader import MAX_BYTES, read
-from funnel.policy.words import translate
+from funnel.policy.words import beside_tag, translate
 
 
 def load(path: str | FilePath) -> Policy:
@@ -68,7 +68,7 @@ def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:
     try:
         return Policy.model_validate(document.data), []
     except ValidationError as error:
-        return None, list(translate(error, document.data))
+        return None, [*translate(error, document.data), *beside_tag(document.data)]
 
 
 def _decoded(content: bytes, path: str | FilePath) -> str:

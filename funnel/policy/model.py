@@ -17,9 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
+from funnel.model.alphabet import folded
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
-from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, folded, spellings
+from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, spellings
 from funnel.policy.document import Path, shortened
 from funnel.policy.origin import Origin
 

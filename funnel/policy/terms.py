@@ -39,6 +39,19 @@ def terms(policy: Policy) -> dict[str, Any]:
     }
 
 
+def beside(policy: Policy) -> dict[str, Any]:
+    """What else of a policy bears on what readers and the people in the table may rely on, by dotted name.
+
+    A lock does not pin it: under another signing key, or beside another ledger, its protocol promises the same.
+    """
+    release = policy.release
+    return {
+        "release.private": release.private,
+        "release.formulas": release.formulas if release.format == "csv" else "refuse",
+        "release.sign": release.sign,
+    }
+
+
 def digest(told: Mapping[str, Any]) -> str:
     """SHA-256 of terms, whatever their order."""
     return hashlib.sha256(json.dumps(dict(told), sort_keys=True, ensure_ascii=True).encode()).hexdigest()

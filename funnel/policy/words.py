@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,11 @@ SECTIONS: dict[Path, type[BaseModel]] = {
 }  # fmt: skip
 PLANNED: dict[Path, frozenset[str]] = {}
 """Values of version 1 of the language that this version of funnel does not offer yet."""
+
+_TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
+    "privacy": ("notion", NOTIONS), "mechanism": ("kind", MECHANISMS),
+}  # fmt: skip
+"""Sections whose keys depend on what one of them says."""
 
 _TYPES = {
     "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "tuple_type": "a list",
@@ -58,6 +63,42 @@ def translate(error: ValidationError, data: Any) -> Iterator[Finding]:
             yield _missing(path, data)
         elif detail["type"] not in {"missing", "extra_forbidden"}:
             yield from _value(path, detail, data)
+
+
+def beside_tag(data: dict[str, Any]) -> Iterator[Finding]:
+    """What else is wrong in a section whose notion, or kind, is none or is missing: pydantic stops there.
+
+    A key is read as by any notion (mechanism) that knows it, and best by the one that was probably meant.
+    """
+    for section, (tag, registry) in _TAGS.items():
+        told = data.get(section)
+        named = told.get(tag) if isinstance(told, dict) else None
+        if not isinstance(told, dict) or (isinstance(named, str) and named in registry):
+            continue
+        meant = nearest(named, registry) if isinstance(named, str) else None
+        ordered = [*([meant] if meant else []), *registry]
+        for key, value in told.items():
+            if key != tag:
+                known = [name for name in ordered if key in registry[name].model_fields]
+                yield from _alone(section, known[0] if known else None, key, value, data)
+
+
+def _alone(section: str, name: str | None, key: str, value: Any, data: dict[str, Any]) -> Iterator[Finding]:
+    """One key of a section, read as by the notion or mechanism of this name; None: nobody knows it."""
+    tag, registry = _TAGS[section]
+    if name is None:
+        every = {field for model in registry.values() for field in model.model_fields}
+        if nearest(key, every) != tag:  # that one is missing, and said to be
+            said = f"unknown key `{shortened(key)}`{_place((section,))}"
+            yield Finding((section, key), "unknown-key", said, choice(key, every), key=True)
+        return
+    part = {tag: name, key: value}
+    try:
+        registry[name].model_validate(part)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            if detail["loc"][:1] == (key,):
+                yield from _value((section, *detail["loc"]), detail, data | {section: part})
 
 
 def path_of(loc: tuple[str | int, ...], data: Any) -> Path:

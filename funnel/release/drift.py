@@ -48,6 +48,7 @@ class Drift:
     gone: int
     new_secrets: int | None
     gone_secrets: int | None
+    noisy: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -56,9 +57,11 @@ class Drift:
     def text(self) -> str:
         """One line for a person."""
         then, now = (_nats(one) for one in (self.leakage_then, self.leakage_now))
-        parts = [f"{self.measure} {then} then, {now} nats now"]
+        at = (" at the noisy counts", " at the records' own") if self.noisy else ("", "")
+        parts = [f"{self.measure} {then} then{at[0]}, {now} nats now{at[1]}"]
         if self.distance is not None:
-            parts.append(f"{self.distance:.2%} of the distribution moved")
+            noise = ", noise included" if self.noisy else ""
+            parts.append(f"{self.distance:.2%} of the distribution moved{noise}")
         if self.inside is not None:
             far = "beyond any" if self.divergence is None else f"{self.divergence:.3g} nats away"
             parts.append(f"{far}, {'within' if self.inside else 'OUTSIDE'} the {self.radius:.3g} of the lock")
@@ -76,10 +79,26 @@ class Drift:
         return "; ".join(parts)
 
 
+@dataclass(frozen=True)
+class Untold:
+    """What a run under a lock over a private estimate tells of the drift: nothing, for it has no noise."""
+
+    lock: str
+    made: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return asdict(self) | {"told": False}
+
+    def text(self) -> str:
+        """One line for a person."""
+        return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
+
+
 def drift(
     lock: Lock, then: Joint | None, tonight: Relabelled, measure: str, leakage: float, order: float | None
 ) -> Drift:
-    """Compare tonight, and its leakage in nats, with the counts `then` of the lock's night (None where not kept)."""
+    """Compare tonight, and its leakage in nats, with the counts `then` that the lock is of (None where not kept)."""
     radius = lock.parameters.get("radius")
     distance, divergence = (None, None) if then is None else _distances(then, tonight.joint, order or ORDER)
     inside = None if then is None or radius is None else divergence is not None and divergence <= radius
@@ -106,6 +125,7 @@ def drift(
         ),
         new_secrets=new,
         gone_secrets=gone,
+        noisy=lock.noisy is not None,
     )
 
 

@@ -7,6 +7,8 @@ so is whatever is computed from it alone: protocol, figures, report (mathematics
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,7 +35,8 @@ FLOOR = 1
 class Estimated:
     """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
 
-    `width` is t of `model.widening` where the notion protects against a set of distributions, else None.
+    `width` is t of `model.widening` where the notion protects against a set of distributions, else None. Under a lock
+    `counted` are tonight's, which the noisy ones have no part in, and `then` those (m,) that the noise was added to.
     """
 
     domain: Domain
@@ -41,11 +44,17 @@ class Estimated:
     counted: IntArray
     noisy: IntArray
     width: int | None = None
+    then: IntArray | None = None
 
     @property
     def rows(self) -> int:
         """Number of records, which neighbouring tables share."""
         return int(self.counted.sum())
+
+    @property
+    def estimated(self) -> IntArray:
+        """The counts (m,) that the noise was added to."""
+        return self.counted if self.then is None else self.then
 
     @cached_property
     def joint(self) -> Joint:
@@ -78,11 +87,20 @@ class Estimated:
         return Joint(arranged.secret, arranged.blocks, cells[there], self.counted[there], complete=False)
 
     def evidence(self, arranged: Joint) -> dict[str, Any]:
-        """For the auditor: [s, x_1, …, x_k, counted, added, taken] for each cell, in the blocks of `arranged`."""
-        noise = self.noisy - self.counted
-        parts = [self.counted, np.maximum(noise, 0), np.maximum(-noise, 0)]
+        """For the auditor: [s, x_1, …, x_k, counted, added, taken] for each cell, in the blocks of `arranged`.
+
+        Under a lock also how many records each cell has `tonight`.
+        """
+        noise = self.noisy - self.estimated
+        parts = [self.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)]
         cells = np.column_stack([self._arranged(arranged), *parts])
-        return {"epsilon": str(self.epsilon), "cells": cells.tolist()}
+        tonight = {} if self.then is None else {"tonight": self.counted.tolist()}
+        return {"epsilon": str(self.epsilon), "cells": cells.tolist(), **tonight}
+
+    def digest(self, arranged: Joint) -> str:
+        """SHA-256 of the noisy counts, in the blocks of `arranged`: it tells no more than they do."""
+        cells = np.column_stack([self._arranged(arranged), self.noisy]).tolist()
+        return hashlib.sha256(_compact({**arranged.as_dict(), "cells": sorted(cells)})).hexdigest()
 
     def _arranged(self, arranged: Joint) -> IntArray:
         cells = self.domain.cells
@@ -90,6 +108,10 @@ class Estimated:
             return cells
         whole = Recoder(self.joint)(list(cells[:, 1:].T))
         return np.column_stack([cells[:, 0], whole])
+
+
+def _compact(content: Any) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def estimate(domain: Domain, counted: IntArray, epsilon: Fraction) -> Estimated:

@@ -1,4 +1,4 @@
-"""The ledger: one line for every release, each bound to the line before it."""
+"""The ledger: one line for every release, each bound to the line before it; and the chain that other records share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ from funnel.release.durable import replace_file, sync, write_all, writing
 
 _START = "0" * 64
 _OWN = ("sequence", "written", "previous")
-_RESTORE = (
-    "The ledger is the record of what has been released about these people. Restore the private folder from "
-    "a backup, ledger.jsonl and ledger.head together; never edit either by hand."
-)
 
 
 @dataclass(frozen=True)
@@ -30,21 +26,25 @@ class _Head:
     digest: str
 
 
-class Ledger:
-    """PRIVATE/ledger.jsonl, and PRIVATE/ledger.head, which says how far it reaches.
+class Chain:
+    """PRIVATE/NAME.jsonl, and PRIVATE/NAME.head, which says how far it reaches; `what` it is, and what it `tells`.
 
-    An entry is written in two steps: the line, then the head; a release becomes visible only after both. So
-    - a last line without its newline, behind the head, is what a crash left of an entry whose release never
-      became visible: it does not count, and the next entry overwrites it;
+    An entry is written in two steps: the line, then the head; what it is about happens only after both. So
+    - a last line without its newline, behind the head, is what a crash left of an entry for something that never
+      happened: it does not count, and the next entry overwrites it;
     - whole lines behind the head are entries that a crash kept from being confirmed: they count;
     - fewer lines than the head says, or a line that does not fit, is damage, and nothing is released until it
       is repaired. Chain and head detect damage and careless edits; they are no proof against a forger, who
       could write both anew.
     """
 
-    def __init__(self, private: Path) -> None:
-        self.path = private / "ledger.jsonl"
-        self.head_path = private / "ledger.head"
+    def __init__(self, private: Path, name: str, what: str, tells: str) -> None:
+        self.path, self.head_path = private / f"{name}.jsonl", private / f"{name}.head"
+        self.what = what
+        self.restore = (
+            f"It is the record of {tells}. Restore the private folder from a backup, {self.path.name} and "
+            f"{self.head_path.name} together; never edit either by hand."
+        )
 
     def entries(self) -> list[dict[str, Any]]:
         """All entries, oldest first, with chain and head checked. Raises LedgerError with the line number."""
@@ -117,7 +117,7 @@ class Ledger:
         except OSError as error:
             raise LedgerError(
                 "ledger",
-                f"the ledger cannot be read: {error.strerror}",
+                f"{self.what} cannot be read: {error.strerror}",
                 where=str(self.path),
                 advice="Run as the user who owns the private folder.",
             ) from error
@@ -143,23 +143,33 @@ class Ledger:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LedgerError(
-                "ledger", "ledger.head cannot be read", where=str(self.head_path), advice=_RESTORE
+                "ledger",
+                f"{self.head_path.name} cannot be read",
+                where=str(self.head_path),
+                advice=self.restore,
             ) from error
 
     def _check_head(self, head: _Head | None, digests: list[str]) -> None:
         if head is None:
             # A crash during the very first entry leaves one line and no head.
             if len(digests) > 1:
-                raise self._damaged(len(digests), "is not confirmed: ledger.head is missing")
+                raise self._damaged(len(digests), f"is not confirmed: {self.head_path.name} is missing")
         elif head.sequence < 1 or len(digests) < head.sequence:
-            what = f"is missing or cut short; the ledger had {head.sequence} entries"
+            what = f"is missing or cut short; {self.what} had {head.sequence} entries"
             raise self._damaged(len(digests) + 1, what)
         elif digests[head.sequence - 1] != head.digest:
             raise self._damaged(head.sequence, "is not the one that was written: it was changed")
 
     def _damaged(self, number: int, what: str) -> LedgerError:
         where = f"{self.path}:{number}"
-        return LedgerError("ledger", f"line {number} of the ledger {what}", where=where, advice=_RESTORE)
+        return LedgerError("ledger", f"line {number} of {self.what} {what}", where=where, advice=self.restore)
+
+
+class Ledger(Chain):
+    """PRIVATE/ledger.jsonl: an entry for every release, confirmed before it becomes visible."""
+
+    def __init__(self, private: Path) -> None:
+        super().__init__(private, "ledger", "the ledger", "what has been released about these people")
 
 
 def _digest(line: bytes) -> str:

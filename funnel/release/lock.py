@@ -6,7 +6,6 @@ It holds what a release's protocol.json and release.json hold, and no counts: wh
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +15,11 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import LockError
-from funnel.model import Alphabet, AnyProtocol, Joint, Label, Protocol, UnaryProtocol
-from funnel.release.durable import replace_file, to_json, writing
+from funnel.model import Alphabet, AnyProtocol, Label, Protocol, UnaryProtocol
+from funnel.release.durable import replace_file, writing
 from funnel.release.facts import SealError, sealed, unsealed
-from funnel.release.keys import Key
 
 FORMAT = "funnel-lock/1"
-COUNTS_FORMAT = "funnel-locked-counts/1"
-FOLDER = "locks"
 MOST_BYTES = 1 << 27
 _COMMENT = """\
 The lock of a funnel policy: nightly runs draw from the protocol below and solve nothing (`funnel run --locked`).
@@ -43,7 +39,8 @@ class Lock:
     `room` the part of epsilon left to drift; `leakage` and
     `utility` the figures of the night it was made (nats, rounded up, and shares). `secret` names the values of S that
     had the minimum of records, of `secrets` in all. `counts` is a keyed hash of the counts, None without a key.
-    `checksum` is that of the text, "" before it is written.
+    Of a private estimate, `estimated` is the name under which its cost is on record and `noisy` the hash of its noisy
+    counts, to which all figures belong; else None. `checksum` is that of the text, "" before it is written.
     """
 
     name: str
@@ -63,6 +60,8 @@ class Lock:
     counts: str | None
     protocols: tuple[AnyProtocol, ...]
     checksum: str = ""
+    estimated: str | None = None
+    noisy: str | None = None
 
     def text(self) -> str:
         """The file."""
@@ -79,6 +78,7 @@ class Lock:
             "budgets": list(self.budgets),
             "rows": self.rows,
             "counts": self.counts,
+            **({} if self.noisy is None else {"estimated": self.estimated, "noisy": self.noisy}),
             "leakage": dict(self.leakage),
             "utility": dict(self.utility),
             "secrets": self.secrets,
@@ -139,6 +139,8 @@ def parse_lock(text: str) -> Lock:
             counts=facts["counts"],
             protocols=protocols,
             checksum=checksum,
+            estimated=facts.get("estimated"),
+            noisy=facts.get("noisy"),
         )
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SealError(f"it does not hold what a lock holds ({type(error).__name__}: {error})") from None
@@ -165,44 +167,6 @@ def blocks_digest(blocks: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(
         json.dumps(list(blocks), sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
-
-
-def counts_hash(joint: Joint, key: Key) -> str:
-    """An HMAC of the counts: without the key nobody can try out counts until one fits."""
-    content = json.dumps(joint.as_dict(), sort_keys=True).encode()
-    return hmac.digest(key.derive("lock counts"), content, "sha256").hex()
-
-
-def keep_counts(private: Path, checksum: str, joint: Joint) -> None:
-    """PRIVATE/locks/CHECKSUM.json: the counts that a lock was made from, for its owner only. Raises ReleaseError."""
-    folder = private / FOLDER
-    with writing(private):
-        for one in (private, folder):
-            if not one.is_dir():
-                one.mkdir(mode=0o700, parents=True)
-        content = {"format": COUNTS_FORMAT, "lock": checksum, "joint": joint.as_dict()}
-        replace_file(folder / f"{checksum}.json", to_json(content).encode())
-
-
-def kept_counts(private: Path, lock: Lock) -> Joint | None:
-    """The counts that a lock was made from; None where they are not kept here. Raises LockError."""
-    path = private / FOLDER / f"{lock.checksum}.json"
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        joint = Joint.from_dict(content["joint"])
-        if content["lock"] != lock.checksum or joint.blocks != tuple(one.inputs for one in lock.protocols):
-            raise ValueError("they are those of another lock")
-        return joint
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise LockError(
-            "lock-damaged",
-            f"the counts that the lock was made from cannot be read: {error}",
-            where=str(path),
-            advice="Restore the file from a backup of the private folder, or remove it: then the drift since the "
-            "lock is not known, and nothing else changes.",
-        ) from None
 
 
 def damaged_lock(path: Path, reason: str) -> LockError:

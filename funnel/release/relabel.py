@@ -44,6 +44,12 @@ class Relabelled:
     blocks: tuple[IntArray, ...]
     recoder: Recoder | None
 
+    @classmethod
+    def known(cls, joint: Joint) -> Relabelled:
+        """Counts that are in the lock's alphabets already."""
+        codes = tuple(np.arange(size) for size in joint.shape)
+        return cls(joint, (), codes[0], codes[1:], None)
+
     def rows(self, rule: Rule) -> int:
         """Records with an unseen value that went the way of this rule; one with several counts once for each block."""
         return sum(one.rows for one in self.unseen if one.rule == rule)

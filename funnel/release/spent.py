@@ -1,17 +1,16 @@
-"""What was spent on private estimates: a line for every time that the counts of these people were looked at."""
+"""What was spent on private estimates: an entry for every time that the counts of these people were looked at."""
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from funnel.errors import LedgerError
-from funnel.release.durable import sync, write_all, writing
+from funnel.release.ledger import Chain
 
-FILE = "estimates.jsonl"
+NAME = "estimates"
 
 
 @dataclass(frozen=True)
@@ -27,36 +26,28 @@ class Spent:
         return cls(0, Fraction(0))
 
 
+def record(private: Path) -> Chain:
+    """PRIVATE/estimates.jsonl, chained as the ledger is."""
+    return Chain(private, NAME, "the record of private estimates", "what was spent on these people")
+
+
 def spent(private: Path) -> Spent:
     """What was spent so far. Raises LedgerError where the record is damaged.
 
-    A last line without its newline is what a crash left before any noise was drawn: it does not count.
+    What a crash left of an entry, before any noise was drawn, does not count.
     """
-    path = private / FILE
-    try:
-        text = path.read_bytes().decode()
-    except FileNotFoundError:
-        return Spent.nothing()
-    except (OSError, ValueError) as error:
-        raise _damaged(path, str(error)) from None
-    total = Fraction(0)
-    lines = text.split("\n")[:-1]
-    for number, line in enumerate(lines, start=1):
-        try:
-            one = Fraction(json.loads(line)["epsilon"])
-        except (ValueError, KeyError, TypeError, ZeroDivisionError):
-            raise _damaged(path, f"line {number} is not one that funnel wrote") from None
-        if one <= 0:
-            raise _damaged(path, f"line {number} spends nothing")
-        total += one
-    return Spent(len(lines), total)
+    chain = record(private)
+    known = [_epsilon(chain, entry) for entry in chain.entries()]
+    return Spent(len(known), sum(known, Fraction(0)))
 
 
-def charge(private: Path, release: str, epsilon: Fraction, budget: Fraction | None) -> Spent:
+def charge(private: Path, name: str, epsilon: Fraction, budget: Fraction | None) -> Spent:
     """Enter an estimate durably, before its noise is drawn; the caller holds the lock of `private`.
 
-    A run that fails later has spent it too: what is published at last was chosen by how earlier tries came out.
-    Raises LedgerError where the budget does not allow it, or the record is damaged.
+    `name` is that of the release or the lock that it is for. A run that fails later has spent it too: what is
+    published at last was chosen by how earlier tries came out.
+    Raises LedgerError where the budget does not allow it, or the record is damaged; ReleaseError where it cannot be
+    written.
     """
     before = spent(private)
     after = Spent(before.estimates + 1, before.epsilon + epsilon)
@@ -65,29 +56,38 @@ def charge(private: Path, release: str, epsilon: Fraction, budget: Fraction | No
             "budget",
             f"this estimate would bring what was spent on estimates to {float(after.epsilon):g} nats "
             f"({before.estimates:,} before it); `estimate.budget` is {float(budget):g}",
-            where=str(private / FILE),
-            advice="Nothing was estimated or drawn. Every run estimates anew, and every estimate tells more about the "
-            "same people: release less often, or accept a larger budget.",
+            where=str(record(private).path),
+            advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "
+            "often, let a lock (`funnel lock`) estimate once for many releases, or accept a larger budget.",
         )
-    line = json.dumps({"release": release, "epsilon": str(epsilon)}).encode() + b"\n"
-    path = private / FILE
-    with writing(private):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.ftruncate(descriptor, path.read_bytes().rfind(b"\n") + 1)
-            os.lseek(descriptor, 0, os.SEEK_END)
-            write_all(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        sync(private)
+    record(private).append({"release": name, "epsilon": str(epsilon)})
     return after
 
 
-def _damaged(path: Path, why: str) -> LedgerError:
-    return LedgerError(
+def charged(private: Path, name: str) -> Spent:
+    """What was spent so far, an estimate of this name among it. Raises LedgerError where that is not on record."""
+    chain = record(private)
+    if all(entry.get("release") != name for entry in chain.entries()):
+        raise LedgerError(
+            "ledger",
+            f"the estimate {name} is not on {chain.what}",
+            where=str(chain.path),
+            advice=chain.restore,
+        )
+    return spent(private)
+
+
+def _epsilon(chain: Chain, entry: dict[str, Any]) -> Fraction:
+    """The ε_est of an entry, above zero."""
+    try:
+        found = Fraction(entry["epsilon"])
+        if found > 0 and isinstance(entry["release"], str):
+            return found
+    except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        pass
+    raise LedgerError(
         "ledger",
-        f"the record of private estimates cannot be read: {why}",
-        where=str(path),
-        advice="It says what was spent on these people. Restore the private folder from a backup.",
+        f"line {entry['sequence']} of {chain.what} is not one that funnel wrote",
+        where=f"{chain.path}:{entry['sequence']}",
+        advice=chain.restore,
     )

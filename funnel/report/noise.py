@@ -23,9 +23,21 @@ def private_estimate(case: Case) -> str:
         "records, were computed from counts with discrete Laplace noise on every combination of the values that the "
         f"policy lists, ε_est = {one:g}: if one record had other values, any outcome would have been at most "
         f"{_factor(one)} times as likely, or as unlikely. So the chances for a true value that only one person has do "
-        f"not tell that person’s {case.terms.secret}.{again} The noise hides neither how many records there are "
-        f"({counted(case.manifest['rows'], 'record')}) nor the values that the policy lists, which were not found in "
-        "the table."
+        f"not tell that person’s {case.terms.secret}.{again}{_locked(case)} The noise hides neither how many records "
+        f"there are ({counted(case.manifest['rows'], 'record')}) nor the values that the policy lists, which were not "
+        "found in the table."
+    )
+
+
+def _locked(case: Case) -> str:
+    """Under a lock the noisy counts are those of one night, and tonight's have no part in what is published."""
+    if not (locked := case.manifest.get("locked")):
+        return ""
+    return (
+        f" They were estimated when the protocol was fixed, in the lock made at {locked['made']}: this release spent "
+        "nothing more, and tonight’s records have a part only in the drawn values and in their number. How far the "
+        "records have moved since then is therefore neither published, nor does any release wait for it: either would "
+        "tell of tonight’s counts without noise."
     )
 
 
@@ -54,15 +66,22 @@ def private_promise(case: Case) -> str:
     if case.manifest["notion"] == "ldp-x":
         return "The promise holds whatever the distribution; the figures measured hold for the noisy counts."
     if case.manifest["notion"] == "rldp":
+        when = " of the night that the protocol was fixed" if case.manifest.get("locked") else ""
         return (
-            "The uncertainty set was widened so that, with the confidence stated, it holds the true distribution in "
-            "spite of the noise; the beliefs and shares in this report are those under the noisy counts."
+            "The uncertainty set was widened so that, with the confidence stated, it holds the true distribution"
+            f"{when} in spite of the noise; the beliefs and shares in this report are those under the noisy counts."
         )
     return (
-        "The promise is about the distribution as estimated, noise included. Under the true one the released values "
-        f"can tell more about {case.terms.secret} than it says, most of all where few records share a value; by how "
-        "much, the publisher’s own audit measures, and that figure is not published, for it has no noise."
+        f"The promise is about the distribution as estimated{_then(case)}, noise included. Under the true one the "
+        f"released values can tell more about {case.terms.secret} than it says, most of all where few records share a "
+        "value; by how much, the publisher’s own audit measures, and that figure is not published, for it has no noise."
     )
+
+
+def _then(case: Case) -> str:
+    """On which night, where that is not tonight."""
+    locked = case.manifest.get("locked")
+    return f" when the protocol was fixed, at {locked['made']}" if locked else ""
 
 
 def _factor(epsilon: float) -> str:

@@ -1,4 +1,4 @@
-"""The real program, as a process of its own."""
+"""The real program: as a process of its own, or its command line in this one, which starts in no time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import funnel
+from funnel.cli import main
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,29 @@ def cli(key: str) -> Callable[..., Outcome]:
             check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def command(key: str, monkeypatch, capfd) -> Callable[..., Outcome]:
+    """The same as `cli` in this process: arguments in, exit code and what was printed out."""
+
+    def run(*arguments: object, env: dict[str, str] | None = None, cwd: Path | None = None) -> Outcome:
+        capfd.readouterr()
+        with monkeypatch.context() as inside:
+            for name, value in {"FUNNEL_KEY": key, **(env or {})}.items():
+                inside.setenv(name, value)
+            if cwd is not None:
+                inside.chdir(cwd)
+            try:
+                main([*map(str, arguments)])
+            except SystemExit as end:
+                code = end.code
+            else:
+                raise AssertionError("the command line came back without an exit code")
+        printed = capfd.readouterr()
+        return Outcome(code, printed.out, printed.err)
 
     return run
 

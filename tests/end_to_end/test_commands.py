@@ -30,15 +30,16 @@ COMMANDS = [
     "report",
     "estimate",
     "key new",
+    "key rotate",
     "schema",
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(cli, command):
-    done = cli(*command.split(), "--help")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(command, name):
+    done = command(*name.split(), "--help")
     assert done.code == 0
-    assert f"funnel {command}" in done.out.split("Example")[1] or "Example: export" in done.out
+    assert f"funnel {name}" in done.out.split("Example")[1] or "Example: export" in done.out
 
 
 def test_init_check_plan_run_audit_report_estimate(cli, tmp_path):
@@ -73,21 +74,21 @@ def test_init_check_plan_run_audit_report_estimate(cli, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["{release}", "{release}/../latest", "{release}/deeper", "{release}/.."])
-def test_the_full_report_never_goes_where_readers_are(cli, tmp_path, place):
-    assert cli("run", write_policy(tmp_path, mechanism="randomised-response")).code == 0
+def test_the_full_report_never_goes_where_readers_are(command, tmp_path, place):
+    assert command("run", write_policy(tmp_path, mechanism="randomised-response")).code == 0
     release = (tmp_path / "releases" / "latest").resolve()
     before = {path.name: path.read_bytes() for path in release.iterdir()}
     target = place.format(release=release)
-    done = cli("report", release, "--private", tmp_path / "private", "--to", target)
+    done = command("report", release, "--private", tmp_path / "private", "--to", target)
     assert done.code == 1
     assert {path.name: path.read_bytes() for path in release.iterdir()} == before
 
 
-def test_check_reports_every_policy_and_every_error(cli, tmp_path):
+def test_check_reports_every_policy_and_every_error(command, tmp_path):
     bad = tmp_path / "bad.yaml"
     bad.write_text("version: 1\nname: bad\nprivaci: {}\nsensitive: [a]\npublic: [b, b]\n")
     good = write_policy(tmp_path)
-    done = cli("check", good, bad)
+    done = command("check", good, bad)
     assert done.code == 1
     assert f"{good}: ok" in done.out
     lines = [line for line in done.err.splitlines() if line.startswith(str(bad))]
@@ -95,31 +96,31 @@ def test_check_reports_every_policy_and_every_error(cli, tmp_path):
     assert all(line.split(":")[1].isdigit() for line in lines)
 
 
-def test_check_without_the_table_checks_the_rest(cli, tmp_path):
-    done = cli("check", write_policy(tmp_path, source__table="not-here.parquet"))
+def test_check_without_the_table_checks_the_rest(command, tmp_path):
+    done = command("check", write_policy(tmp_path, source__table="not-here.parquet"))
     assert done.code == 0
     assert "not checked" in done.out
 
 
-def test_a_new_key_is_private_and_never_overwritten(cli, tmp_path):
-    first, second = cli("key", "new").out, cli("key", "new").out
+def test_a_new_key_is_private_and_never_overwritten(command, tmp_path):
+    first, second = command("key", "new").out, command("key", "new").out
     assert first != second
     assert first.startswith("funnel-key-1:")
-    assert cli("key", "new", "--to", tmp_path / "my.key").code == 0
+    assert command("key", "new", "--to", tmp_path / "my.key").code == 0
     assert stat.S_IMODE((tmp_path / "my.key").stat().st_mode) == 0o600
-    assert cli("key", "new", "--to", tmp_path / "my.key").code == 1
-    assert cli("run", write_policy(tmp_path, draws__key="file:my.key"), env={"FUNNEL_KEY": ""}).code == 0
+    assert command("key", "new", "--to", tmp_path / "my.key").code == 1
+    assert command("run", write_policy(tmp_path, draws__key="file:my.key"), env={"FUNNEL_KEY": ""}).code == 0
 
 
-def test_the_schema_is_json_schema(cli):
-    schema = cli("schema").json
+def test_the_schema_is_json_schema(command):
+    schema = command("schema").json
     assert schema["$schema"].startswith("https://json-schema.org/draft/2020-12")
     assert {"source", "sensitive", "public", "privacy", "release"} <= set(schema["properties"])
 
 
 @pytest.mark.parametrize("memory", ["lots", "0", "-1GB", "5"])
-def test_a_size_that_is_none_is_wrong_usage(cli, tmp_path, memory):
-    assert cli("run", write_policy(tmp_path), "--memory", memory).code == 2
+def test_a_size_that_is_none_is_wrong_usage(command, tmp_path, memory):
+    assert command("run", write_policy(tmp_path), "--memory", memory).code == 2
 
 
 def test_progress_shows_on_a_terminal_only(tmp_path, key):

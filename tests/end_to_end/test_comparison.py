@@ -121,10 +121,10 @@ def test_the_table_is_checked_as_in_a_run(tmp_path):
     assert caught.value.code == "below-minimum"
 
 
-def test_the_command_writes_a_picture_and_nothing_else(cli, tmp_path):
+def test_the_command_writes_a_picture_and_nothing_else(command, tmp_path):
     policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"])
     for name in ("p.svg", "p.html"):
-        done = cli("compare", policy, "--epsilon", "0.5,1", "--picture", tmp_path / name, "--json")
+        done = command("compare", policy, "--epsilon", "0.5,1", "--picture", tmp_path / name, "--json")
         assert done.code == 0, done.err
         assert done.err == ""
         assert [point["epsilon"] for point in done.json["lines"][0]["points"]] == [0.5, 1.0]
@@ -133,7 +133,7 @@ def test_the_command_writes_a_picture_and_nothing_else(cli, tmp_path):
     page = (tmp_path / "p.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "<script" not in page
-    shown = cli("compare", policy, "--epsilon", "0.5,1")
+    shown = command("compare", policy, "--epsilon", "0.5,1")
     assert "optimal" in shown.out
     assert "%" in shown.out
 
@@ -143,12 +143,12 @@ def test_the_command_writes_a_picture_and_nothing_else(cli, tmp_path):
     [("--epsilon", "a"), ("--epsilon", ""), ("--epsilon", "1,-2"), ("--epsilon", "nan"),
      ("--picture", "p.png"), ("--time-limit", "0")],
 )  # fmt: skip
-def test_wrong_usage_is_exit_code_two(cli, tmp_path, wrong):
-    assert cli("compare", write_policy(tmp_path), *wrong).code == 2
+def test_wrong_usage_is_exit_code_two(command, tmp_path, wrong):
+    assert command("compare", write_policy(tmp_path), *wrong).code == 2
 
 
-def test_a_picture_that_cannot_be_written_is_told(cli, tmp_path):
+def test_a_picture_that_cannot_be_written_is_told(command, tmp_path):
     policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"])
-    done = cli("compare", policy, "--epsilon", "1", "--picture", tmp_path / "no" / "p.svg")
+    done = command("compare", policy, "--epsilon", "1", "--picture", tmp_path / "no" / "p.svg")
     assert done.code == 1
     assert "[release-write]" in done.err

@@ -29,24 +29,24 @@ def night(tmp_path, key, monkeypatch):
     return run
 
 
-def rechained(private: Path, entries: list[dict[str, Any]]) -> None:
-    """A ledger and its head, written anew by someone who knows how."""
+def rechained(private: Path, entries: list[dict[str, Any]], name: str = "ledger") -> None:
+    """A ledger (or another chained record) and its head, written anew by someone who knows how."""
     previous, lines = "0" * 64, []
     for number, entry in enumerate(entries, start=1):
         line = json.dumps(entry | {"sequence": number, "previous": previous}, ensure_ascii=False).encode()
         previous = hashlib.sha256(line).hexdigest()
         lines.append(line + b"\n")
-    (private / "ledger.jsonl").write_bytes(b"".join(lines))
-    (private / "ledger.head").write_text(json.dumps({"sequence": len(lines), "sha256": previous}) + "\n")
+    (private / f"{name}.jsonl").write_bytes(b"".join(lines))
+    (private / f"{name}.head").write_text(json.dumps({"sequence": len(lines), "sha256": previous}) + "\n")
 
 
-def test_two_nights_a_new_key_and_a_new_policy(cli, night, tmp_path, monkeypatch):
+def test_two_nights_a_new_key_and_a_new_policy(command, night, tmp_path, monkeypatch):
     """Repeat, change, rotate, change the policy; look at the ledger with the commands; audit all; tamper."""
     first, again, changed = night(), night(), night(TUESDAY)
     people(tmp_path, TUESDAY)
     path, new = write_policy(tmp_path, **SMALL), {"FUNNEL_KEY": funnel.new_key()}
-    assert cli("key", "rotate", path, "--accept", env=new).code == 0
-    rotated = cli("run", path, "--json", env=new).json
+    assert command("key", "rotate", path, "--accept", env=new).code == 0
+    rotated = command("run", path, "--json", env=new).json
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
     funnel.rotate_key(path, accept=True)
     policy = night(TUESDAY, privacy={"notion": "mutual-information", "epsilon": 0.002})
@@ -57,7 +57,7 @@ def test_two_nights_a_new_key_and_a_new_policy(cli, night, tmp_path, monkeypatch
     assert policy["composed"]["measure"] == "mutual_information"
 
     path = write_policy(tmp_path, **SMALL, budget=5.0)
-    shown = cli("ledger", path)
+    shown = command("ledger", path)
     assert (shown.code, shown.err) == (0, "")
     assert "an unbroken chain" in shown.out
     assert "budget     5 nats" in shown.out
@@ -69,7 +69,7 @@ def test_two_nights_a_new_key_and_a_new_policy(cli, night, tmp_path, monkeypatch
     )
     assert len({one["key"] for one in told["releases"]}) == 3
 
-    audit = cli("audit", tmp_path / "releases", "--private", tmp_path / "private", "--json")
+    audit = command("audit", tmp_path / "releases", "--private", tmp_path / "private", "--json")
     assert audit.code == 0, audit.out
     composed = [
         finding
@@ -111,12 +111,12 @@ def tamper(folder: Path) -> None:
     assert failed(folder) == {"ledger-composed"}
 
 
-def test_the_budget_refuses_before_anything_is_drawn(cli, night, tmp_path):
+def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
     first = night(budget=0.5)
     people(tmp_path, TUESDAY)
     path = write_policy(tmp_path, **SMALL, budget=0.5)
     before = sorted(file.name for file in tmp_path.rglob("*"))
-    refused = cli("run", path, "--json")
+    refused = command("run", path, "--json")
     assert refused.code == 1
     assert refused.json["error"]["code"] == "budget"
     assert "together with the 1 before it would leak" in refused.json["error"]["message"]
@@ -130,6 +130,19 @@ def test_the_budget_refuses_before_anything_is_drawn(cli, night, tmp_path):
     assert dry["composed"]["figure"] > first["composed"]["figure"]
 
 
+def test_a_release_above_its_policys_budget_is_found(night, tmp_path, monkeypatch):
+    """By an auditor who takes nobody's word that it was refused; one that is within it is told how far."""
+    figure = night(budget=5.0)["composed"]["figure"]
+    found = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private").findings
+    (own,) = (one for one in found if one.claim == "ledger-budget")
+    assert (own.status, own.detail) == ("passed", f"{figure:g} of 5 nats")
+    monkeypatch.setattr("funnel.execute.check_budget", lambda *_: None)
+    night(budget=figure)
+    assert failed(tmp_path) == set()
+    night(budget=figure - 1e-4)
+    assert failed(tmp_path) == {"ledger-budget"}
+
+
 def test_a_dry_run_without_the_key_looks_back_as_under_a_new_one(night, tmp_path, monkeypatch):
     night()
     monkeypatch.delenv("FUNNEL_KEY")
@@ -137,9 +150,9 @@ def test_a_dry_run_without_the_key_looks_back_as_under_a_new_one(night, tmp_path
     assert dry["composed"]["groups"] == 2
 
 
-def test_a_ledger_without_releases_and_one_that_is_damaged(cli, night, tmp_path):
+def test_a_ledger_without_releases_and_one_that_is_damaged(command, night, tmp_path):
     path = write_policy(tmp_path, **SMALL, budget=1.0)
-    empty = cli("ledger", path, "--json")
+    empty = command("ledger", path, "--json")
     assert (empty.code, empty.err) == (0, "")
     assert empty.json["releases"] == []
     assert empty.json["left"] == 1.0
@@ -147,7 +160,7 @@ def test_a_ledger_without_releases_and_one_that_is_damaged(cli, night, tmp_path)
     night()
     ledger = tmp_path / "private" / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().replace(b'"draws": "permanent"', b'"draws": "permanenT"'))
-    broken = cli("ledger", path)
+    broken = command("ledger", path)
     assert broken.code == 1
     assert "[ledger]" in broken.err
 
@@ -157,6 +170,10 @@ def test_releases_that_are_gone_are_told_and_releases_of_nobody_fail(night, tmp_
     for path in sorted(gone.iterdir()):
         path.unlink()
     gone.rmdir()
+    missing = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert [one.claim for one in missing.failed] == ["history-released"]
+    assert "published, and not there any more" in missing.text() and gone.name in missing.text()
+    (tmp_path / "private" / gone.name / "published").unlink()
     audit = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
     assert audit.passed
     assert f"never visible: {gone.name}" in audit.text()

@@ -92,12 +92,12 @@ def released(folder: Path, column: str = "x") -> dict[str, int]:
     return dict(found)
 
 
-def test_nights_under_a_lock_with_the_real_commands(cli, folder):
+def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
     """Lock, run, drift a little, run, drift too far, refuse, look at what a new lock changes, replace it."""
     policy = write_policy(folder, **BASE)
     with pytest.raises(LockError, match="no lock"):
         run(folder)
-    locked = cli("lock", policy, "--json")
+    locked = command("lock", policy, "--json")
     assert (locked.code, locked.json["written"]) == (0, True)
     text = (folder / "policy.lock.yaml").read_text()
 
@@ -118,19 +118,19 @@ def test_nights_under_a_lock_with_the_real_commands(cli, folder):
 
     people(folder, FAR)
     before = sorted(folder.glob("releases/*"))
-    refused = cli("run", policy, "--locked", "--json")
+    refused = command("run", policy, "--locked", "--json")
     assert refused.code == 1
     assert refused.json["error"]["code"] == "lock-leaks"
     assert "funnel lock --force" in refused.err
     assert sorted(folder.glob("releases/*")) == before
 
-    again = cli("lock", policy)
+    again = command("lock", policy)
     assert again.code == 1
     assert "[lock-exists]" in again.err
     assert again.out.splitlines()[-1] == "privacy: unchanged"
     assert (folder / "policy.lock.yaml").read_text() == text
-    assert cli("lock", "--force", policy).code == 0
-    assert cli("lock", "--check", policy).out.startswith(f"{folder / 'policy.lock.yaml'}: ok")
+    assert command("lock", "--force", policy).code == 0
+    assert command("lock", "--check", policy).out.startswith(f"{folder / 'policy.lock.yaml'}: ok")
     run(folder)
     assert funnel.api.audit(folder / "releases", folder / "private").passed
 

@@ -13,9 +13,10 @@ import pytest
 
 import funnel
 from funnel import counted
-from funnel.errors import FunnelError
+from funnel.errors import AuditFailure, FunnelError
 from funnel.model.uncertainty import radius
 from funnel.release.histogram import Estimated
+from funnel.release.spent import charge
 from tests.policies import write_policy
 
 PEOPLE = "SELECT 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
@@ -131,6 +132,16 @@ def test_every_run_spends_again_until_the_budget_is_used_up_and_so_does_a_run_th
     assert [one.passed for one in reports] == [True, True]
 
 
+def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
+    path = policy(tmp_path, estimate__budget=1.5)
+    funnel.run(path)
+    monkeypatch.setattr(
+        counted, "charge", lambda private, name, epsilon, _: charge(private, name, epsilon, None)
+    )
+    with pytest.raises(AuditFailure, match="spent more than the policy's budget"):
+        funnel.run(path)
+
+
 def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
     path = policy(tmp_path, estimate__budget=2)
     assert "private ones" not in funnel.ledger(path).text()
@@ -159,17 +170,39 @@ def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):
     assert not (tmp_path / "private" / "estimates.jsonl").exists()
 
 
-def test_a_record_of_estimates_that_cannot_be_read_stops_the_next_run(tmp_path):
+def test_a_record_of_estimates_that_is_damaged_stops_the_next_run(tmp_path):
+    """Gone, cut short, edited, or another's: what was spent on these people is not known any more."""
     path = policy(tmp_path)
     funnel.run(path)
-    (tmp_path / "private" / "estimates.jsonl").write_text('{"epsilon": "0/1"}\n')
-    with pytest.raises(FunnelError) as refused:
-        funnel.run(path)
-    assert refused.value.code == "ledger"
-    (tmp_path / "private" / "estimates.jsonl").unlink()
+    funnel.run(path)
+    record, head = tmp_path / "private" / "estimates.jsonl", tmp_path / "private" / "estimates.head"
+    whole, confirmed = record.read_text(), head.read_text()
+    first, _ = whole.splitlines(keepends=True)
+    damage = {
+        "is missing or cut short": first,
+        "does not follow from the line before it": whole.replace('"1"', '"1/9"', 1),
+        "is numbered 2": whole.removeprefix(first),
+        "is not an entry": "x" + whole,
+    }
+    for said, text in damage.items():
+        record.write_text(text)
+        with pytest.raises(FunnelError) as refused:
+            funnel.run(path)
+        assert (refused.value.code, said in refused.value.message) == ("ledger", True)
+        assert "Restore the private folder from a backup" in refused.value.advice
+    head.unlink()
+    record.unlink()
     with pytest.raises(FunnelError) as forgotten:
         funnel.run(path)
-    assert "the ledger tells of 1 nats" in forgotten.value.message
+    assert "the ledger tells of 2 nats" in forgotten.value.message
+    record.write_text(whole)
+    head.write_text(confirmed)
+    assert text_of_estimate(funnel.run(path).release) == (3, 3.0)
+
+
+def text_of_estimate(release: str) -> tuple[int, float]:
+    told = text(Path(release), "release.json")["estimate"]
+    return told["estimates"], told["spent"]
 
 
 def test_several_blocks_with_bins_and_missing_values_are_estimated_over_all_their_combinations(tmp_path):
@@ -222,17 +255,6 @@ def test_a_robust_promise_needs_counts_that_are_seen_through_the_noise(tmp_path)
     assert refused.value.code == "below-minimum"
     assert "1 of the declared values of the secret" in refused.value.message
     assert (tmp_path / "private" / "estimates.jsonl").read_text().count("\n") == 1
-
-
-@pytest.mark.parametrize("locked", ["lock", "run"])
-def test_a_lock_over_a_private_estimate_is_refused(tmp_path, locked):
-    path = policy(tmp_path)
-    with pytest.raises(FunnelError) as refused:
-        if locked == "lock":
-            funnel.lock(path)
-        else:
-            funnel.run(path, locked=True)
-    assert refused.value.code in {"unsupported", "lock-missing"}
 
 
 @pytest.fixture(scope="module")
@@ -303,9 +325,11 @@ def test_noise_that_is_not_noise_is_found(tmp_path, made):
 
 def test_an_estimate_that_is_not_on_record_is_found(tmp_path, made):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
-    (tmp_path / "private" / "estimates.jsonl").write_text("")
-    release = (tmp_path / "releases" / "latest").resolve()
-    assert claims(funnel.audit_release(release, tmp_path / "private"))["estimate-spent"][0] == "failed"
+    release, record = (tmp_path / "releases" / "latest").resolve(), tmp_path / "private" / "estimates.jsonl"
+    whole = record.read_text()
+    for damaged in ("", whole.replace(release.name, "20200101T000000Z-abcdef"), whole + whole):
+        record.write_text(damaged)
+        assert claims(funnel.audit_release(release, tmp_path / "private"))["estimate-spent"][0] == "failed"
 
 
 def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):

@@ -95,7 +95,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("code", "query", "changes"), CASES, ids=[f"{i}-{c[0]}" for i, c in enumerate(CASES)]
 )
-def test_one_clear_error_and_nothing_published(cli, tmp_path, code, query, changes):
+def test_one_clear_error_and_nothing_published(command, tmp_path, code, query, changes):
     if query is not None:
         table(tmp_path, query)
         changes = {
@@ -106,7 +106,7 @@ def test_one_clear_error_and_nothing_published(cli, tmp_path, code, query, chang
         }
     path = write_policy(tmp_path, **changes)
     path.chmod(0o600)  # one case names the policy itself as the key
-    run = cli("run", path)
+    run = command("run", path)
     assert run.code == 1, (run.code, run.out, run.err)
     assert f"[{code}]" in run.err
     assert run.err.count("[") == run.err.count("]")
@@ -116,8 +116,8 @@ def test_one_clear_error_and_nothing_published(cli, tmp_path, code, query, chang
     assert evidence_left(tmp_path) == []
 
 
-def test_errors_are_data_for_programs(cli, tmp_path):
-    run = cli("run", write_policy(tmp_path, public=["eduction"]), "--json")
+def test_errors_are_data_for_programs(command, tmp_path):
+    run = command("run", write_policy(tmp_path, public=["eduction"]), "--json")
     assert run.code == 1
     assert run.json["error"]["code"] == "unknown-column"
     assert run.json["error"]["problems"][0]["line"] > 0
@@ -206,20 +206,20 @@ def test_a_full_disk_publishes_nothing_and_the_next_run_works(tmp_path, key, roo
     assert again.returncode == 0, again.stderr
 
 
-def test_a_key_file_that_others_can_read_is_refused(cli, tmp_path):
+def test_a_key_file_that_others_can_read_is_refused(command, tmp_path):
     (tmp_path / "open.key").write_text(funnel.new_key())
     (tmp_path / "open.key").chmod(0o644)
-    run = cli("run", write_policy(tmp_path, draws__key="file:open.key"))
+    run = command("run", write_policy(tmp_path, draws__key="file:open.key"))
     assert run.code == 1
     assert "[key-permissions]" in run.err
     assert "chmod 600" in run.err
     assert nothing_published(tmp_path)
 
 
-def test_no_message_holds_the_key(cli, tmp_path):
+def test_no_message_holds_the_key(command, tmp_path):
     secret = funnel.new_key()
     for changes in ({"draws__key": "env:BAD"}, {"public": ["none"]}, {}):
-        run = cli(
+        run = command(
             "run",
             write_policy(tmp_path, **changes),
             "--traceback",
@@ -228,7 +228,7 @@ def test_no_message_holds_the_key(cli, tmp_path):
         assert secret.removeprefix("funnel-key-1:")[:16] not in run.out + run.err
 
 
-def test_wrong_usage_is_exit_code_2(cli):
-    assert cli("run").code == 2
-    assert cli("no-such-command").code == 2
-    assert cli("run", "a.yaml", "--no-such-option").code == 2
+def test_wrong_usage_is_exit_code_2(command):
+    assert command("run").code == 2
+    assert command("no-such-command").code == 2
+    assert command("run", "a.yaml", "--no-such-option").code == 2

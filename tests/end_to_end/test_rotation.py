@@ -13,6 +13,7 @@ from funnel import prepare
 from funnel.errors import DrawError, LedgerError
 from funnel.release import ledger as ledger_module
 from funnel.release.naming import last_named, next_time
+from funnel.release.rotation import Asked
 from tests.policies import write_policy
 from tests.test_history import FRESH, MONDAY, SMALL, people
 
@@ -66,13 +67,53 @@ def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
         funnel.run(named(tmp_path, "b"))
 
 
-def test_another_policy_of_the_same_ledger_has_a_key_of_its_own(policy: Path, tmp_path: Path) -> None:
+def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path, tmp_path: Path) -> None:
+    """Renamed, or a second one about the same column: with the key that answered before, or with consent."""
     funnel.run(policy)
     funnel.write_key(tmp_path / "b.key")
-    funnel.run(named(tmp_path, "b", name="another"))
+    funnel.run(named(tmp_path, "a", name="renamed"))
+    for name in ("test", "renamed", "another"):
+        with pytest.raises(DrawError) as caught:
+            funnel.run(named(tmp_path, "b", name=name))
+        assert caught.value.code == "key-changed"
+    assert "the release of policy renamed about them" in caught.value.message
+    assert len(made(tmp_path)) == 2
+    funnel.rotate_key(named(tmp_path, "b", name="another"), accept=True)
+    with pytest.raises(DrawError):
+        funnel.run(named(tmp_path, "b", name="third"))
+    for key, name in (("b", "another"), ("a", "test"), ("b", "another"), ("a", "renamed")):
+        funnel.run(named(tmp_path, key, name=name))
     funnel.run(named(tmp_path, "a", **FRESH))
     funnel.run(named(tmp_path, "a"))
-    assert len(made(tmp_path)) == 4
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
+def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
+    """What it asks was not asked before, so no key makes it tell more; columns are the same in either case."""
+    entries = [
+        {
+            "name": "one",
+            "draws": "permanent",
+            "key_fingerprint": "a",
+            "sequence": 1,
+            "drawn": [{"columns": ["X", "y"]}],
+        },
+        {
+            "name": "one",
+            "draws": "fresh",
+            "key_fingerprint": None,
+            "sequence": 2,
+            "drawn": [{"columns": ["z"]}],
+        },
+        {"name": "old", "draws": "permanent", "key_fingerprint": "b", "sequence": 3},
+    ]
+    cases = {
+        ("two", "x"): {"a"}, ("two", "z"): {"a", "b", "c"}, ("one", "z"): {"a"}, ("old", "z"): {"b"},
+        ("old", "y"): set(),
+    }  # fmt: skip
+    for (name, column), allowed in cases.items():
+        asked = Asked(name, frozenset({column}))
+        assert {key for key in "abc" if not asked.changed(entries, key)} == allowed
 
 
 def test_without_to_or_accept_nothing_changes(policy: Path, tmp_path: Path) -> None:
@@ -143,20 +184,20 @@ def test_a_damaged_record_of_agreed_keys_is_refused(content: str, policy: Path, 
         funnel.run(named(tmp_path, "b"))
 
 
-def test_the_command(cli, policy: Path, tmp_path: Path) -> None:
+def test_the_command(command, policy: Path, tmp_path: Path) -> None:
     funnel.run(policy)
-    told = cli("key", "rotate", policy, "--to", tmp_path / "b.key", "--json")
+    told = command("key", "rotate", policy, "--to", tmp_path / "b.key", "--json")
     assert (told.code, told.err) == (0, "")
     assert told.json["cost"] > 0
     assert told.json["written"] == str(tmp_path / "b.key")
     assert (tmp_path / "b.key").read_text().strip() not in told.out
     assert (tmp_path / "b.key").stat().st_mode & 0o777 == 0o600
-    assert cli("run", named(tmp_path, "b")).code == 0
-    wrong = cli("run", named(tmp_path, "a"), "--json")
+    assert command("run", named(tmp_path, "b")).code == 0
+    wrong = command("run", named(tmp_path, "a"), "--json")
     assert wrong.code == 1
     assert wrong.json["error"]["code"] == "key-changed"
-    assert cli("key", "rotate", policy, "--to", tmp_path / "c.key", "--accept").code == 2
-    shown = cli("key", "rotate", "--help")
+    assert command("key", "rotate", policy, "--to", tmp_path / "c.key", "--accept").code == 2
+    shown = command("key", "rotate", "--help")
     assert "Keep the old key until" in " ".join(shown.out.split())
 
 

@@ -82,9 +82,9 @@ def test_both_forms_hold_the_same_sets(released):
     assert texts == [[n for n, bit in zip(names, row, strict=True) if bit] for row in rows.fetchall()]
 
 
-def test_the_program_says_what_it_did(cli, tmp_path):
+def test_the_program_says_what_it_did(command, tmp_path):
     path = write_policy(tmp_path, mechanism=UNARY)
-    run = cli("run", path, "--json")
+    run = command("run", path, "--json")
     assert run.code == 0, run.err
     summary = run.json
     assert summary["mechanism"] == "unary-encoding"
@@ -93,12 +93,12 @@ def test_the_program_says_what_it_did(cli, tmp_path):
     assert summary["alphabet"]["released"] == 1 << 16
     assert "alpha" in summary["blocks"][0]["solver"]
     release, private = summary["release"], tmp_path / "private"
-    assert cli("audit", release, "--private", private).code == 0
-    assert "known" in cli("estimate", release).out
+    assert command("audit", release, "--private", private).code == 0
+    assert "known" in command("estimate", release).out
     (block,) = json.loads((Path(release) / "protocol.json").read_text())["blocks"]
     assert block["kind"] == "unary"
     assert 2 * block["present"] == 1 << block["bits"]
-    assert cli("report", release, "--private", private, "--to", tmp_path / "full").code == 0
+    assert command("report", release, "--private", private, "--to", tmp_path / "full").code == 0
     full = json.loads((tmp_path / "full" / "report.json").read_text())
     changes = [one["change"] for one in full["measured"]["secrets"]]
     assert max(changes) == pytest.approx(1, abs=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -91,7 +92,11 @@ def test_every_change_to_any_published_file_fails(made: Path, copy: Path) -> Non
 def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy: Path) -> None:
     """Every hash made right again, so that nothing but the signature can tell."""
     manifest = json.loads((copy / "release.json").read_text())
-    manifest["description"] = "something else"
+    report = json.loads((copy / "report.json").read_text())
+    manifest["description"] = report["description"] = "something else"
+    raw = json.dumps(report).encode()
+    (copy / "report.json").write_bytes(raw)
+    manifest["files"]["report.json"] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
     (copy / "release.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     assert funnel.audit_release(copy).passed
     assert failing(copy, made / "sign.pub") == {"signature"}
@@ -189,19 +194,19 @@ def test_a_key_pasted_into_the_policy_is_not_repeated(tmp_path: Path) -> None:
     assert pasted[20:40] not in str(caught.value.as_dict())
 
 
-def test_the_commands(cli, made: Path, tmp_path: Path) -> None:
-    new = cli("key", "new", "--signing", "--to", tmp_path / "k")
+def test_the_commands(command, made: Path, tmp_path: Path) -> None:
+    new = command("key", "new", "--signing", "--to", tmp_path / "k")
     assert (new.code, new.err) == (0, "")
     assert (tmp_path / "k").read_text().strip() not in new.out
     body = (tmp_path / "k").read_text().strip().partition(":")[2]
     (tmp_path / "cut").write_text((tmp_path / "k").read_text().strip()[:-2])
     (tmp_path / "cut").chmod(0o600)
-    broken = cli("key", "public", tmp_path / "cut", "--traceback")
+    broken = command("key", "public", tmp_path / "cut", "--traceback")
     assert broken.code == 1
     assert "Traceback" in broken.err and body[:10] not in broken.err
-    shown = cli("key", "public", tmp_path / "k")
+    shown = command("key", "public", tmp_path / "k")
     assert shown.out.startswith("funnel-public-1:") and len(shown.out.splitlines()) == 1
-    assert cli("audit", made / "first", "--public-key", made / "sign.pub").code == 0
-    wrong = cli("audit", made / "first", "--public-key", shown.out.strip(), "--json")
+    assert command("audit", made / "first", "--public-key", made / "sign.pub").code == 0
+    wrong = command("audit", made / "first", "--public-key", shown.out.strip(), "--json")
     assert wrong.code == 1
     assert [one["claim"] for one in wrong.json["findings"] if one["status"] == "failed"] == ["signature"]

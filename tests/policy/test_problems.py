@@ -372,6 +372,32 @@ def test_a_required_key_in_the_wrong_section_is_one_problem() -> None:
     assert places(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("section", "codes"),
+    [
+        ("privacy: {notion: ‸lipp, epsilon: ‸-1, ‸epsilom: 2, split: ‸half}",
+         ["wrong-value", "epsilon", "unknown-key", "split"]),
+        ("privacy: {notion: ‸lipp, epsilon: ‸\"1\", confidence: ‸7, order: 2, solve: ‸fast}",
+         ["wrong-value", "epsilon", "wrong-value", "wrong-value"]),
+        ("privacy: {notion: ‸perfct, epsilon: ‸1}", ["wrong-value", "epsilon"]),
+        ("‸privacy: {epsilon: ‸0}", ["missing-key", "epsilon"]),
+        ("privacy: {notion: ‸3, epsilon: ‸.inf}", ["wrong-value", "epsilon"]),
+        ("mechanism: {kind: ‸optimum, time_limit: ‸0, gap: 0.1, ‸speed: 1}",
+         ["wrong-value", "wrong-value", "unknown-key"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_notion_or_mechanism_hides_nothing_beside_it(section: str, codes: list[str]) -> None:
+    name = section.removeprefix("‸").partition(":")[0]
+    start, end = GOOD.index(f"{name}:"), GOOD.index({"privacy": "mechanism:", "mechanism": "draws:"}[name])
+    text, expected = marked(f"{GOOD[:start]}{section}\n{GOOD[end:]}", *codes)
+    assert sorted(places(text)) == sorted(expected)
+
+
+def test_a_misspelt_notion_key_is_one_problem() -> None:
+    text, expected = marked(good(notion="  notoin: lip").replace("privacy:", "‸privacy:"), "missing-key")
+    assert places(text) == expected
+
+
 def test_equal_keys_name_both_places() -> None:
     (problem,) = problems(good(kind="  minimum: 20"))
     assert (problem.line, problem.column) == (11, 3)

@@ -18,16 +18,8 @@ from funnel.model.arrange import together
 from funnel.policy import loads
 from funnel.release.drift import drift
 from funnel.release.facts import SealError, sealed, unsealed
-from funnel.release.lock import (
-    Lock,
-    counts_hash,
-    keep_counts,
-    kept_counts,
-    parse_lock,
-    protocols_digest,
-    read_lock,
-    write_lock,
-)
+from funnel.release.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.release.pinned import counts_hash, keep_counts, kept_counts
 from funnel.release.relabel import relabel
 from tests.release.samples import fixed_key, protocol
 from tests.strategies import joints, many_block_joints, protocols
