@@ -13,6 +13,7 @@ from funnel.audit import (
     ledger,
     lock,
     manifest,
+    meanings,
     minimum,
     noise,
     optimum,
@@ -112,7 +113,7 @@ def _private(folder: Path, notes: Notebook, read: Read) -> tuple[Evidence | None
     kept = notes.learn("evidence", evidence.read_evidence, folder, claims)
     notes.check("manifest-hash", evidence.same_manifest, kept, claims)
     policy = notes.learn("policy-hash", evidence.same_policy, folder, kept, claims)
-    notes.check("policy-terms", terms.as_asked, policy, claims)
+    policy = notes.learn("policy-terms", terms.as_asked, policy, claims)
     notes.check("plan-hash", plan.same_plan, folder, kept, claims)
     notes.check("lock", lock.as_pinned, folder, read.folder, claims)
     whole = notes.learn("counts", evidence.counts_whole, kept, claims)
@@ -150,7 +151,7 @@ def _true(
 
 def _unentered(notes: Notebook) -> None:
     """What waits for the ledger."""
-    for claim in ("ledger-chain", "ledger-entry", "ledger-kept", "ledger-composed", "ledger-budget"):
+    for claim in (claim for claim in PRIVATE if claim.startswith("ledger-")):
         notes.leave(claim, "the release is not entered in the ledger yet")
 
 
@@ -162,6 +163,7 @@ def _ledger(
     entries = notes.learn("ledger-chain", ledger.read_ledger, folder)
     entered = notes.learn("ledger-entry", ledger.entered, entries, read.claims)
     notes.check("ledger-kept", ledger.kept_files, entered, kept)
+    notes.check("ledger-drawn", meanings.as_meant, entered, read.blocks, policy)
     notes.check(
         "ledger-composed", composed.as_entered, entered, counts, read.blocks, read.claims, folder, releases
     )

@@ -61,6 +61,7 @@ PRIVATE: dict[str, str] = {
     "ledger-chain": "the ledger's chain of hashes is unbroken",
     "ledger-entry": "the ledger holds exactly one entry for this release, with the same figures",
     "ledger-kept": "the private evidence is, byte for byte, what it was when the release was entered",
+    "ledger-drawn": "the ledger says rightly whom and what this release drew for",
     "ledger-composed": "the composed leakage stated is that of this release and all before it in the ledger",
     "ledger-budget": "what this release and all before it tell together is within the policy's budget",
 }

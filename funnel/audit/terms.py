@@ -76,8 +76,8 @@ def _best(manifest: Manifest) -> None:
         )
 
 
-def as_asked(policy: bytes, manifest: Manifest) -> str:
-    """Secret, public columns, notion, ε and its split, mechanism, draws, minimum, format are policy.yaml's.
+def as_asked(policy: bytes, manifest: Manifest) -> tuple[bytes, str]:
+    """The policy, once secret, public columns, notion, ε, split, mechanism, draws, minimum, format are the manifest's.
 
     Values are read as text, so that nothing depends on how a YAML library resolves them. Raises AuditFailure.
     """
@@ -88,7 +88,7 @@ def as_asked(policy: bytes, manifest: Manifest) -> str:
             raise broken(
                 "policy.yaml", f"the policy asks for another {term}", expected=wanted, found=claimed[term]
             )
-    return f"{', '.join(asked)}: as the policy says"
+    return policy, f"{', '.join(asked)}: as the policy says"
 
 
 def _same(term: str, asked: Any, claimed: Any) -> bool:

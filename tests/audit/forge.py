@@ -57,6 +57,7 @@ class Forgery:
     report: dict[str, Any] | None = None
     policy: bytes = b""
     plan: bytes = b""
+    entity: str | None = None
     ledger: list[dict[str, Any]] = field(default_factory=list)
     own_entry: bool = True
     seal: bool = True
@@ -76,7 +77,7 @@ class Forgery:
             "version": 1,
             "name": claims.get("name"),
             "description": claims.get("description"),
-            "source": {"table": "people.parquet"},
+            "source": {"table": "people.parquet"} | ({"entity": self.entity} if self.entity else {}),
             "estimate": {"minimum": (claims.get("estimate") or {}).get("minimum")},
             "sensitive": claims.get("sensitive"),
             "public": claims.get("public"),

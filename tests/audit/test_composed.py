@@ -5,6 +5,7 @@ The expected figures are counted by brute force; nothing of the program takes pa
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -26,6 +27,8 @@ from tests.audit.samples import detail, failures
 TABLE = np.array([[100, 200], [150, 60]])
 VALUES: list[list[str | None]] = [["low"], ["high"]]
 KEYS = ("aa" * 8, "bb" * 8)
+PLAIN = hashlib.sha256(b"{}").hexdigest()[:16]
+"""What the values of a column stand for that is taken as it is."""
 
 
 def law(*rows: list[int], bits: int = 3, reads: bool = False, columns: str = "level") -> Block:
@@ -47,7 +50,7 @@ class Earlier:
 
     block: Block
     key: str | None = KEYS[0]
-    meaning: str = "ab" * 8
+    meaning: str = PLAIN
     entity: str | None = "person"
     kept: bool = True
     told: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +116,7 @@ class Ledger:
         self.composed = stated(releases) if last is None else last
         if own.key:
             self.forgery.manifest["draws"] = {"kind": "permanent", "key_fingerprint": own.key}
+            self.forgery.entity = own.entity
         if before:
             names = ("figure", "how", "releases")
             self.forgery.manifest["composed"] = dict(
@@ -237,6 +241,22 @@ def test_a_first_release_has_no_company(tmp_path: Path) -> None:
 def test_a_changed_past_does_not_fit(change: Callable[..., Any], tmp_path: Path) -> None:
     one_key = [Earlier(STRONG), Earlier(MILD)]
     assert "ledger-composed" in failures(Ledger(tmp_path, one_key).audited(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda own: own["drawn"][0].update(meaning=["cd" * 8]),
+        lambda own: own["drawn"][0].update(base=["cd" * 8]),
+        lambda own: own.update(entity="household"),
+    ],
+)
+def test_whom_and_what_a_release_drew_for_is_worked_out_again(
+    change: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert "ledger-drawn" in failures(
+        Ledger(tmp_path, [Earlier(MILD)]).audited(lambda all_: change(all_[-1]))
+    )
 
 
 def test_a_protocol_that_was_changed_or_exchanged_is_noticed(tmp_path: Path) -> None:
