@@ -27,11 +27,11 @@ from funnel.planner.explain import Sizes, explain, sizes
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
+from funnel.rebuild import rebuild
 from funnel.release.lock import read_lock
 from funnel.relock import Agreement, Relocked, agreement, relock
 from funnel.starter import starter
 from funnel.summary import Summary
-from funnel.writing import rebuild
 
 
 def load(policy: Path | str) -> Policy:

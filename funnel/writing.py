@@ -1,9 +1,7 @@
-"""The files of a release beside its data: protocol, reports, manifest, evidence; and the report, rebuilt."""
+"""The files of a release beside its data: protocol, reports, manifest, evidence."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from funnel.errors import InternalError, ReleaseError
+from funnel.errors import InternalError
 from funnel.history import Outlook
 from funnel.locking import Pinned
 from funnel.mechanisms.product import Protection
-from funnel.model import Joint
-from funnel.model.unary import protocol_from_dict
 from funnel.planner import Plan
 from funnel.policy import Policy
 from funnel.release.drift import drift_words
-from funnel.release.durable import to_json, write_json, writing
+from funnel.release.durable import write_json, writing
 from funnel.release.histogram import Estimated
 from funnel.release.keys import Key
 from funnel.release.manifest import (
@@ -104,8 +100,8 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
             protocol_sha256=protocol_sha256,
         )
         if facts.pinned is not None and not published:
-            content = _with_drift(content, facts.pinned.evidence()["drift"])
-        _write_report(folder, content)
+            content = with_drift(content, facts.pinned.evidence()["drift"])
+        write_report(folder, content)
     manifest = _manifest(facts, {path.name: file_entry(path) for path in sorted(public.iterdir())}).as_dict()
     write_json(public / "release.json", manifest)
     if facts.signer is not None:
@@ -130,29 +126,7 @@ def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
     }
 
 
-def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
-    """Write report.html and report.json again: into `to`, or in place where the manifest's hashes allow it.
-
-    With the private folder, the full report from the evidence; without, the published one from report.json.
-    Raises ReleaseError.
-    """
-    release = release / "latest" if (release / "latest").is_dir() else release
-    manifest = _read(release / "release.json")
-    content = _from_evidence(release, private, manifest) if private else _read(release / "report.json")
-    page, data = render(content).encode(), to_json(content).encode()
-    folder = release if to is None else to
-    if folder.resolve().is_relative_to(release.resolve().parent):
-        _check_same(release, manifest, page, data, private)
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    written = _write_report(folder, content)
-    if private is not None:
-        for path in written:
-            path.chmod(0o600)
-    return written
-
-
-def _write_report(folder: Path, content: dict[str, Any]) -> list[Path]:
+def write_report(folder: Path, content: dict[str, Any]) -> list[Path]:
     """report.json and the page that shows it."""
     write_json(folder / "report.json", content)
     with writing(folder):
@@ -259,64 +233,7 @@ def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
     )
 
 
-def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """The full report, from the counts kept in private."""
-    kept = private if (private / "evidence.json").exists() else private / manifest["release"]
-    evidence, solution = _read(kept / "evidence.json"), _read(kept / "solution.json")
-    try:
-        protocols = [protocol_from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
-        content = compose(
-            manifest,
-            protocols,
-            Joint.from_dict(evidence["joint"]),
-            published=False,
-            bounds=solution["upper_bounds"],
-            certificate=solution.get("certificate"),
-        )
-        return _with_drift(content, evidence["locked"]["drift"]) if "locked" in evidence else content
-    except (KeyError, ValueError, TypeError) as error:
-        raise ReleaseError(
-            "release-unreadable",
-            f"the evidence does not fit the release: {error}",
-            where=str(kept),
-            advice="Run `funnel audit` to see which claim is broken.",
-        ) from None
-
-
-def _with_drift(content: Mapping[str, Any], drift: Mapping[str, Any]) -> dict[str, Any]:
+def with_drift(content: Mapping[str, Any], drift: Mapping[str, Any]) -> dict[str, Any]:
     """The full report of a release under a lock also says how far the table has moved from it."""
     told = {"title": "Drift since the lock", "text": drift_words(drift)}
     return {**content, "drift": dict(drift), "limits": [*content["limits"], told]}
-
-
-def _check_same(
-    release: Path, manifest: dict[str, Any], page: bytes, data: bytes, private: Path | None
-) -> None:
-    """A published folder only ever gets back the bytes that its manifest names."""
-    listed = manifest.get("files", {})
-    same = all(
-        listed.get(name, {}).get("sha256") == hashlib.sha256(content).hexdigest()
-        for name, content in (("report.html", page), ("report.json", data))
-    )
-    if private is not None or not same:
-        why = (
-            "the full report is not for the published folder"
-            if private is not None
-            else "this version of funnel writes another report than the one published"
-        )
-        raise ReleaseError(
-            "release-write", why, where=str(release), advice="Name another folder with `--to`."
-        )
-
-
-def _read(path: Path) -> Any:
-    """A JSON file of a release. Raises ReleaseError."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ReleaseError(
-            "release-unreadable",
-            f"{path.name} cannot be read: {error}",
-            where=str(path.parent),
-            advice="Name a release folder, such as releases/NAME/latest.",
-        ) from None
