@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from funnel.geometry.boxes import Search
 from funnel.geometry.chords import capped, chords, filled, xlogx
+from funnel.geometry.many import Programs
 from funnel.geometry.pricing import Slice
 from funnel.geometry.proof import Proof
 from funnel.geometry.recording import Record
@@ -26,6 +28,8 @@ _APART = 1e-9
 """By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
 _MISSED = 1e-12
 """By how much it must miss constraints, as a share of their multipliers."""
+_POINTS = 32
+"""Points that are told, the best ones."""
 _TOWARDS = 0.75
 """Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 
@@ -68,6 +72,8 @@ def peak(room: Slice, eta: FloatArray, *, tolerance: float, deadline: float, mos
     Boxes in which the over-estimate stays below `tolerance` are not looked into, so no bound is lower. Ends
     early when the time is over, after `most` boxes, or with `enough` points of price above tolerance.
     """
+    if room.programs is not None:
+        return _at_once(room, room.programs, eta, tolerance, deadline=deadline, most=most, enough=enough)
     search = _Search(room, eta, tolerance)
     search.begin()
     nodes = 0
@@ -76,6 +82,29 @@ def peak(room: Slice, eta: FloatArray, *, tolerance: float, deadline: float, mos
         nodes += 1
     proof = search.record.proof(room.matrix, room.equalities)
     return Peak(search.bound(), np.array(search.points).reshape(-1, len(eta)), nodes, proof)
+
+
+def _at_once(
+    room: Slice,
+    programs: Programs,
+    eta: FloatArray,
+    tolerance: float,
+    *,
+    deadline: float,
+    most: int,
+    enough: int,
+) -> Peak:
+    """The same for a slice whose inequalities are all known: many boxes at once, in a tree that is kept."""
+    search = Search(programs, room.matrix, room.cuts, room.tree)
+    floor = -float(eta @ room.prior)
+    search.run(np.log(room.prior) + eta, floor, tolerance, deadline=deadline, most=most, enough=enough)
+    room.tree = search.tree
+    best = sorted(search.points, key=lambda point: float(search.linear @ point - xlogx(point).sum()))[
+        :_POINTS
+    ]
+    points = room.all_inside(np.array(best).reshape(-1, len(eta)))
+    proof = search.tree.proof(room.matrix, room.equalities)
+    return Peak(search.bound(), points, search.nodes, proof)
 
 
 class _Search:

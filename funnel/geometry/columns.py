@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.geometry.branching import peak
+from funnel.geometry.climbing import climbs
 from funnel.geometry.cone import Cone
-from funnel.geometry.pricing import Slice, climb, divergence, key
+from funnel.geometry.pricing import Slice, divergence, key
 from funnel.geometry.proof import Proof
 from funnel.geometry.simplex import Answer, Program
 from funnel.model.joint import FloatArray
@@ -120,14 +121,21 @@ class _Generation:
                 break
             eta = answer.multipliers / self.prior
             used = np.array(self.mass)[answer.point > 0]
-            if self.add(self.climbs(self.starts(used), eta, late)):
-                continue
-            if not proven and self.add(self.climbs(self.mixed(used), eta, late)):
+            if self.climbed(used, eta, late, proven=proven):
                 continue
             enough, proven = _ENOUGH if time.monotonic() < late else _BOXES, True
             if not self.prove(answer.multipliers, answer.optimum, enough, deadline):
                 break
         return Columns(np.array(self.mass) / self.prior, self.best, self.nodes)
+
+    def climbed(self, used: FloatArray, eta: FloatArray, late: float, *, proven: bool) -> bool:
+        """Whether climbs found better rows: many starts at once cost little; else one kind after the other."""
+        if self.room.programs is not None:
+            starts = np.vstack([self.starts(used), self.mixed(used)])
+            return not proven and self.add(self.climbs(starts, eta, late))
+        if self.add(self.climbs(self.starts(used), eta, late)):
+            return True
+        return not proven and self.add(self.climbs(self.mixed(used), eta, late))
 
     def choose(self, deadline: float) -> Answer:
         """The best protocol of the rows so far: there is one, whatever the solver says, so less closely if need be."""
@@ -156,15 +164,9 @@ class _Generation:
         chosen = used[self.random.integers(0, len(used), size=_MIXED * size)]
         return np.asarray((chosen + self.random.dirichlet(np.full(size, _PEAKED), size=len(chosen))) / 2)
 
-    def climbs(self, starts: Iterable[FloatArray], eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
+    def climbs(self, starts: FloatArray, eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
         """Rows of positive price near the starts."""
-        seen: set[bytes] = set()
-        for start in starts:
-            if time.monotonic() >= deadline:
-                return
-            found = climb(self.room, start, eta, seen)
-            if found is not None and found[1] > _ENTRY:
-                yield found[0]
+        return (row for row, worth in climbs(self.room, starts, eta, deadline) if worth > _ENTRY)
 
     def prove(self, duals: FloatArray, value: float, enough: int, deadline: float) -> bool:
         """Bound what any row can add; whether the search found rows instead, or closed the gap."""

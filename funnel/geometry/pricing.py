@@ -12,11 +12,13 @@ import numpy as np
 
 from funnel.geometry.compact import Compact
 from funnel.geometry.cone import Cone
+from funnel.geometry.many import Programs
 from funnel.geometry.reach import Cut, cuts, widest
 from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.tree import Tree
 from funnel.model.joint import FloatArray, IntArray
 
-_FLOOR = 1e-9
+FLOOR = 1e-9
 """Share of the prior from which the logarithm is taken as it is; below, slopes stop falling."""
 _DUST = 1e-12
 """Share of a row's mass below which a coordinate is a rounding error."""
@@ -24,17 +26,19 @@ _DEEP = 1e-4
 """Slack at the centre to which inequalities are scaled, where that leaves coefficients below its inverse."""
 _FEW = 40
 """Inequalities that take part from the start, as it is not worth waiting for them."""
+_WIDEST = 32
+"""Constraints that may be met at once up to which programs are solved many at a time: wider bases take too long."""
 _AT_ONCE = 16
 """Inequalities that enter at a time."""
 _CLOSE = 1e-11
 """Share of the centre that a row may need to be inside."""
 _MET = 1e-9
 """Excess up to which an inequality is met."""
-_RISE = 1e-10
+RISE = 1e-10
 """Rise of the price (nats) up to which a hop got nowhere."""
 _ALIKE = 9
 """Digits to which two rows are the same row."""
-_HOPS = 30
+HOPS = 30
 """Hops from one start; far fewer are needed."""
 
 
@@ -42,8 +46,12 @@ class Slice:
     """The slice {w >= 0 : Σ w = 1, A w + B z <= 0} of a cone, as a linear program with any objective.
 
     `matrix` A (m, a), `lift` B (m, k); the last `equalities` rows are equations. The centre, w = prior and the
-    z that keeps it farthest from every inequality, misses them by `slack` (m,).
+    z that keeps it farthest from every inequality, misses them by `slack` (m,). Where there are no auxiliaries and
+    bases are small, `programs` solves many such programs at once, and `tree` are the boxes of the last proof.
     """
+
+    programs: Programs | None = None
+    tree: Tree | None = None
 
     def __init__(self, cone: Cone, prior: FloatArray) -> None:
         self.prior = prior
@@ -57,6 +65,8 @@ class Slice:
         if cone.odds:
             self._compact = Compact(cone.odds, self.matrix, prior)
             rows, _, self._scale = self._scaled(self._compact.matrix, self._compact.lift)
+        if not self.lift.shape[1] and min(self.matrix.shape) <= _WIDEST:
+            self.programs = Programs(self.matrix, self.equalities)
         self._any = _Lazy(rows, len(prior), self.equalities, dual=False)
         self._boxed = _Lazy(rows, len(prior), self.equalities, dual=True)
 
@@ -116,15 +126,19 @@ class Slice:
 
         Unless that is next to nothing, as it would cost the row its zeros.
         """
-        mass = tidy(point[: len(self.prior)])
+        size, width = len(self.prior), len(self._centre)
+        return np.asarray(self.all_inside(point[None, :width] if width > size else point[None, :size])[0])
+
+    def all_inside(self, points: FloatArray) -> FloatArray:
+        """The same for points (N, a + k)."""
+        mass = tidy(points[:, : len(self.prior)])
         if self.equalities:
             return mass
-        excess = self.both @ np.concatenate([mass, point[len(mass) : len(self._centre)]])
-        out = excess > _CLOSE * self.slack
-        if out.any():
-            share = float((excess[out] / (excess[out] + self.slack[out])).max())
-            mass = (1 - share) * mass + share * self.prior
-        return mass
+        excess = np.hstack([mass, points[:, mass.shape[1] :]]) @ self.both.T
+        share = np.zeros_like(excess)
+        np.divide(excess, excess + self.slack, out=share, where=excess > _CLOSE * self.slack)
+        most = share.max(axis=1, initial=0.0)[:, None]
+        return np.asarray((1 - most) * mass + most * self.prior)
 
 
 class _Lazy:
@@ -216,13 +230,13 @@ def climb(
     """
     here: tuple[FloatArray, float] | None = None
     point = start
-    for _ in range(_HOPS):
-        answer = room.best(np.log(np.maximum(point / room.prior, _FLOOR)) - eta)
+    for _ in range(HOPS):
+        answer = room.best(np.log(np.maximum(point / room.prior, FLOOR)) - eta)
         if answer.status != "optimal":
             break
         point = room.inside(answer.point)
         worth = float(price(point, room.prior, eta))
-        if here is not None and worth <= here[1] + _RISE:
+        if here is not None and worth <= here[1] + RISE:
             break
         here = point, worth
         if seen is not None:

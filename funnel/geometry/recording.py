@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.geometry.proof import Proof
 from funnel.model.joint import FloatArray
@@ -36,9 +37,14 @@ class Record:
 
     def bounded(self, box: int, weight: FloatArray, level: float) -> None:
         """The multipliers (m,) of the inequalities and that of Σ w = 1 which bound a box."""
+        support = np.flatnonzero(weight)
+        self.sparse(box, support, weight[support], level)
+
+    def sparse(self, box: int, index: npt.NDArray[np.intp], weight: FloatArray, level: float) -> None:
+        """The same by the inequalities `index` and their multipliers (k,), of which those above zero are kept."""
         if self._kept:
-            support = np.flatnonzero(weight)
-            self._support[box], self._values[box], self._levels[box] = support, weight[support], level
+            held = np.flatnonzero(weight)
+            self._support[box], self._values[box], self._levels[box] = index[held], weight[held], level
 
     def proof(self, inequalities: FloatArray, equalities: int) -> Proof | None:
         """All of it; None where there are too many boxes, or none was to be kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
 from funnel.geometry import simplex, solve
+from funnel.geometry.bases import GIVEN_UP, Answers
 from funnel.geometry.branching import peak
 from funnel.geometry.columns import Columns, columns
 from funnel.geometry.cone import Cone, intersection
 from funnel.geometry.enumeration import enumerated_rays
+from funnel.geometry.many import Programs
 from funnel.geometry.master import Master, master
 from funnel.geometry.pricing import Slice, climb, divergence, price
 from funnel.geometry.simplex import Program
@@ -318,6 +321,13 @@ def test_a_program_that_fails_is_tried_from_nothing(monkeypatch: pytest.MonkeyPa
     assert program.solve().status == "optimal"
 
 
+def gone_wrong(answers: Answers) -> Answers:
+    """The same answers, none of which is one."""
+    return replace(
+        answers, how=np.full(len(answers.how), GIVEN_UP), point=np.full_like(answers.point, np.nan)
+    )
+
+
 @pytest.mark.parametrize("status", ["failed", "empty"])
 def test_solver_trouble_leaves_the_uninformative_protocol(
     monkeypatch: pytest.MonkeyPatch, status: simplex.Status
@@ -326,6 +336,8 @@ def test_solver_trouble_leaves_the_uninformative_protocol(
     table = census("occupation", "education")
     cone, prior = lip(table, 1.0), prior_of(table)
     monkeypatch.setattr(Program, "_status", lambda _: status)
+    honest = Programs.solve
+    monkeypatch.setattr(Programs, "solve", lambda *asked, **how: gone_wrong(honest(*asked, **how)))
     found, best = priced(cone, prior, seconds=1)
     assert found.rays == pytest.approx(np.ones((1, len(prior))))
     assert (best.value, found.certificate.bound) == pytest.approx((0.0, entropy(prior)))
