@@ -7,34 +7,32 @@ is a row of the cone.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from funnel.geometry.pricing import Slice, tidy
-from funnel.geometry.reach import Cut, cuts
-from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.pricing import divergence, tidy
+from funnel.geometry.programs import NONE, Answers, Bases, best_in_boxes, product
 from funnel.model.joint import FloatArray, IntArray
 
-_MET = 1e-9
-"""Excess up to which an inequality is met."""
-_DEEP = 1e-4
-"""Slack at the centre to which inequalities are scaled, where that leaves coefficients below its inverse."""
-_AT_ONCE = 4
-"""Inequalities that enter a linear program at a time."""
-_MOST = 400
-"""Inequalities in a linear program from which those longest out of use leave it, down to half as many."""
+_MOST = 1500
+"""Inequalities in linear programs from which those longest out of use leave them, down to half as many."""
 _MEETS = 1e-6
 """By how much a row on the border may miss an inequality that it is said to meet."""
-_ROUNDS = 60
-"""Times that a point is cut off before it is taken as it is."""
+_MISSED = 1e-7
+"""By how much a point may miss an inequality that is known but takes no part."""
+_ROUNDS = 12
+"""Times that linear programs are solved again because their solutions miss such inequalities."""
 _SHOTS = 30
 """Steps from the outside to the border of the cone; each is Newton's."""
 _ON_BORDER = 1e-12
 """Excess up to which a row is in the cone."""
-_NO_SEARCH = np.inf
-"""A price that no point exceeds."""
+_FLOOR = 1e-9
+"""Share of the prior from which the logarithm is taken as it is."""
+_HOPS = 60
+"""Hops from one start at most."""
 
 
 class Judge(Protocol):
@@ -48,153 +46,136 @@ class Judge(Protocol):
         """
 
 
-class ConvexSlice(Slice):
+class ConvexSlice:
     """The slice {w >= 0 : Σ w = 1, w / prior in the cone}, as far as it is known: `matrix` (m, a) grows.
 
-    `aim` says which points are cut off while boxes are looked at: those whose price Σ w ln w - linear·w exceeds it.
+    Its rows, inequalities on w, have length one.
     """
 
     def __init__(self, judge: Judge, prior: FloatArray) -> None:
         self.prior, self.judge = prior, judge
-        self.equalities, self.lift = 0, np.zeros((0, 0))
         self._store, self.matrix = np.zeros((256, len(prior))), np.zeros((0, len(prior)))
-        self.linear, self.aim = np.zeros(len(prior)), _NO_SEARCH
+        self._live, self._used, self._clock = np.zeros(0, np.int64), np.zeros(256, np.int64), 0
         _, known = judge.worst(np.ones((1, len(prior))))
         self._remember(known[0])
-        self._hull, self._hull_boxed = _Relaxed(self, dual=False), _Relaxed(self, dual=True)
 
-    @property
-    def cuts(self) -> list[Cut]:
-        """What cuts off all that the slice is known not to reach."""
-        found = cuts(self)
-        return [
-            replace(cut, weight=np.pad(cut.weight, (0, len(self.matrix) - len(cut.weight)))) for cut in found
-        ]
+    def best(
+        self, slope: FloatArray, lower: FloatArray, upper: FloatArray, enough: FloatArray, bases: Bases
+    ) -> Answers:
+        """max slope·w over what is known of the slice, box by box (N, a), or until it is at most `enough` (N,).
 
-    def weight(self, multipliers: FloatArray) -> FloatArray:
-        """Multipliers (m,) of the inequalities, none below zero."""
-        known = np.zeros(len(self.matrix))
-        known[: len(multipliers) - 1] = np.maximum(multipliers[:-1], 0.0)
-        return known
-
-    def leftover(self, weight: FloatArray) -> float:
-        """There are no auxiliary variables."""
-        return 0.0
-
-    def best(self, slope: FloatArray) -> Answer:
-        """max slope·w over what is known of the slice."""
-        return self._hull.solve(slope)
-
-    def best_in(self, lower: FloatArray, upper: FloatArray, slope: FloatArray) -> Answer:
-        """The same within a box; a point whose price exceeds the aim is cut off, unless the cone has one as good."""
-        self._hull_boxed.bounds(lower, upper)
-        for _ in range(_ROUNDS):
-            answer = self._hull_boxed.solve(slope)
-            if answer.status != "optimal" or self._price(answer.point.clip(lower, upper)) <= self.aim:
-                return answer
-            row, cut = self.land(answer.point)
-            if self._price(row) > self.aim or not cut:
-                break
-        return Answer(answer.status, row, answer.multipliers, answer.optimum)
-
-    def _price(self, point: FloatArray) -> float:
-        """Σ w ln w - linear·w of a point w (a,)."""
-        return float(point @ np.log(np.where(point > 0, point, 1.0)) - self.linear @ point)
-
-    def land(self, point: FloatArray) -> tuple[FloatArray, bool]:
-        """Where the way from a point to the centre crosses the border, and whether the point is now cut off.
-
-        It is by the inequalities that the row there meets: they cut deepest.
+        Beginning from bases that an earlier answer has.
         """
-        aside, share, cut = tidy(np.maximum(point, 0.0)) / self.prior - 1, 1.0, False
-        for _ in range(_SHOTS):
-            excess, known = self.judge.worst((1 + share * aside)[None])
-            if excess.max(initial=0.0) <= _ON_BORDER:
+        self._forget()
+        answers = best_in_boxes(self.matrix, self._live, slope, lower, upper, enough=enough, bases=bases)
+        for _ in range(_ROUNDS):
+            self._count(answers)
+            short = np.flatnonzero(~answers.empty & (np.einsum("na,na->n", slope, answers.point) > enough))
+            again = short[self._enlivened(answers.point[short])]
+            if not len(again):
                 break
-            cut = True
-            with np.errstate(divide="ignore"):
-                share = float(min((1 / np.maximum(known[0] @ aside, 0.0)).min(), share))
-        if cut:
-            self._remember(known[0][excess[0] >= -_MEETS])
-        row = (1 + share * aside) * self.prior
-        return row / row.sum(), cut
+            better = best_in_boxes(
+                self.matrix, self._live, slope[again], lower[again], upper[again], enough=enough[again],
+                bases=answers.bases.take(again),
+            )  # fmt: skip
+            answers = _replaced(answers, again, better)
+        return answers
 
-    def inside(self, point: FloatArray) -> FloatArray:
-        """The row w (a,) of the cone where the way from a point to the centre crosses the border."""
-        return self.land(point)[0]
+    def land(self, points: FloatArray, *, cut: bool = True) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Where the ways from points (k, a) to the centre cross the border, and which points are outside (k,).
 
-    def all_inside(self, points: FloatArray) -> FloatArray:
-        """The same for several points (k, a); nothing is cut off."""
+        These are cut off unless told otherwise, by the inequalities that the rows there meet: they cut deepest.
+        """
+        points = tidy(np.maximum(points, 0.0))
         aside, share = points / self.prior - 1, np.ones(len(points))
-        active = np.arange(len(points))
+        outside, active = np.zeros(len(points), np.bool_), np.arange(len(points))
         for _ in range(_SHOTS):
             excess, known = self.judge.worst(1 + share[active, None] * aside[active])
             out = excess.max(axis=1, initial=0.0) > _ON_BORDER
+            if cut:
+                self._remember(known[(excess >= -_MEETS) & (~out & outside[active])[:, None]])
             active = active[out]
             if not len(active):
                 break
+            outside[active] = True
             rise = np.einsum("kqa,ka->kq", known[out], aside[active])
             with np.errstate(divide="ignore"):
                 share[active] = np.minimum((1 / np.maximum(rise, 0.0)).min(axis=1), share[active])
-        moved = points + (1 - share[:, None]) * (self.prior - points)
-        return np.asarray(moved / moved.sum(axis=1, keepdims=True))
+        rows = (1 + share[:, None] * aside) * self.prior
+        return rows / rows.sum(axis=1, keepdims=True), outside
+
+    def climb(self, starts: FloatArray, eta: FloatArray, fine: float, deadline: float) -> FloatArray:
+        """Rows of the cone near the starts (k, a), of high price D(w || prior) - eta·w, eta one or each its own.
+
+        Hop from row to row, each on the way to the best for the tangent at the one before, until none over the
+        polyhedron is better than the row by more than `fine`, for the tangent; or with the time (monotonic seconds).
+        """
+        count, size = starts.shape
+        eta = np.broadcast_to(eta, starts.shape)
+        here, reached, slope = starts.copy(), np.full(count, -np.inf), self._slope(starts, eta)
+        active, bases = np.arange(count), Bases.none(count, size)
+        for _ in range(_HOPS):
+            box = np.zeros((len(active), size)), np.ones((len(active), size))
+            answers = self.best(slope[active], *box, np.full(len(active), -np.inf), bases)
+            ahead = np.einsum("na,na->n", slope[active], answers.point - here[active])
+            go = ~answers.empty & ((ahead > fine) | np.isneginf(reached[active]))
+            active, bases = active[go], answers.bases.take(np.flatnonzero(go))
+            if not len(active) or time.monotonic() > deadline:
+                break
+            rows, _ = self.land(answers.point[go])
+            worth = divergence(rows, self.prior) - np.einsum("na,na->n", rows, eta[active])
+            up = worth > reached[active]
+            here[active[up]], reached[active[up]] = rows[up], worth[up]
+            slope[active[up]] = self._slope(rows[up], eta[active[up]])
+        return here[~np.isneginf(reached)]
+
+    def _slope(self, rows: FloatArray, eta: FloatArray) -> FloatArray:
+        """The gradient of the price, but for a constant."""
+        return np.asarray(np.log(np.maximum(rows / self.prior, _FLOOR)) - eta)
 
     def _remember(self, known: FloatArray) -> None:
-        """More inequalities (k, a) on v."""
+        """More inequalities (k, a) on v; they take part from now on."""
         rows = known / self.prior
-        rows /= np.maximum(1 / np.abs(rows).max(axis=1, initial=1.0), _DEEP)[:, None]
-        count = len(self.matrix) + len(rows)
+        before, count = len(self.matrix), len(self.matrix) + len(rows)
         while count > len(self._store):
             self._store = np.vstack([self._store, np.zeros_like(self._store)])
-        self._store[len(self.matrix) : count] = rows
+            self._used = np.append(self._used, np.zeros_like(self._used))
+        self._store[before:count] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        self._used[before:count] = self._clock
         self.matrix = self._store[:count]
+        self._live = np.append(self._live, np.arange(before, count))
 
-
-class _Relaxed:
-    """The slice as a linear program: inequalities enter when a solution violates them, and leave when long unused."""
-
-    def __init__(self, room: ConvexSlice, *, dual: bool) -> None:
-        self._room, self._dual, self._clock = room, dual, 0
-        self._bounds = np.zeros(len(room.prior)), np.ones(len(room.prior))
-        self._build(np.zeros(0, np.int64))
-
-    def _build(self, rows: IntArray) -> None:
-        """A program with these inequalities only."""
-        one, (lower, upper) = np.ones(1), self._bounds
-        self._program = Program(np.ones((1, len(lower))), one, one, lower, upper, dual=self._dual)
-        self._active, self._used = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._enter(rows)
-
-    def _enter(self, rows: IntArray) -> None:
-        """Let these inequalities take part."""
-        if len(rows):
-            self._program.at_most_zero(self._room.matrix[rows])
-        self._active = np.append(self._active, rows)
-        self._used = np.append(self._used, np.full(len(rows), self._clock))
-
-    def bounds(self, lower: FloatArray, upper: FloatArray) -> None:
-        """Replace the bounds."""
-        self._bounds = lower, upper
-        self._program.bounds(lower, upper)
-
-    def solve(self, slope: FloatArray) -> Answer:
-        """max slope·w, with multipliers of all inequalities known and of Σ w = 1, in this order."""
-        matrix = self._room.matrix
-        self._program.costs(slope)
-        while True:
-            answer = self._program.solve()
-            if answer.status != "optimal":
-                break
-            excess = matrix @ answer.point
-            excess[self._active] = 0.0
-            worst = np.argsort(-excess)[:_AT_ONCE]
-            if excess[worst[0]] <= _MET:
-                break
-            self._enter(worst[excess[worst] > _MET])
-        multipliers = np.zeros(len(matrix) + 1)
-        multipliers[self._active], multipliers[-1] = answer.multipliers[1:], answer.multipliers[0]
+    def _count(self, answers: Answers) -> None:
+        """Note which inequalities are of use."""
         self._clock += 1
-        self._used[answer.multipliers[1:] > 0] = self._clock
-        if len(self._active) > _MOST:
-            self._build(np.sort(self._active[np.argsort(-self._used, kind="stable")[: _MOST // 2]]))
-        return Answer(answer.status, answer.point, multipliers, answer.optimum)
+        self._used[np.unique(answers.bases.kind[answers.weights > 0])] = self._clock
+
+    def _forget(self) -> None:
+        """Leave out what has not been of use for long."""
+        if len(self._live) > _MOST:
+            latest = np.argsort(-self._used[self._live], kind="stable")[: _MOST // 2]
+            self._live = np.sort(self._live[latest])
+
+    def _enlivened(self, points: FloatArray) -> IntArray:
+        """The points (k, a) that miss inequalities which took no part; those missed the most do from now on."""
+        resting = np.setdiff1d(np.arange(len(self.matrix)), self._live)
+        if not len(resting) or not len(points):
+            return np.zeros(0, np.int64)
+        excess = product(points, self.matrix[resting].T)
+        worst = excess.argmax(axis=1)
+        missed = np.flatnonzero(excess[np.arange(len(points)), worst] > _MISSED)
+        self._live = np.append(self._live, resting[np.unique(worst[missed])])
+        return missed
+
+
+def _replaced(answers: Answers, boxes: IntArray, better: Answers) -> Answers:
+    """The answers with those of some boxes replaced."""
+    answers.point[boxes], answers.multipliers[boxes] = better.point, better.multipliers
+    answers.bases.kind[boxes], answers.bases.which[boxes] = better.bases.kind, better.bases.which
+    answers.empty[boxes] = better.empty
+    return answers
+
+
+def begun_anew(bases: Bases, boxes: npt.NDArray[np.bool_]) -> Bases:
+    """The same, with none where it is of no use."""
+    return Bases(np.where(boxes[:, None], NONE, bases.kind), bases.which)

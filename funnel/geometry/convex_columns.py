@@ -8,27 +8,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry.branching import peak
 from funnel.geometry.columns import Certificate
 from funnel.geometry.convex import ConvexSlice, Judge
+from funnel.geometry.crowd import crowded
 from funnel.geometry.master import master
 from funnel.geometry.pricing import divergence, price, tidy
 from funnel.geometry.simplex import Program
 from funnel.model.joint import FloatArray
 
-_STAGES = (1e-3, 1e-4, 1e-5, 1e-6)
+_STAGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 """Gaps that are closed one after the other, as shares of the value: there is a bound whenever the time is over."""
 _MUCH = 3.0
 """A gap is worth a stage of its own where it is so many times the one that is asked for in the end."""
 _AIM = 0.95
 """Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
 _ENTRY = 0.03
-"""A row enters where its price is above this share of the gap allowed."""
+"""A row that was climbed to enters where its price is above this share of the gap asked for, nearly."""
 _SETTLED = 0.05
-"""Share of the gap allowed that rows must add to be worth another round of climbs."""
+"""Share of the same that rows must add to be worth another round of climbs."""
 _FINEST, _COARSEST = 1e-9, 1e-3
 """Within what excess climbs over the polyhedron end; in between, a third of the gap allowed (nats)."""
-_SAMPLES, _FEW = 30, 3
+_SAMPLES, _FEW = 30, 2
 """Random rows per value that are priced, as many crossings, and how many per value are climbed from, the best ones."""
 _SPARSE = 0.25
 """Parameter of the Dirichlet distribution of random rows."""
@@ -36,21 +36,18 @@ _SHARES, _TRACE = (0.1, 0.25, 0.5), 1e-6
 """Shares of the entries that crossings change; a little of everything, so that some mass is left."""
 _ASIDE = 0.2
 """By how much detours change prices (nats)."""
-_HOPS = 60
 _LESS = 0.9
 """A gap is smaller where it is below this share of the one before."""
 _LAST = 10.0
 """Seconds for the last linear program, which is small."""
 _ENOUGH = 8
 """Better rows that end a proof."""
+_MOST = 24
+"""Rows of a proof that take part, the best ones."""
 _CLIMBING = 0.5
 """Share of the time after which rows come from proofs only."""
-_BOXES = 10_000_000
-"""Boxes that one search may look at; time ends it first."""
 _ALIKE = 8
 """Digits to which two rows are the same row."""
-_FLOOR = 1e-9
-"""Share of the prior from which the logarithm is taken as it is."""
 _SEED = 0
 
 
@@ -72,15 +69,16 @@ def close_in(
     deadline: float,
     tolerance: float,
     ceiling: float,
+    share: float = 0.0,
     start: FloatArray | None = None,
 ) -> Closed:
     """The most informative protocol found, whose rows are in the judge's cone, and why none is much better.
 
-    `prior` (a,) is positive and sums to one. It ends when bound and value differ by `tolerance` (nats), or with the
-    time: whatever the judge's cone, releasing nothing is allowed, and H(X) is a bound. `ceiling` is one known before,
-    `start` (k, a) are rows v >= 0 to begin with; those outside the cone are moved inside.
+    `prior` (a,) is positive and sums to one. It ends when bound and value differ by `tolerance` (nats) or by a `share`
+    of the value, or with the time: whatever the judge's cone, releasing nothing is allowed, and H(X) is a bound.
+    `ceiling` is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
     """
-    search = _Generation(judge, prior, tolerance, ceiling)
+    search = _Generation(judge, prior, tolerance, share, ceiling)
     search.begin(np.zeros((0, len(prior))) if start is None else start, deadline)
     return search.run(deadline)
 
@@ -88,8 +86,10 @@ def close_in(
 class _Generation:
     """Rows of the cone, the master over them, and the lowest bound so far."""
 
-    def __init__(self, judge: Judge, prior: FloatArray, tolerance: float, ceiling: float) -> None:
-        self.prior, self.tolerance, self.ceiling = prior, tolerance, ceiling
+    def __init__(
+        self, judge: Judge, prior: FloatArray, tolerance: float, share: float, ceiling: float
+    ) -> None:
+        self.prior, self.tolerance, self.share, self.ceiling = prior, tolerance, share, ceiling
         self.room = ConvexSlice(judge, prior)
         self.mass: list[FloatArray] = []
         self.known: set[bytes] = set()
@@ -106,8 +106,8 @@ class _Generation:
         single = np.eye(len(self.prior))
         mass = start[start.any(axis=1)] * self.prior
         mass /= mass.sum(axis=1, keepdims=True)
-        self.add(self.room.all_inside(np.vstack([single, mass])))
-        self.add(self.climbs(single, np.zeros(len(self.prior)), -np.inf, deadline))
+        self.add(self.room.land(np.vstack([single, mass]), cut=False)[0])
+        self.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, deadline))
 
     def run(self, deadline: float) -> Closed:
         """Close ever smaller gaps, until the last one is, or nothing helps, or the time is over."""
@@ -115,12 +115,15 @@ class _Generation:
         while time.monotonic() < deadline:
             value, duals, used = self.solved()
             allowed = self.allowed(value)
-            if self.gap(value) <= self.tolerance or not allowed:
+            if self.gap(value) <= self.asked(value) or not allowed:
                 break
-            self.fine = float(np.clip(allowed / 3, _FINEST, _COARSEST))
-            self.add(self.climbs(self.starts(used, duals), duals / self.prior, _ENTRY * allowed, late))
-            if self.solved()[0] > value + _SETTLED * allowed:
-                continue
+            closely = min(allowed, _MUCH * self.asked(value))
+            self.fine = float(np.clip(closely / 3, _FINEST, _COARSEST))
+            if time.monotonic() < late:
+                starts = self.starts(used, duals, late)
+                self.climb(starts, duals / self.prior, _ENTRY * closely, late)
+                if self.solved()[0] > value + _SETTLED * closely:
+                    continue
             if not self.prove(allowed, deadline):
                 break
         return self.result()
@@ -145,22 +148,24 @@ class _Generation:
         """What the optimum may be worth more (nats)."""
         return min(self.best.bound, self.ceiling) - value
 
+    def asked(self, value: float) -> float:
+        """The gap that is small enough (nats)."""
+        return max(self.tolerance, self.share * value)
+
     def allowed(self, value: float) -> float:
         """The next gap to close (nats)."""
-        least, most = _MUCH * self.tolerance, self.gap(value) * _LESS
-        return max([self.tolerance, *(stage * value for stage in _STAGES if least < stage * value < most)])
+        asked = self.asked(value)
+        least, most = _MUCH * asked, self.gap(value) * _LESS
+        return max([asked, *(stage * value for stage in _STAGES if least < stage * value < most)])
 
-    def starts(self, used: FloatArray, duals: FloatArray) -> Iterable[FloatArray]:
+    def starts(self, used: FloatArray, duals: FloatArray, deadline: float) -> FloatArray:
         """Where to climb from: the best of many random rows and crossings, the rows in use, and detours from these."""
         size, eta = len(self.prior), duals / self.prior
         spread = self.random.dirichlet(np.full(size, _SPARSE), size=_SAMPLES * size)
-        rows = self.room.all_inside(np.vstack([spread, self.crossed(used, _SAMPLES * size)]))
-        yield from rows[np.argsort(-price(rows, self.prior, eta), kind="stable")[: _FEW * size]]
-        for row in used:
-            yield row
-            aside = self.climb(row, eta + self.random.normal(scale=_ASIDE, size=size))
-            if aside is not None:
-                yield aside
+        rows, _ = self.room.land(np.vstack([spread, self.crossed(used, _SAMPLES * size)]), cut=False)
+        rows = rows[np.argsort(-price(rows, self.prior, eta), kind="stable")[: _FEW * size]]
+        detours = self.random.normal(scale=_ASIDE, size=used.shape)
+        return np.vstack([rows, used, self.room.climb(used, eta + detours, self.fine, deadline)])
 
     def crossed(self, used: FloatArray, count: int) -> FloatArray:
         """Random rows (count, a) that take most entries from one row and some from another, or none in their place."""
@@ -169,52 +174,23 @@ class _Generation:
         second = second * (self.random.random((count, 1)) < 0.5)
         return tidy(np.where(some, second, first) + _TRACE * self.prior)
 
-    def climbs(
-        self, starts: Iterable[FloatArray], eta: FloatArray, least: float, deadline: float
-    ) -> Iterable[FloatArray]:
-        """Rows near the starts whose price is above `least`."""
-        for start in starts:
-            if time.monotonic() >= deadline:
-                return
-            found = self.climb(start, eta)
-            if found is not None and price(found, self.prior, eta) > least:
-                yield found
-
-    def climb(self, start: FloatArray, eta: FloatArray) -> FloatArray | None:
-        """Hop from row to row of the cone, each on the way to the best for the tangent at the one before.
-
-        Until none over the polyhedron is better than the row by more than `fine`, for the tangent.
-        """
-        here: FloatArray | None = None
-        reached, slope = -np.inf, self._slope(start, eta)
-        for _ in range(_HOPS):
-            answer = self.room.best(slope)
-            if answer.status != "optimal" or (
-                here is not None and slope @ (answer.point - here) <= self.fine
-            ):
-                break
-            row, _ = self.room.land(answer.point)
-            worth = float(price(row, self.prior, eta))
-            if worth > reached:
-                here, reached, slope = row, worth, self._slope(row, eta)
-        return here
-
-    def _slope(self, row: FloatArray, eta: FloatArray) -> FloatArray:
-        """The gradient of the price, but for a constant."""
-        return np.asarray(np.log(np.maximum(row / self.prior, _FLOOR)) - eta)
+    def climb(self, starts: FloatArray, eta: FloatArray, least: float, deadline: float) -> int:
+        """Let rows near the starts take part whose price is above `least`; how many there are."""
+        rows = self.room.climb(starts, eta, self.fine, deadline)
+        return self.add(rows[price(rows, self.prior, eta) > least])
 
     def prove(self, allowed: float, deadline: float) -> bool:
         """Bound what any row can add; whether the search found rows instead, or closed the gap."""
         value, duals, _ = self.solved()
         eta, before = duals / self.prior, self.gap(value)
         aim = _AIM * (value + allowed - float(duals.sum()))
-        self.room.linear, self.room.aim = np.log(self.prior) + eta, aim
-        found = peak(self.room, eta, tolerance=aim, deadline=deadline, most=_BOXES, enough=_ENOUGH)
+        found = crowded(self.room, eta, tolerance=aim, deadline=deadline, enough=_ENOUGH)
         self.nodes += found.nodes
         certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
         if certificate.bound < self.best.bound:
             self.best = certificate
-        new = self.add(found.points) + self.add(self.climbs(found.points, eta, 0.0, deadline))
+        best = found.points[np.argsort(-price(found.points, self.prior, eta))[:_MOST]]
+        new = self.add(best) + (self.climb(best, eta, 0.0, deadline) if len(best) else 0)
         return new > 0 or self.gap(value) < _LESS * before
 
     def add(self, rows: Iterable[FloatArray]) -> int:

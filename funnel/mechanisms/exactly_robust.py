@@ -26,6 +26,10 @@ _POLYTOPES = 0.3
 """Share of the time that polytopes get where there are more: a protocol that is there whatever comes of the rest."""
 _FINISH = 0.95
 """Share of the time after which only rounding is left to do."""
+_MARGIN = 0.95
+"""Share of the gap asked for that the search may leave, as rounding to integers costs a little."""
+_LEAST = 0.01
+"""Share of H(X), in units of the gap, below which nothing is worth looking for, however little can be told."""
 _ABOVE = 1e-12
 """Relative amount above e^ε to which inequalities are made, so that rounding errors take nothing from the bound."""
 _ROOM = 1e-6
@@ -40,8 +44,9 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     """The most informative robust protocol found, and a certified bound of all there are (mathematics, section 5).
 
     The exact constraint on a row is R1·v_s <= e^ε R2·v_s' for all (R1, R2) that occur together in F: a convex cone,
-    known by the worst pairs of single rows. It ends when value and bound are within `gap` of H(X), or with the time.
-    Where orders below one half make the pairs no convex set, polytopes have the last word. Raises SolverError.
+    known by the worst pairs of single rows. It ends when bound and value differ by the share `gap` of the value, or
+    with the time. Where orders below one half make the pairs no convex set, polytopes have the last word. Raises
+    SolverError.
     """
     radius, order = demand.notion.exact()
     prior = joint.table().sum(axis=0) / joint.rows
@@ -54,8 +59,9 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     known = Adversary(
         demand.table, demand.possible, radius, order, math.exp(demand.notion.epsilon) * (1 + _ABOVE)
     )
-    tolerance = gap * float(-(prior @ np.log(prior)))
-    closed = close_in(known, prior, deadline=end, tolerance=tolerance, ceiling=ceiling, start=start)
+    least = _LEAST * gap * float(-(prior @ np.log(prior)))
+    share = gap * _MARGIN
+    closed = close_in(known, prior, deadline=end, tolerance=least, share=share, ceiling=ceiling, start=start)
     protocol, shape = _within(closed.protocol, known, demand, prior)
     how = f"rows priced against {closed.inequalities:,} worst cases and {closed.nodes:,} boxes"
     bound, certificate, public = _bounded(closed, demand)

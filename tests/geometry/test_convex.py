@@ -10,6 +10,7 @@ import pytest
 from funnel.geometry.cone import Cone
 from funnel.geometry.convex import ConvexSlice
 from funnel.geometry.convex_columns import close_in
+from funnel.geometry.crowd import crowded
 from funnel.geometry.solve import maximise
 
 
@@ -74,7 +75,7 @@ def test_points_are_moved_onto_the_border_and_no_farther():
     prior = np.array([0.2, 0.3, 0.5])
     room = ConvexSlice(Round(), prior)
     points = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
-    moved = room.all_inside(points)
+    moved = room.land(points, cut=False)[0]
     excess, _ = Round().worst(moved / prior)
     before, _ = Round().worst(points / prior)
     assert excess.max() <= 1e-9
@@ -89,3 +90,33 @@ def test_without_time_nothing_is_released_and_the_entropy_bounds_it():
     found = close_in(Round(), prior, deadline=time.monotonic() - 1, tolerance=1e-6, ceiling=np.inf)
     assert found.protocol.sum(axis=0) == pytest.approx(1)
     assert found.certificate.bound == pytest.approx(float(-(prior @ np.log(prior))))
+
+
+def test_the_gap_may_be_asked_for_as_a_share_of_the_value():
+    prior = np.array([0.2, 0.3, 0.5])
+    found = close_in(
+        Round(), prior, deadline=time.monotonic() + 60, tolerance=0.0, share=1e-3, ceiling=np.inf
+    )
+    assert found.value <= found.certificate.bound <= found.value * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_row_of_the_cone_exceeds_the_peak_whatever_the_prices(seed):
+    generator = np.random.default_rng(seed)
+    prior = generator.dirichlet(np.full(3, 5.0))
+    eta = generator.normal(scale=0.3, size=3)
+    room = ConvexSlice(Round(), prior)
+    rows, _ = room.land(generator.dirichlet(np.ones(3), size=2000), cut=False)
+    worth = worth_of(rows, prior, eta)
+    deadline = time.monotonic() + 60
+    few = crowded(room, eta, tolerance=float(worth.max()) - 0.05, deadline=deadline, enough=1)
+    assert few.bound >= worth.max()
+    assert (worth_of(few.points, prior, eta) > float(worth.max()) - 0.05).all()
+    all_of_it = crowded(room, eta, tolerance=float(worth.max()) + 1e-3, deadline=deadline, enough=10**9)
+    assert worth.max() <= all_of_it.bound <= worth.max() + 1e-3 + 1e-12
+    assert all_of_it.proof is not None and all_of_it.proof.boxes > 1
+
+
+def worth_of(rows: np.ndarray, prior: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """D(w || prior) - eta·w, as its definition has it."""
+    return (rows * np.log(np.maximum(rows, 1e-300) / prior)).sum(axis=1) - rows @ eta
