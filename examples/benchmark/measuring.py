@@ -206,7 +206,7 @@ def explicit(joint: Joint, notion: Notion) -> tuple[str, float]:
     return best
 
 
-def against_curve(joint: Joint, points: Sequence[Notion]) -> Iterator[Row]:
+def against_curve(joint: Joint, points: Sequence[Notion], about: str) -> Iterator[Row]:
     """All points one after the other, each beginning with what the ones before found, against each by itself."""
     prior = joint.table().sum(axis=0) / joint.rows
     cones = [point.demand(joint, {}, 0).cone() for point in points]
@@ -226,7 +226,7 @@ def against_curve(joint: Joint, points: Sequence[Notion]) -> Iterator[Row]:
         ("one of them", statistics.median(alone), _POINTS),
     ):
         yield Row(
-            f"{points[0].notion}, {len(points)} epsilons",
+            f"{points[0].notion}, {len(points)} epsilons, {about}",
             worst.value,
             entropy(prior),
             worst.bound,

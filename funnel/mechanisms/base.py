@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from funnel.errors import SolverError
 from funnel.geometry.columns import Certificate
 from funnel.geometry.effort import Extent, effort
+from funnel.geometry.groups import GroupCertificate
 from funnel.model import AnyProtocol, Joint, Protocol, clock
 from funnel.model.channel import released_table
 from funnel.model.information import released_information
@@ -34,7 +35,7 @@ class Solved:
     """A protocol for one block; `bound` is a certified upper bound of I(X;Y) in nats, None if none is claimed.
 
     `certificate` is what shows it: about rows over public values, or over those of the secret, which bound I(S;Y)
-    and with it I(X;Y) <= H(X|S) + I(S;Y).
+    and with it I(X;Y) <= H(X|S) + I(S;Y). `over_sets` bounds only protocols that are robust by way of box sets.
     """
 
     protocol: AnyProtocol
@@ -42,6 +43,7 @@ class Solved:
     how: str
     certificate: Certificate | None = None
     about: Literal["public", "secret"] = "public"
+    over_sets: GroupCertificate | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pydantic import Field
 from funnel.errors import InternalError
 from funnel.geometry.effort import Extent
 from funnel.geometry.groups import GAP as GROUPS_GAP
-from funnel.geometry.groups import GroupCone, maximise_groups, serves
+from funnel.geometry.groups import GroupCertificate, GroupCone, maximise_groups, serves
 from funnel.geometry.worst_case import Sets
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.naming import round_named
@@ -74,7 +74,9 @@ def best_of_groups(
         else "not proved optimal in time"
     )
     how = f"columns, {found.rays:,} parts of {len(sets.members)} groups priced; {known}"
-    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
+    told = found.certificate
+    over_sets = told if isinstance(told, GroupCertificate) and sets is demand.sets else None
+    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret", over_sets=over_sets)
 
 
 def _simplices(sets: Sets) -> Sets:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funnel.geometry.groups import GroupCertificate
 from funnel.geometry.proof import Proof
 from funnel.mechanisms import Solved
 from funnel.release.durable import write_json, writing
@@ -35,8 +36,31 @@ def write_solution(folder: Path, solved: Sequence[Solved], budgets: Sequence[flo
         "budgets": list(budgets),
         "certificate": certificate,
     }
+    if len(solved) == 1 and solved[0].over_sets is not None:
+        content["over_sets"] = _over_sets(solved[0].over_sets)
     write_json(folder / "solution.json", content)
     return certificate
+
+
+def _over_sets(told: GroupCertificate) -> dict[str, Any]:
+    """The bound of protocols that are robust by way of box sets, and what it rests on."""
+    listing = told.listing
+    return {
+        "duals": told.duals.tolist(),
+        "peak": told.peak,
+        "pieces": [
+            {
+                "rho": [piece.least, piece.most],
+                "kappa": piece.kappa,
+                "plain": piece.plain.tolist(),
+                "special": piece.special.tolist(),
+            }
+            for piece in told.pieces
+        ],
+        "listing": None
+        if listing is None
+        else {"large": listing.large, "rhos": listing.rhos.tolist(), "kappas": listing.kappas.tolist()},
+    }
 
 
 def _certificate(folder: Path, solved: Solved) -> dict[str, Any] | None:

@@ -13,8 +13,8 @@ import pytest
 import funnel
 from funnel.geometry import solve
 from funnel.geometry.columns import Certificate
+from funnel.rebuild import rebuild
 from funnel.release import solution
-from funnel.writing import rebuild
 from tests.audit.samples import detail, missing, statuses
 from tests.policies import write_policy
 
@@ -41,6 +41,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "robust, by way of the secret": (ROWS, {
         "sensitive": ["race"], "public": ["race", "sex"], "privacy": {"notion": "rldp", "epsilon": 1.0},
         "mechanism": {"kind": "polyopt", "time_limit": 1},
+    }),
+    "robust, by way of lists of vertices": ("listed again", {
+        "sensitive": ["race"], "public": ["race", "relationship"], "privacy": {"notion": "rldp", "epsilon": 1.0},
+        "mechanism": {"kind": "polyopt", "time_limit": 6}, "estimate": {"minimum": 1},
     }),
     "the reference without robustness": (ROWS, {
         "sensitive": ["race"], "public": ["race", "sex"], "privacy": {"notion": "ldp", "epsilon": 1.0},

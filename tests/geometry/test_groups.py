@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from funnel.geometry.cone import Cone
 from funnel.geometry.enumeration import enumerated_rays
-from funnel.geometry.groups import maximise_groups, serves
+from funnel.geometry.groups import GroupCertificate, maximise_groups, serves
 from funnel.geometry.groups.bound import top
 from funnel.geometry.groups.cells import End
 from funnel.geometry.groups.cone import GroupCone
 from funnel.geometry.groups.coupling import coupled
 from funnel.geometry.groups.levels import Groups, Limits, climb, of_labels, xlogx
+from funnel.geometry.groups.listed import Vertices, large_group
 from funnel.geometry.solve import maximise
 from funnel.geometry.worst_case import Sets, box_cone
 from funnel.model.information import kept_information
@@ -123,6 +124,26 @@ def test_bounds_hold_between_two_ends(problem, epsilon: float, step: float, seed
 
 
 @SETTINGS
+@given(boxes(groups=2), st.floats(0.1, 1.0), st.floats(0.0, 0.5), st.integers(0, 2**32 - 1))
+def test_lists_have_all_vertices_between_two_ends(problem, epsilon: float, step: float, seed: int) -> None:
+    sets, prior = problem
+    groups, ratio = Groups.of(sets, prior), math.exp(epsilon) * 1.001
+    rho, kappas = 1 + step * (ratio - 1), np.array([0.8, 1.5])
+    duals = np.random.default_rng(seed).normal(size=len(prior)) * prior
+    for lows, highs in (((1.0, rho), (ratio, ratio)), ((1.0, 1.0), (ratio, ratio * rho))):
+        listed = Vertices(groups, np.array(lows), np.array(highs))
+        lines = listed.lines(listed.prices(groups.split(duals), kappas))
+        for s, members in enumerate(sets.members):
+            for share in (0.0, 0.4, 1.0):
+                ends = [first + share * (last - first) for first, last in (lows, highs)]
+                corner = vertices(sets, s, *ends)
+                worth = xlogx(corner) @ prior[members] - corner @ duals[members]
+                most = (worth[:, None] - (corner @ prior[members])[:, None] * kappas).max(axis=0)
+                line = (1 - share) * lines[0, s] + share * lines[1, s]
+                assert (most <= line + 1e-6).all()
+
+
+@SETTINGS
 @given(boxes(), st.floats(0.1, 1.5), st.integers(0, 2**32 - 1))
 def test_the_cone_by_sorting_is_the_cone_of_boxes(problem, epsilon: float, seed: int) -> None:
     sets, _ = problem
@@ -168,7 +189,9 @@ def test_groups_and_whole_rows_have_the_same_optimum(counts, width: float, epsil
     whole = maximise(box_cone(sets, ratio), prior, time_limit=60, gap=1e-4)
     parts = maximise_groups(sets, ratio, prior, time_limit=60, gap=0.1)
     assert serves(sets)
-    assert parts.certificate is not None
+    assert isinstance(parts.certificate, GroupCertificate)
+    assert (parts.certificate.listing is None) == (large_group(Groups.of(sets, prior)) is None)
+    assert bool(parts.certificate.pieces) == (parts.certificate.listing is None)
     assert parts.value == pytest.approx(kept_information(prior, parts.protocol), abs=1e-9)
     assert parts.value <= whole.bound + 1e-9
     assert whole.value <= parts.bound + 1e-9

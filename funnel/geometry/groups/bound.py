@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.groups.cells import SLACK, Bounds, Cells, End, halves, joined
-from funnel.geometry.groups.levels import HIGH, LOW, ZERO, Groups, Limits, averages, climb, of_labels, xlogx
+from funnel.geometry.groups.cells import SLACK, BoolArray, Bounds, Cells, End, halves, joined
+from funnel.geometry.groups.levels import HIGH, LOW, ZERO, Groups, Limits, averages, climb, levels, xlogx
 from funnel.model.joint import FloatArray, IntArray
 
-_LISTED = 243
+Labels = npt.NDArray[np.integer]
+_LISTED = 81
 """Combinations of labels up to which they are tried one by one."""
 _STEP_X, _STEP_Y = 0.2, 0.25
 """Width of the first cells, in ln x and ln y."""
@@ -28,10 +29,10 @@ _CLOSE = 1.01
 """The same where x and y may be equal, so that their labels are the same."""
 _NEAR_ZERO = 0.3
 """Share of x below which y is nearer to zero, so that labels are told from x first."""
-_CLIMBS = 64
+_CLIMBS = 8
 """Cells of each round from which a climb looks for a better vertex."""
-_AT_ONCE = 40_000
-"""Cells in one round; the worst come first."""
+_AT_ONCE = 1_024
+"""Cells in one round, so few that they stay in the cache; halves come first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,29 +88,28 @@ class _Search(Bounds):
             (i, j) for i in range(len(across) - 1) for j in range(len(down) - 1) if down[j] <= across[i + 1]
         ]
         cells = np.array([(across[i], across[i + 1], down[j], down[j + 1]) for i, j in pairs]).reshape(-1, 4)
-        cases, count = np.array([(t, u) for t in range(3) for u in range(3)]), len(cells)
-        cases = np.repeat(cases, count, axis=0)
-        box, ones = np.tile(cells, (9, 1)), np.ones((9 * count, 1))
-        allowed = np.ones((len(box), len(self.eta), 3), bool)
-        mass = float(self.prior.sum())
-        return Cells(box, allowed, ones * mass / 2, ones * mass / 3, cases[:, :1], cases[:, 1:])
+        count, mass = 9 * len(cells), float(self.prior.sum())
+        upper, lower = np.divmod(np.repeat(np.arange(9), len(cells)), 3)
+        allowed = np.ones((3, len(self.eta), count), bool)
+        start = np.full(count, mass / 2), np.full(count, mass / 3)
+        return Cells(np.tile(cells.T, 9), allowed, *start, upper, lower)
 
     def split(self, cells: Cells) -> list[Cells]:
         """What is left of the cells, cut in two; none where nothing can exceed the target."""
         cells = self.possible(cells)
         if not len(cells):
             return []
-        value, a, b, likely = self.bounds(cells)
-        self.try_out(likely[np.argsort(-value, kind="stable")[:_CLIMBS]])
+        value, a, b = self.bounds(cells)
         cells = Cells(cells.box, cells.allowed, a, b, cells.upper, cells.lower)
-        kept = value > self.raised
-        cells, value = self.fixed(cells[kept]), value[kept]
+        self.try_out(self.liked(cells[np.argsort(-value, kind="stable")[:_CLIMBS]]).T)
+        above = value > self.raised
+        cells, value = self.fixed(cells[above]), value[above]
         if not len(cells):
             return []
-        number = np.prod(cells.allowed.sum(axis=-1).astype(float), axis=1)
+        number = cells.allowed.sum(axis=0).astype(float).prod(axis=0)
         self.listed(cells[(number > 0) & (number <= _LISTED)])
-        kept = number > _LISTED
-        return self.cut(cells[kept], value[kept]) if kept.any() else []
+        kept = np.flatnonzero(number > _LISTED)
+        return self.cut(cells[kept], value[kept]) if len(kept) else []
 
     def over(self, cells: Cells) -> float:
         """By how much cells that were not looked into may exceed the target as it is now."""
@@ -124,53 +124,63 @@ class _Search(Bounds):
         """Try all labels that are left."""
         if not len(cells):
             return
-        counts = cells.allowed.sum(axis=-1)
-        number = counts.prod(axis=1)
+        counts = cells.allowed.sum(axis=0)
+        number = counts.prod(axis=0)
         owner = np.repeat(np.arange(len(cells)), number)
         rest = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
-        order = np.argsort(~cells.allowed, axis=-1, kind="stable")
-        labels = np.zeros((len(owner), counts.shape[1]), np.int64)
-        for u in range(counts.shape[1]):
-            labels[:, u] = order[owner, u, rest % counts[owner, u]]
-            rest //= counts[owner, u]
-        if len(self.ends) == 1:
-            self.remember(labels, self.of(labels))
-        else:
-            self.remember(labels, self.along(labels))
+        order = np.argsort(~cells.allowed, axis=0, kind="stable").astype(np.int8)
+        labels = np.empty((len(counts), len(owner)), np.int8)
+        for u, choices in enumerate(counts):
+            if choices.max() == 1:
+                labels[u] = order[0, u, owner]
+            else:
+                rest, digit = np.divmod(rest, choices[owner])
+                labels[u] = order[digit, u, owner]
+        self.remember(labels.T, self.of(labels) if len(self.ends) == 1 else self.along(labels))
 
-    def along(self, labels: IntArray) -> FloatArray:
-        """By how much vertices exceed the target at most, between the two ends; -inf where they never exist.
+    def along(self, labels: Labels) -> FloatArray:
+        """By how much vertices (n, k) exceed the target at most, between the two ends; -inf where they never exist.
 
         Levels are linear on the way and worth is convex in them, so that the ends of where they exist decide.
         """
-        high, low = (labels == HIGH) * 1.0, (labels == LOW) * 1.0
-        sums = (high @ self.floor, high @ self.gap, low @ self.floor, low @ self.gap)
-        most_x, most_y, least_x, least_y = averages(*sums, np.asarray(self.gap.sum()), np.asarray(self.room))
-        lows, highs = (
-            np.array([getattr(end, name) for end in self.ends])[:, None] for name in ("low", "high")
-        )
-        two, best = low.any(axis=1), np.full(len(labels), -np.inf)
+        above, below = self.sums(labels)
+        whole, room = np.asarray(self.gap.sum()), np.asarray(self.room)
+        most_x, most_y, least_x, least_y = averages(above[0], above[1], below[0], below[1], whole, room)
+        two, best = below[2] > 0, np.full(above.shape[1], -np.inf)
+        lows, highs = self.lows, self.highs
         with np.errstate(all="ignore"):
             determinant = most_x * least_y - most_y * least_x
             x = (highs * least_y - lows * most_y) / determinant
             y = np.where(two, (most_x * lows - least_x * highs) / determinant, 0.0)
             most, least = highs / most_x, lows / least_x
-            begin, end = _where(np.where(two, x - y, most - least), np.where(two, y, 1.0))
+            begin, end = where_all(np.where(two, x - y, most - least), np.where(two, y, 1.0))
             for level in (np.where(two, x, most), np.where(two, x, least)):
                 for at in (begin, end):
                     here, there = (first + at * (last - first) for first, last in (level, y))
-                    best = np.maximum(best, self.excess(high, low, here, there, at))
+                    best = np.maximum(best, self.excess(above, below, here, there, at))
         return np.where(begin <= end, best, -np.inf)
 
     def excess(
-        self, high: FloatArray, low: FloatArray, x: FloatArray, y: FloatArray, at: FloatArray
+        self, above: FloatArray, below: FloatArray, x: FloatArray, y: FloatArray, at: FloatArray
     ) -> FloatArray:
         """Worth of the levels beyond the target, a share `at` of the way from end to end; -inf where undefined."""
-        above, below = (xlogx(np.maximum(level, 0.0)) for level in (x, y))
-        worth = (high @ self.prior) * above + (low @ self.prior) * below
-        first, last = (end.target for end in self.ends)
-        beyond = worth - (high @ self.eta) * x - (low @ self.eta) * y - first - at * (last - first)
+        at_x, at_y = (xlogx(np.maximum(level, 0.0)) for level in (x, y))
+        first, last = self.targets[:, 0]
+        worth = above[2] * at_x + below[2] * at_y - above[3] * x - below[3] * y
+        beyond = worth - first - at * (last - first)
         return np.asarray(np.where(np.isfinite(x) & np.isfinite(y), beyond, -np.inf))
+
+    def sums(self, labels: Labels) -> tuple[FloatArray, FloatArray]:
+        """The sums of L, U - L, p and the price over the coordinates at x, and at y, of labels (n, k); (4, k) each."""
+        terms = np.stack([self.floor, self.gap, self.prior, self.eta])
+        return terms @ (labels == HIGH).astype(float), terms @ (labels == LOW).astype(float)
+
+    def of(self, labels: Labels) -> FloatArray:
+        """By how much the vertices that labels (n, k) stand for exceed the target; with one end only."""
+        above, below = self.sums(labels)
+        (end,) = self.ends
+        whole, room, low, high = (np.asarray(one) for one in (self.gap.sum(), self.room, end.low, end.high))
+        return levels(above.T, below.T, whole, room, low, high)[2] - end.target
 
     def try_out(self, labels: IntArray) -> None:
         """Climb from labels that bounds like, at each end."""
@@ -180,23 +190,18 @@ class _Search(Bounds):
             _, worth, reached = climb(self.groups, limits, eta, padded)
             self.remember(reached[:, : len(self.eta)], worth - end.target)
 
-    def of(self, labels: IntArray) -> FloatArray:
-        """By how much the vertices that labels (k, size) stand for exceed the target; with one end only."""
-        limits, eta = self.terms(len(labels), self.ends[0])
-        return of_labels(self.groups, limits, eta, self.padded(labels))[1] - self.ends[0].target
-
     def terms(self, count: int, end: End) -> tuple[Limits, FloatArray]:
         """The limits and prices, `count` times."""
         limits = Limits(np.full(count, self.group), np.full(count, end.low), np.full(count, end.high))
         return limits, np.broadcast_to(self.full, (count, len(self.full)))
 
-    def padded(self, labels: IntArray) -> IntArray:
+    def padded(self, labels: Labels) -> IntArray:
         """Labels (k, size) as (k, n)."""
         padded = np.zeros((len(labels), len(self.full)), np.int64)
         padded[:, : labels.shape[1]] = labels
         return padded
 
-    def remember(self, labels: IntArray, excess: FloatArray) -> None:
+    def remember(self, labels: Labels, excess: FloatArray) -> None:
         """Raise the target to the best vertex found."""
         best = int(excess.argmax())
         if excess[best] > self.raised:
@@ -209,45 +214,39 @@ class _Search(Bounds):
         Labels whose levels are next to each other are told apart last: near x = y, high and low are the same.
         """
         box = cells.box
-        x, y = (box[:, [0]] + box[:, [1]]) / 2, (box[:, [2]] + box[:, [3]]) / 2
-        worth, rest, _ = self.options(cells, x, y)
-        centre = worth.max(axis=-1).sum(axis=1) + rest
-        meet, near = box[:, 0] <= box[:, 3], (box[:, 3] < _NEAR_ZERO * box[:, 0])[:, None]
-        zero, high, low = (cells.allowed[..., label] for label in (ZERO, HIGH, LOW))
+        x, y = (box[0] + box[1]) / 2, (box[2] + box[3]) / 2
+        centre = self.centres(cells, x, y)
+        meet, near = box[0] <= box[3], box[3] < _NEAR_ZERO * box[0]
+        zero, high, low = (cells.allowed[label] for label in (ZERO, HIGH, LOW))
         coarse = np.where(near, high & (zero | low), zero & (high | low))
         fine = np.where(near, zero & low, high & low)
-        wide = (box[:, 3] > _NARROW * box[:, 2]) & (box[:, 3] - box[:, 2] > _THIN)
-        across = (centre - self.raised < (value - self.raised) / 2) | (box[:, 1] > _NARROW * box[:, 0]) | wide
-        across |= meet & ((box[:, 1] > _CLOSE * box[:, 0]) | ~coarse.any(axis=1)) | ~(coarse | fine).any(
-            axis=1
-        )
+        wide = (box[3] > _NARROW * box[2]) & (box[3] - box[2] > _THIN)
+        across = (centre - self.raised < (value - self.raised) / 2) | (box[1] > _NARROW * box[0]) | wide
+        across |= meet & ((box[1] > _CLOSE * box[0]) | ~coarse.any(axis=0)) | ~(coarse | fine).any(axis=0)
         return [*halves(cells[across], x[across], y[across]), *self.told(cells, ~across, coarse, fine, near)]
 
     def told(
-        self,
-        cells: Cells,
-        kept: npt.NDArray[np.bool_],
-        coarse: npt.NDArray[np.bool_],
-        fine: npt.NDArray[np.bool_],
-        near: npt.NDArray[np.bool_],
+        self, cells: Cells, kept: BoolArray, coarse: BoolArray, fine: BoolArray, near: BoolArray
     ) -> list[Cells]:
         """Cells cut at a label: the one that stands apart, or not."""
-        cells, coarse, fine, near = cells[kept], coarse[kept], fine[kept], near[kept]
-        weight = self.floor + self.gap
-        which = np.where(coarse, weight + 10, np.where(fine, weight, -1.0)).argmax(axis=1)
+        place = np.flatnonzero(kept)
+        cells, near = cells[place], near[place]
+        coarse, fine = (mask.take(place, axis=-1) for mask in (coarse, fine))
+        weight = (self.floor + self.gap)[:, None]
+        which = np.where(coarse, weight + 10, np.where(fine, weight, -1.0)).argmax(axis=0)
         rows = np.arange(len(cells))
-        label = np.where(coarse[rows, which] != near[:, 0], ZERO, HIGH)
-        only = np.arange(3) == label[:, None]
+        label = np.where(coarse[which, rows] != near, ZERO, HIGH)
+        only = np.arange(3)[:, None] == label
         parts = []
         for mask in (only, ~only):
             allowed = cells.allowed.copy()
-            allowed[rows, which] &= mask
+            allowed[:, which, rows] &= mask
             part = Cells(cells.box, allowed, cells.a, cells.b, cells.upper, cells.lower)
-            parts.append(part[allowed[rows, which].any(axis=-1)])
+            parts.append(part[np.flatnonzero(allowed[:, which, rows].any(axis=0))])
         return parts
 
 
-def _where(*linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+def where_all(*linear: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The shares of the way from end to end between which all of several linear functions (2, k) are >= 0."""
     begin, end = np.zeros(linear[0].shape[1]), np.ones(linear[0].shape[1])
     for first, last in linear:

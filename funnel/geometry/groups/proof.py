@@ -10,49 +10,50 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from funnel.geometry.groups.argument import Piece
 from funnel.geometry.groups.bound import Top, top
 from funnel.geometry.groups.cells import End
-from funnel.geometry.groups.levels import Groups, Limits, climb
+from funnel.geometry.groups.levels import Groups, Limits, of_labels
 from funnel.geometry.groups.master import Mode
+from funnel.geometry.groups.reaching import Climbs, Reached
+from funnel.geometry.workers import Workers
 from funnel.model.joint import FloatArray, IntArray
 
-_EDGES = (0.0, 0.012, 0.024, 0.04, 0.1, 0.2, 0.5, 1.0)
-"""Ends of the first intervals of ρ, as exponents of the ratio."""
+_EDGES = (0.0, 0.004, 0.008, 0.014, 0.022, 0.04, 0.1, 0.25)
+"""Ends of the first intervals of ln ρ; the last one ends at the ratio."""
 _SCAN = (0.01, 0.02, 0.04, 0.06, 0.09, 0.14, 0.2, 0.3, 0.5, 0.75, 1.0)
 """Exponents of the ratio at which modes are looked at before anything is proved."""
 _NARROWEST = 1e-4
 """Width of an interval, in ln ρ, that is not cut any more."""
 _ROUNDING = 1e-9
 """Nats by which a proof may miss its aim."""
-_BETWEEN = (0.25, 0.5, 0.75)
-"""Shares of an interval at which targets are lifted to what is reached there."""
 _GIVEN = 0.5
 """Share of the slack that targets get."""
-_CLIMBS = 20
-"""Random starts of the searches that set targets."""
-_KAPPAS = (-0.02, 0.1, 0.22, 0.34, 0.46, 0.6, 0.75, 0.9, 1.02)
-"""Values of κ - 1 from which parts are looked for, as shares of 2 ln ratio: W lies between 1 and ratio²."""
-_FINE = 61
-"""Values of κ between the least and the largest of these at which what was found is priced."""
-_CELLS = 1_000_000
+_ADDED = 0.5
+"""Share of the aim from which a mode takes part: where little slack is left, a proof takes long."""
+_SPARE, _WIDE = 0.4, 0.005
+"""Share of the slack that a wide interval has at its ends, or it is cut first; width, as exponent of the ratio."""
+_CELLS = 2_000_000
 """Cells that one group's search may look at with a single mode, and on an interval."""
-_CELLS_BETWEEN = 150_000
-_SEED = 1
-"""Random starts are the same in every run."""
+_CELLS_BETWEEN = 1_000_000
+_POOL = 24
+"""Labels of each group that climbs begin from."""
 
 
 @dataclass(eq=False)
 class Proof:
-    """What came of a proof: the largest τ, modes or parts (mode, group, labels) that exceed the aim, cells."""
+    """What came of a proof: the largest τ, modes or parts (mode, group, labels) that exceed the aim, cells, pieces."""
 
     peak: float = -math.inf
     nodes: int = 0
     modes: list[Mode] = field(default_factory=list)
     parts: list[tuple[int, IntArray]] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
 
 
 class Prover:
@@ -69,12 +70,16 @@ class Prover:
         known: set[Mode],
         pool: list[list[IntArray]],
         deadline: float,
+        workers: Workers,
     ) -> None:
         self.groups, self.ratio, self.prices, self.kappa = groups, ratio, prices, kappa
         self.aim, self.known, self.deadline = aim, known, deadline
-        self.pool = pool
+        self.workers = workers
         self.share = groups.prior.sum(axis=1)
-        self.random = np.random.default_rng(_SEED)
+        self.pool = [self.best(group, labels) for group, labels in enumerate(pool)]
+        self.seen: dict[float, Reached] = {}
+        self.pieces: list[Piece] = []
+        self.cost = [0] * groups.count
         self.proof = Proof()
 
     def plain(self, reached: FloatArray) -> Proof:
@@ -83,21 +88,31 @@ class Prover:
         total = 0.0
         targets = reached + max(slack, 0.0) * self.share
 
-        def search(group: int) -> Top:
-            end = End(1.0, self.ratio, float(targets[group]))
-            eta = self.eta(group, self.kappa)
-            return top(self.groups, group, eta, (end,), deadline=self.deadline, most=_CELLS)
-
-        for group, found in enumerate(map(search, range(self.groups.count))):
-            self.proof.nodes += found.nodes
+        ends = [(End(1.0, self.ratio, target),) for target in targets.tolist()]
+        for group, found in self.searched(self.kappa, list(enumerate(ends)), _CELLS):
             self.proof.parts += [(group, labels) for labels in found.labels]
-            total += float(targets[group]) + found.excess
+            targets[group] += found.excess
+            total += float(targets[group])
         self.raise_to(self.kappa, total)
         return self.proof
 
+    def searched(
+        self, kappa: float, wanted: list[tuple[int, tuple[End, ...]]], most: int
+    ) -> Iterator[tuple[int, Top]]:
+        """Searches of groups between ends, on all cores: (place, what came of it), as they end; long ones first."""
+        order = sorted(range(len(wanted)), key=lambda place: -self.cost[wanted[place][0]])
+        searches = [
+            _Wanted(self.groups, group, self.eta(group, kappa), ends, self.deadline, most)
+            for group, ends in (wanted[place] for place in order)
+        ]
+        for each, found in self.workers.map(_Wanted.search, searches):
+            self.proof.nodes += found.nodes
+            self.cost[searches[each].group] = found.nodes
+            yield order[each], found
+
     def between(self) -> Proof:
         """All modes with a special group."""
-        edges = [math.log(self.ratio) * edge for edge in _EDGES]
+        edges = [edge for edge in _EDGES if edge < math.log(self.ratio)] + [math.log(self.ratio)]
         pending = list(itertools.pairwise(edges))
         while pending and time.monotonic() < self.deadline and not self.proof.modes:
             low, high = pending.pop(0)
@@ -110,28 +125,32 @@ class Prover:
 
     def interval(self, least: float, most: float, *, final: bool) -> bool:
         """Bound the modes with ρ between two values; whether that came out at the aim, or is `final`."""
-        ends = [self.reached(rho) for rho in (least, most)]
+        ends = self.reached((least, most))
         for rho, end in zip((least, most), ends, strict=True):
             fresh = {Mode(s, rho) for s in self.violated(end)} - self.known
             self.proof.modes += sorted(fresh, key=lambda mode: mode.special)
         if self.proof.modes:
             return False
         kappa, worth = self.best_kappa(ends)
+        slack = math.exp(kappa - 1) * -math.expm1(-self.aim)
+        if worth > -_SPARE * slack and math.log(most / least) > _WIDE * math.log(self.ratio):
+            return False
         peak = math.inf if worth > 0 and not final else self.certified(least, most, ends, kappa, final=final)
         if peak <= self.aim + _ROUNDING or final:
             self.proof.peak = max(self.proof.peak, peak)
+            self.proof.pieces += self.pieces
             return True
         return False
 
     def scan(self) -> list[Mode]:
-        """For each special group the mode that is worth most beyond the aim, where one is, at some values of ρ."""
+        """For each special group the mode worth most beyond a share of the aim, where one is, at some values of ρ."""
         rhos = [self.ratio**exponent for exponent in _SCAN]
-        worth = np.array([self.reached(rho).least(self.aim) for rho in rhos])
+        worth = np.array([end.least(_ADDED * self.aim) for end in self.reached(rhos)])
         above = [Mode(int(s), rhos[int(worth[:, s].argmax())]) for s in np.flatnonzero(worth.max(axis=0) > 0)]
         return [mode for mode in above if mode not in self.known]
 
     def certified(
-        self, least: float, most: float, ends: list[_Reached], kappa: float, *, final: bool
+        self, least: float, most: float, ends: list[Reached], kappa: float, *, final: bool
     ) -> float:
         """The τ that a search of every group proves, with targets that share out a part of the slack.
 
@@ -141,10 +160,9 @@ class Prover:
         index = ends[0].kappas.index(kappa)
         plain = np.array([end.plain[:, index] for end in ends])
         special = np.array([end.special[:, index] for end in ends])
-        for share in _BETWEEN:
-            middle = self.reached(least + share * (most - least))
-            for line, value in ((plain, middle.plain), (special, middle.special)):
-                line[:] += np.maximum(value[:, index] - (1 - share) * line[0] - share * line[1], 0.0)
+        (middle,) = self.reached(((least + most) / 2,))
+        for line, value in ((plain, middle.plain), (special, middle.special)):
+            line[:] += np.maximum(value[:, index] - line.mean(axis=0), 0.0)
         spare = -math.exp(kappa - self.aim - 1) - (plain.sum(axis=1, keepdims=True) - plain + special)
         left = float(spare.min())
         if left < 0 and not final:
@@ -158,66 +176,40 @@ class Prover:
             (special, (1.0, 1.0), (self.ratio * least, self.ratio * most)),
         )
 
-        def search(each: int) -> Top:
-            group, role = divmod(each, 2)
-            targets, lows, highs = roles[role]
-            pair = tuple(End(*end) for end in zip(lows, highs, targets[:, group].tolist(), strict=True))
-            return top(
-                self.groups,
-                group,
-                self.eta(group, kappa),
-                pair,
-                deadline=self.deadline,
-                most=_CELLS_BETWEEN,
-            )
-
-        for each, found in enumerate(map(search, range(2 * self.groups.count))):
-            self.proof.nodes += found.nodes
+        wanted = []
+        for each in range(2 * self.groups.count):
+            targets, lows, highs = roles[each % 2]
+            own = targets[:, each // 2].tolist()
+            wanted.append((each // 2, tuple(End(*end) for end in zip(lows, highs, own, strict=True))))
+        for each, found in self.searched(kappa, wanted, _CELLS_BETWEEN):
             self.pool[each // 2] += list(found.labels)
             left -= found.excess
             if left < 0 and not final:
                 return math.inf
             roles[each % 2][0][:, each // 2] += found.excess
+        self.pieces = [Piece(least, most, kappa, plain, special)]
         total = float((plain.sum(axis=1, keepdims=True) - plain + special).max())
         return kappa - 1 - math.log(-total) if total < 0 else math.inf
 
-    def reached(self, rho: float) -> _Reached:
-        """What climbs find at one ρ: the parts from a few κ, priced at many."""
-        unit = 2 * math.log(self.ratio)
-        kappas = [1 + unit * step for step in np.linspace(_KAPPAS[0], _KAPPAS[-1], _FINE)]
-        kappas[int(np.abs(np.array(kappas) - self.kappa).argmin())] = self.kappa
-        which, labels = self.starts()
-        both = []
-        for low, high in ((rho, self.ratio), (1.0, self.ratio * rho)):
-            best = np.full((self.groups.count, len(kappas)), -np.inf)
-            for step in _KAPPAS:
-                worth, mass = self.climbed(which, labels, low, high, 1 + unit * step)
-                np.maximum.at(best, which, worth[:, None] - mass[:, None] * np.array(kappas))
-            both.append(best)
-        return _Reached(kappas, *both)
+    def reached(self, rhos: Sequence[float]) -> list[Reached]:
+        """What climbs find at some ρ."""
+        new = [rho for rho in rhos if rho not in self.seen]
+        climbs = Climbs(self.groups, self.ratio, self.prices, self.kappa, self.pool)
+        for place, found in self.workers.map(climbs.reached, new):
+            self.seen[new[place]] = found
+        return [self.seen[rho] for rho in rhos]
 
-    def starts(self) -> tuple[IntArray, IntArray]:
-        """Groups (k,) and labels (k, n) to climb from: those known to be good, and random ones."""
-        count, width = self.groups.place.shape
-        which = np.repeat(np.arange(count), _CLIMBS)
-        labels = self.random.integers(1, 3, (len(which), 1)) * np.ones((1, width), np.int64)
-        odd = self.random.random(labels.shape) < self.random.random((len(which), 1)) * 6 / width
-        labels = np.where(odd, self.random.integers(0, 3, labels.shape), labels)
-        owner = [group for group, known in enumerate(self.pool) for _ in known]
-        known = [each for known in self.pool for each in known]
-        return np.append(which, owner).astype(np.int64), np.vstack([labels, *known]).astype(np.int64)
+    def best(self, group: int, labels: list[IntArray]) -> list[IntArray]:
+        """The labels that are worth most where no group is special."""
+        if len(labels) <= _POOL:
+            return list(labels)
+        ones = np.ones(len(labels))
+        limits = Limits(np.full(len(labels), group), ones, ones * self.ratio)
+        eta = np.broadcast_to(self.eta(group, self.kappa), (len(labels), len(self.prices[group])))
+        _, worth = of_labels(self.groups, limits, eta, np.array(labels))
+        return [labels[place] for place in np.argsort(-worth, kind="stable")[:_POOL]]
 
-    def climbed(
-        self, which: IntArray, labels: IntArray, low: float, high: float, kappa: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Good parts: what they are worth at the prices of rows alone, and their mass, (k,)."""
-        limits = Limits(which, np.full(len(which), low), np.full(len(which), high))
-        eta = self.prices[which] + kappa * self.groups.prior[which]
-        parts, worth, _ = climb(self.groups, limits, eta, labels)
-        mass = (parts * self.groups.prior[which]).sum(axis=1)
-        return worth + kappa * mass, mass
-
-    def best_kappa(self, ends: list[_Reached]) -> tuple[float, float]:
+    def best_kappa(self, ends: list[Reached]) -> tuple[float, float]:
         """The κ at which the worst mode of both ends is worth least beyond the aim, and what that is."""
         worst = np.max(
             [np.exp(np.array(end.kappas) - self.aim - 1) + end.totals().max(axis=0) for end in ends], axis=0
@@ -225,7 +217,7 @@ class Prover:
         best = int(worst.argmin())
         return ends[0].kappas[best], float(worst[best])
 
-    def violated(self, end: _Reached) -> list[int]:
+    def violated(self, end: Reached) -> list[int]:
         """Special groups whose mode is worth more than the aim at one end, whatever κ; the worst first."""
         worth = end.least(self.aim)
         return [int(s) for s in np.argsort(-worth) if worth[s] > 0]
@@ -240,17 +232,16 @@ class Prover:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reached:
-    """D_s found for each κ with s plain, and special, (c, k)."""
+class _Wanted:
+    """One group's search."""
 
-    kappas: list[float]
-    plain: FloatArray
-    special: FloatArray
+    groups: Groups
+    group: int
+    eta: FloatArray
+    ends: tuple[End, ...]
+    deadline: float
+    most: int
 
-    def totals(self) -> FloatArray:
-        """Σ D_s with each group in turn special, (c, k)."""
-        return np.asarray(self.plain.sum(axis=0) - self.plain + self.special)
-
-    def least(self, aim: float) -> FloatArray:
-        """What each special group's mode is worth beyond the aim, at its best κ, (c,)."""
-        return np.asarray((np.exp(np.array(self.kappas) - aim - 1) + self.totals()).min(axis=1))
+    def search(self) -> Top:
+        """Bound the worth of the group's parts."""
+        return top(self.groups, self.group, self.eta, self.ends, deadline=self.deadline, most=self.most)

@@ -14,13 +14,16 @@ from dataclasses import replace
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.geometry.columns import Certificate
+from funnel.geometry.groups.argument import GroupCertificate
 from funnel.geometry.groups.coupling import coupled
+from funnel.geometry.groups.descent import descend
 from funnel.geometry.groups.levels import Groups, Limits, of_labels
+from funnel.geometry.groups.listed import Listed, large_group
 from funnel.geometry.groups.master import Mode, Parts
 from funnel.geometry.groups.proof import Proof, Prover
 from funnel.geometry.master import master
 from funnel.geometry.solve import Solution
+from funnel.geometry.workers import Workers
 from funnel.geometry.worst_case import Sets
 from funnel.model.joint import FloatArray
 
@@ -36,6 +39,8 @@ _LAST = 30.0
 """Seconds at least for the last linear program."""
 _MISSED = 1e-6
 """Worth (nats) of parts that are not looked for any more."""
+_ROUNDING = 1e-9
+"""Nats by which a bound from lists is raised against rounding errors."""
 _ROUNDS = 40
 """Times that what a proof finds is added and the proof begun anew."""
 
@@ -77,9 +82,14 @@ class _Search:
         for s in np.flatnonzero(groups.prior.sum(axis=1) > _LARGE):
             modes += [Mode(int(s), float(rho)) for rho in np.exp(np.linspace(0, math.log(ratio), _RHOS))]
         self.parts = Parts(groups, ratio, modes)
-        self.nodes = 0
+        self.nodes, self.workers = 0, Workers()
 
     def run(self) -> Solution:
+        """The search, on all cores."""
+        with self.workers:
+            return self.searched()
+
+    def searched(self) -> Solution:
         """Find parts, make rows of them, prove that no others are much better; begin anew with what that finds."""
         best: Solution | None = None
         for _ in range(_ROUNDS):
@@ -89,12 +99,18 @@ class _Search:
             found = self.protocol(answer.point)
             if best is None or found.value > best.value:
                 best = (
-                    found if best is None else replace(found, bound=best.bound, certificate=best.certificate)
+                    self.listed(found)
+                    if best is None
+                    else replace(found, bound=best.bound, certificate=best.certificate)
                 )
+                if best.bound - best.value <= self.gap * best.value:
+                    break
             prices = self.parts.prices(answer)
             proof = self.proved(prices.rows, float(prices.mass[0]), prices.length[0], best.value)
             duals = answer.multipliers[: self.groups.dimension]
-            certificate = Certificate(duals, proof.peak, self.gap * best.value, proof.nodes)
+            certificate = GroupCertificate(
+                duals, proof.peak, self.gap * best.value, proof.nodes, pieces=tuple(proof.pieces)
+            )
             if certificate.bound < best.bound:
                 best = replace(best, bound=certificate.bound, certificate=certificate)
             if best.bound - best.value <= self.gap * best.value or not self.learnt(proof):
@@ -108,6 +124,29 @@ class _Search:
             )
         return replace(best, bound=max(best.bound, best.value), nodes=self.nodes, rays=len(self.parts.parts))
 
+    def listed(self, found: Solution) -> Solution:
+        """A bound by listing all vertices beside those of a large group, where there is one; better rows, too."""
+        large = large_group(self.groups)
+        if large is None:
+            return found
+        vertices = Listed(self.groups, self.ratio, large)
+        enough = (1 + self.gap) * found.value
+        best = descend(vertices.price, self.prior, found.protocol, enough=enough, deadline=self.search)
+        certificate = GroupCertificate(
+            best.duals,
+            best.peak + _ROUNDING,
+            self.gap * found.value,
+            vertices.size,
+            listing=vertices.listing,
+        )
+        self.nodes += vertices.size
+        if not math.isfinite(best.peak):
+            return found
+        if best.bound > enough:
+            better = self.mixed(best.rows)
+            found = better if better.value > found.value else found
+        return replace(found, bound=certificate.bound, certificate=certificate)
+
     def proved(self, rows: FloatArray, kappa: float, reached: FloatArray, value: float) -> Proof:
         """A proof at these prices, with all of the gap as its aim; at the first thing it finds, that instead."""
         prover = Prover(
@@ -119,6 +158,7 @@ class _Search:
             known=set(self.parts.modes),
             pool=self.parts.labels(),
             deadline=self.deadline,
+            workers=self.workers,
         )
         proof = prover.proof
         proof.modes = prover.scan()
@@ -145,8 +185,6 @@ class _Search:
 
     def protocol(self, used: FloatArray) -> Solution:
         """Whole rows of the parts in use, and the best protocol of them."""
-        from scipy.sparse import csr_array
-
         rows = [np.ones((1, self.groups.dimension))]
         for mode in range(len(self.parts.modes)):
             mine = [j for j in np.flatnonzero(used > 0) if self.parts.parts[j].mode == mode]
@@ -154,8 +192,13 @@ class _Search:
             if all(by_group):
                 laid = [(np.array([self.parts.parts[j].z for j in each]), used[each]) for each in by_group]
                 rows.append(coupled(self.groups, laid))
-        rays = np.vstack(rows)
-        rays /= (rays @ self.prior)[:, None]
+        return self.mixed(np.vstack(rows))
+
+    def mixed(self, rays: FloatArray) -> Solution:
+        """The best protocol of some rows (k, a)."""
+        from scipy.sparse import csr_array
+
+        rays = rays / (rays @ self.prior)[:, None]
         best = master(csr_array(rays), self.prior, time_limit=_LAST)
         chosen = np.flatnonzero(best.theta)
         protocol = rays[chosen] * best.theta[chosen, None]
