@@ -39,6 +39,9 @@ def as_counted(folder: Path, evidence: Evidence, blocks: Blocks, channel: Channe
     root = parse("report.json", content(folder / "report.json"))
     step = next((one for one in _STEPS if one * evidence.rows >= manifest.minimum), 1.0)
     looked = 0
+    if len(told := root["blocks"].items()) != len(blocks):
+        what = "report.json does not tell of every block"
+        raise broken("report.json", what, expected=len(blocks), found=len(told))
     if manifest.notion != "mutual-information" and (width := _member(root["measured"], "width")) is not None:
         _near(width, float(manifest.epsilon), 0.0)
     for field, true, room in _figures(root, evidence, blocks, channel, manifest, step):
