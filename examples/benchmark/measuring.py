@@ -15,8 +15,8 @@ from polytope import by_cone, by_polytope, random_joint
 
 from funnel.errors import FunnelError, SolverError
 from funnel.geometry import memory
-from funnel.geometry.enumeration import enumerated_rays
 from funnel.geometry.groups import maximise_groups
+from funnel.geometry.listing.enumeration import enumerated_rays
 from funnel.geometry.master import master
 from funnel.geometry.solve import Solution, maximise
 from funnel.mechanisms import MECHANISMS

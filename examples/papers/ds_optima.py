@@ -13,7 +13,7 @@ import tables
 from findings import Claim, Findings, Run, clouds, share, told
 from solving import OPTIMAL, best, kept_nats, lip, optimum, prior, seconds
 
-from funnel.geometry.enumeration import enumerated_rays
+from funnel.geometry.listing.enumeration import enumerated_rays
 from funnel.model import Joint
 from funnel.model.arrange import together
 from funnel.model.released import Channel

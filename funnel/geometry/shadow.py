@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.linear.simplex import Answer, Program
 from funnel.model.joint import FloatArray
 
 _SLACK = 1e-9

@@ -10,14 +10,14 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.geometry import memory
-from funnel.geometry.columns import Certificate, columns
+from funnel.geometry.columns.proving import boxed
+from funnel.geometry.columns.search import Certificate, columns
 from funnel.geometry.cone import Cone
 from funnel.geometry.effort import Extent, Rung, effort
-from funnel.geometry.enumeration import enumerated_rays
+from funnel.geometry.listing.enumeration import enumerated_rays
+from funnel.geometry.listing.pairs import Paired, best_of_pairs
+from funnel.geometry.listing.planar import planar_rays
 from funnel.geometry.master import Master, master
-from funnel.geometry.pairs import Paired, best_of_pairs
-from funnel.geometry.planar import planar_rays
-from funnel.geometry.proving import boxed
 from funnel.geometry.utility import Utility, information
 from funnel.model import clock
 from funnel.model.joint import FloatArray

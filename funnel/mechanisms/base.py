@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from funnel.errors import SolverError
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.effort import Extent, effort
 from funnel.geometry.groups import GroupCertificate
 from funnel.model import AnyProtocol, Joint, Protocol, clock

@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone
-from funnel.geometry.convex_columns import Closed, close_in
+from funnel.geometry.convex.search import Closed, close_in
 from funnel.geometry.groups import maximise_groups, serves
 from funnel.geometry.solve import maximise
 from funnel.mechanisms.base import Solved

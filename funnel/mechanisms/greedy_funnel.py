@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from funnel.errors import InternalError
-from funnel.geometry.merging import POWERS, finest
+from funnel.geometry.partitions.merging import POWERS, finest
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
 from funnel.model import Joint

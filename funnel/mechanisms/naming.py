@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.integers import round_inward
+from funnel.geometry.rounding.integers import round_inward
 from funnel.mechanisms.base import LOSS
 from funnel.model import Alphabet, Joint, Protocol
 from funnel.model.joint import FloatArray, IntArray

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from funnel.errors import InternalError
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone, intersection
 from funnel.geometry.effort import Extent
 from funnel.model import AnyProtocol, Joint, clock

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from funnel.errors import InternalError
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone
 from funnel.geometry.effort import Extent
 from funnel.geometry.solve import Solution

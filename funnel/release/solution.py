@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from funnel.geometry.columns.proof import Proof
 from funnel.geometry.groups import GroupCertificate
-from funnel.geometry.proof import Proof
 from funnel.mechanisms import Solved
 from funnel.release.durable import write_json, writing
 

@@ -12,7 +12,7 @@ import pytest
 
 import funnel
 from funnel.geometry import solve
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.rebuild import rebuild
 from funnel.release import solution
 from tests.audit.samples import detail, missing, statuses

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
-from funnel.geometry import simplex, solve
-from funnel.geometry.bases import GIVEN_UP, Answers
-from funnel.geometry.branching import peak
-from funnel.geometry.columns import Columns, columns
+from funnel.geometry import solve
+from funnel.geometry.columns.branching import peak
+from funnel.geometry.columns.pricing import Slice, climb, divergence, price
+from funnel.geometry.columns.search import Columns, columns
 from funnel.geometry.cone import Cone, intersection
-from funnel.geometry.enumeration import enumerated_rays
-from funnel.geometry.many import Programs
+from funnel.geometry.linear import simplex
+from funnel.geometry.linear.bases import GIVEN_UP, Answers
+from funnel.geometry.linear.many import Programs
+from funnel.geometry.linear.simplex import Program
+from funnel.geometry.listing.enumeration import enumerated_rays
 from funnel.geometry.master import Master, master
-from funnel.geometry.pricing import Slice, climb, divergence, price
-from funnel.geometry.simplex import Program
 from funnel.geometry.solve import maximise
 from funnel.geometry.utility import information
 from funnel.model.information import kept_information

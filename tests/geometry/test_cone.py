@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from funnel.errors import SolverError
 from funnel.geometry.cone import Cone, intersection
-from funnel.geometry.repair import repair
-from funnel.geometry.simplex import Program
+from funnel.geometry.linear.simplex import Program
+from funnel.geometry.rounding.repair import repair
 from tests.geometry.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems
 from tests.strategies import tables
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.convex import ConvexSlice
-from funnel.geometry.convex_columns import close_in
-from funnel.geometry.crowd import crowded
+from funnel.geometry.convex.cone import ConvexSlice
+from funnel.geometry.convex.crowd import crowded
+from funnel.geometry.convex.search import close_in
 from funnel.geometry.solve import maximise
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.geometry.cone import Cone
-from funnel.geometry.enumeration import enumerated_rays
 from funnel.geometry.groups import GroupCertificate, maximise_groups, serves
 from funnel.geometry.groups.bound import top
 from funnel.geometry.groups.cells import End
@@ -19,6 +18,7 @@ from funnel.geometry.groups.cone import GroupCone
 from funnel.geometry.groups.coupling import coupled
 from funnel.geometry.groups.levels import Groups, Limits, climb, of_labels, xlogx
 from funnel.geometry.groups.listed import Vertices, large_group
+from funnel.geometry.listing.enumeration import enumerated_rays
 from funnel.geometry.solve import maximise
 from funnel.geometry.worst_case import Sets, box_cone
 from funnel.model.information import kept_information

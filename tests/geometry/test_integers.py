@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import SolverError
-from funnel.geometry import integers
 from funnel.geometry.cone import Cone
-from funnel.geometry.integers import Rounded, round_inward
 from funnel.geometry.quiet import silenced
-from funnel.geometry.rounding import Near, has_room, round_by_choice, round_by_mixing
+from funnel.geometry.rounding import integers
+from funnel.geometry.rounding.integers import Rounded, round_inward
+from funnel.geometry.rounding.rows import Near, has_room, round_by_choice, round_by_mixing
 from funnel.geometry.solve import Solution, maximise
 from funnel.geometry.utility import worth
 from tests.geometry.cones import (

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.geometry import effort as sizes
-from funnel.geometry.columns import columns
+from funnel.geometry.columns.search import columns
 from funnel.geometry.cone import Cone
 from funnel.geometry.effort import Extent, effort, lasting
-from funnel.geometry.enumeration import enumerated_rays
+from funnel.geometry.listing.enumeration import enumerated_rays
+from funnel.geometry.listing.planar import planar_rays
 from funnel.geometry.master import master
-from funnel.geometry.planar import planar_rays
 from funnel.geometry.solve import maximise
 from funnel.geometry.staircase import staircase_cone, staircase_count, staircase_rays
 from tests.geometry.cones import CONES, census, entropy, perfect, prior_of

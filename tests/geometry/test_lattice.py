@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import SolverError
-from funnel.geometry.lattice import MAX_DIMENSION, kernel, nearest, reduce, round_exactly
+from funnel.geometry.rounding.lattice import MAX_DIMENSION, kernel, nearest, reduce, round_exactly
 from funnel.geometry.solve import maximise
 from tests.geometry.cones import census, perfect, prior_of
 from tests.strategies import tables

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.geometry.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
-from funnel.geometry.branching import Peak, peak
-from funnel.geometry.climbing import climbs
+from funnel.geometry.columns.branching import Peak, peak
+from funnel.geometry.columns.climbing import climbs
+from funnel.geometry.columns.pricing import Slice, climb, price
 from funnel.geometry.cone import Cone
-from funnel.geometry.many import Programs
-from funnel.geometry.pricing import Slice, climb, price
+from funnel.geometry.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
+from funnel.geometry.linear.many import Programs
 from funnel.geometry.solve import maximise
 from tests.geometry.cones import census, ldp, lip, perfect, prior_of, problems
 from tests.geometry.test_proof import excess

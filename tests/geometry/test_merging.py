@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.geometry import merging
-from funnel.geometry.clusters import Clusters, confusion
-from funnel.geometry.merging import bottleneck, finest, funnel
-from funnel.geometry.moving import refined
+from funnel.geometry.partitions import merging
+from funnel.geometry.partitions.clusters import Clusters, confusion
+from funnel.geometry.partitions.merging import bottleneck, finest, funnel
+from funnel.geometry.partitions.moving import refined
 from funnel.model.information import entropy, mutual_information
 from tests.census import CENSUS
 from tests.strategies import tables

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
-from funnel.geometry import pairs, planar
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone
+from funnel.geometry.linear.simplex import Answer, Program
+from funnel.geometry.listing import pairs, planar
+from funnel.geometry.listing.pairs import Paired, Side, best_of_pairs
+from funnel.geometry.listing.planar import planar_rays, plane_facets
 from funnel.geometry.master import master
-from funnel.geometry.pairs import Paired, Side, best_of_pairs
-from funnel.geometry.planar import planar_rays, plane_facets
-from funnel.geometry.simplex import Answer, Program
 from funnel.geometry.solve import maximise
 from funnel.geometry.utility import information
 from tests.geometry.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from funnel.geometry.programs import NONE, Bases, best_in_boxes, filled
+from funnel.geometry.linear.programs import NONE, Bases, best_in_boxes, filled
 
 SIZE = 5
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.geometry import recording
-from funnel.geometry.branching import Peak, peak
-from funnel.geometry.columns import columns
+from funnel.geometry.columns import recording
+from funnel.geometry.columns.branching import Peak, peak
+from funnel.geometry.columns.pricing import Slice, price
+from funnel.geometry.columns.proof import Proof
+from funnel.geometry.columns.search import columns
 from funnel.geometry.cone import Cone
-from funnel.geometry.enumeration import enumerated_rays
-from funnel.geometry.pricing import Slice, price
-from funnel.geometry.proof import Proof
-from funnel.geometry.simplex import Program
+from funnel.geometry.linear.simplex import Program
+from funnel.geometry.listing.enumeration import enumerated_rays
 from tests.geometry.cones import CONES, census, ldp, lifted_ldp, lip, perfect, prior_of, problems
 from tests.strategies import tables
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from funnel.errors import SolverError
-from funnel.geometry import double_description, enumeration, planar
 from funnel.geometry.cone import Cone
-from funnel.geometry.enumeration import enumerated_rays, is_quick
-from funnel.geometry.planar import planar_rays
+from funnel.geometry.listing import double_description, enumeration, planar
+from funnel.geometry.listing.enumeration import enumerated_rays, is_quick
+from funnel.geometry.listing.planar import planar_rays
 from tests.geometry.cones import census, ldp, lip, perfect, prior_of, problems
 from tests.strategies import tables
 
@@ -201,7 +201,7 @@ def test_an_interrupted_listing_leaves_no_process(monkeypatch: pytest.MonkeyPatc
 def test_the_child_ends_with_its_parent() -> None:
     """A parent that is killed outright cannot clean up; its child must not go on computing."""
     program = (
-        "from tests.geometry.cones import *; from funnel.geometry.enumeration import enumerated_rays;"
+        "from tests.geometry.cones import *; from funnel.geometry.listing.enumeration import enumerated_rays;"
         "t = census('occupation', 'education');"
         "print('ready', flush=True); enumerated_rays(ldp(t, 2.0), prior_of(t), time_limit=60)"
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from funnel.geometry.groups.levels import xlogx
 from funnel.geometry.groups.listed import Found
-from funnel.geometry.simplex import Program
+from funnel.geometry.linear.simplex import Program
 from funnel.model.joint import FloatArray
 
 _WIDTH, _LEAST_WIDTH = 0.3, 1e-3

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.geometry.groups.levels import Groups, Limits, climb, xlogx
-from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.linear.simplex import Answer, Program
 from funnel.model.joint import FloatArray, IntArray
 
 _ENTRY = 1e-8

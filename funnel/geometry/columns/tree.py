@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry import recording
-from funnel.geometry.bases import Answers, Bases, BoolArray
-from funnel.geometry.proof import Proof
+from funnel.geometry.columns import recording
+from funnel.geometry.columns.proof import Proof
+from funnel.geometry.linear.bases import Answers, Bases, BoolArray
 from funnel.model.joint import FloatArray, IntArray
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.geometry import double_description
 from funnel.geometry.cone import Cone
+from funnel.geometry.listing import double_description
 from funnel.model.joint import FloatArray
 
 if TYPE_CHECKING:

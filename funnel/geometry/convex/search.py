@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry.columns import Certificate
-from funnel.geometry.convex import ConvexSlice, Judge
-from funnel.geometry.crowd import crowded
+from funnel.geometry.columns.pricing import divergence, price, tidy
+from funnel.geometry.columns.search import Certificate
+from funnel.geometry.convex.cone import ConvexSlice, Judge
+from funnel.geometry.convex.crowd import crowded
+from funnel.geometry.linear.simplex import Program
 from funnel.geometry.master import master
-from funnel.geometry.pricing import divergence, price, tidy
-from funnel.geometry.simplex import Program
 from funnel.model.joint import FloatArray
 
 _STAGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)

@@ -10,8 +10,8 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.geometry.cone import Cone
-from funnel.geometry.lattice import kernel, round_exactly
-from funnel.geometry.rounding import Near, has_room, round_by_choice, round_by_mixing
+from funnel.geometry.rounding.lattice import kernel, round_exactly
+from funnel.geometry.rounding.rows import Near, has_room, round_by_choice, round_by_mixing
 from funnel.geometry.utility import worth
 from funnel.model.joint import FloatArray, IntArray
 from funnel.model.protocol import MAX_BITS

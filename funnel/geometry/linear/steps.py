@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funnel.geometry.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, RUNNING, Answers, Bases, BoolArray, wide
-from funnel.geometry.programs import product
+from funnel.geometry.linear.bases import (
+    EMPTY,
+    ENOUGH,
+    GIVEN_UP,
+    OPTIMAL,
+    RUNNING,
+    Answers,
+    Bases,
+    BoolArray,
+    wide,
+)
+from funnel.geometry.linear.programs import product
 from funnel.model.joint import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from funnel.geometry.many import Programs
+    from funnel.geometry.linear.many import Programs
 
 _MET = 1e-10
 """Excess up to which a constraint is met."""

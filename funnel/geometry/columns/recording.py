@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.proof import Proof
+from funnel.geometry.columns.proof import Proof
 from funnel.model.joint import FloatArray
 
 MOST = 200_000

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funnel.geometry.chords import filled
+from funnel.geometry.columns.chords import filled
 from funnel.model.joint import FloatArray
 
 if TYPE_CHECKING:
-    from funnel.geometry.pricing import Slice
+    from funnel.geometry.columns.pricing import Slice
 
 _BEYOND = 1e-3, 1e-9
 """How far beyond the reach to cut, as a share of it and at least: the closer, the larger the multipliers."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.geometry.bases import Answers, Bases, joined
-from funnel.geometry.steps import Run
+from funnel.geometry.linear.bases import Answers, Bases, joined
+from funnel.geometry.linear.steps import Run
 from funnel.model.joint import FloatArray
 
 STEPS = 300

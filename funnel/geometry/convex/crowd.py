@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.branching import Peak
-from funnel.geometry.chords import xlogx
-from funnel.geometry.convex import ConvexSlice, begun_anew
-from funnel.geometry.programs import Answers, Bases, filled
-from funnel.geometry.proof import Proof
-from funnel.geometry.recording import Record
+from funnel.geometry.columns.branching import Peak
+from funnel.geometry.columns.chords import xlogx
+from funnel.geometry.columns.proof import Proof
+from funnel.geometry.columns.recording import Record
+from funnel.geometry.convex.cone import ConvexSlice, begun_anew
+from funnel.geometry.linear.programs import Answers, Bases, filled
 from funnel.model.joint import FloatArray, IntArray
 
 _AT_ONCE = 256

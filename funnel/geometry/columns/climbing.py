@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from funnel.geometry.bases import GIVEN_UP, OPTIMAL, Bases
-from funnel.geometry.many import Programs
-from funnel.geometry.pricing import FLOOR, HOPS, RISE, Slice, climb, key, price
+from funnel.geometry.columns.pricing import FLOOR, HOPS, RISE, Slice, climb, key, price
+from funnel.geometry.linear.bases import GIVEN_UP, OPTIMAL, Bases
+from funnel.geometry.linear.many import Programs
 from funnel.model.joint import FloatArray
 
 _AT_ONCE = 256

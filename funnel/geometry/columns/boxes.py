@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray
-from funnel.geometry.chords import xlogx
-from funnel.geometry.many import Programs
-from funnel.geometry.reach import Cut
-from funnel.geometry.tree import Boxes, Tree
+from funnel.geometry.columns.chords import xlogx
+from funnel.geometry.columns.reach import Cut
+from funnel.geometry.columns.tree import Boxes, Tree
+from funnel.geometry.linear.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray
+from funnel.geometry.linear.many import Programs
 from funnel.model.joint import FloatArray, IntArray
 
 _WIDTH = 1e-13

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.clusters import Clusters
-from funnel.geometry.moving import refined
+from funnel.geometry.partitions.clusters import Clusters
+from funnel.geometry.partitions.moving import refined
 from funnel.model.joint import FloatArray, IntArray
 
 Merit = Callable[[FloatArray, FloatArray], FloatArray]

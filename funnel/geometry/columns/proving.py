@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from funnel.geometry.branching import peak
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.branching import peak
+from funnel.geometry.columns.pricing import Slice
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone
-from funnel.geometry.pricing import Slice
 from funnel.model.joint import FloatArray
 
 _MOST = 200_000

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.pricing import divergence, tidy
-from funnel.geometry.programs import NONE, Answers, Bases, best_in_boxes, product
+from funnel.geometry.columns.pricing import divergence, tidy
+from funnel.geometry.linear.programs import NONE, Answers, Bases, best_in_boxes, product
 from funnel.model.joint import FloatArray, IntArray
 
 _MOST = 1500

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry.branching import peak
-from funnel.geometry.climbing import climbs
+from funnel.geometry.columns.branching import peak
+from funnel.geometry.columns.climbing import climbs
+from funnel.geometry.columns.pricing import Slice, divergence, key
+from funnel.geometry.columns.proof import Proof
 from funnel.geometry.cone import Cone
-from funnel.geometry.pricing import Slice, divergence, key
-from funnel.geometry.proof import Proof
-from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.linear.simplex import Answer, Program
 from funnel.model.joint import FloatArray
 
 _ENTRY = 1e-9

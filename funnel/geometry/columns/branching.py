@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from funnel.geometry.boxes import Search
-from funnel.geometry.chords import capped, chords, filled, xlogx
-from funnel.geometry.many import Programs
-from funnel.geometry.pricing import Slice
-from funnel.geometry.proof import Proof
-from funnel.geometry.recording import Record
-from funnel.geometry.simplex import Answer
+from funnel.geometry.columns.boxes import Search
+from funnel.geometry.columns.chords import capped, chords, filled, xlogx
+from funnel.geometry.columns.pricing import Slice
+from funnel.geometry.columns.proof import Proof
+from funnel.geometry.columns.recording import Record
+from funnel.geometry.linear.many import Programs
+from funnel.geometry.linear.simplex import Answer
 from funnel.model.joint import FloatArray
 
 _WIDTH = 1e-13

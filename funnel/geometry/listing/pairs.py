@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.geometry.columns import Certificate
+from funnel.geometry.columns.search import Certificate
 from funnel.geometry.cone import Cone
-from funnel.geometry.planar import ON_FACET, plane_facets
-from funnel.geometry.simplex import Answer, Program
+from funnel.geometry.linear.simplex import Answer, Program
+from funnel.geometry.listing.planar import ON_FACET, plane_facets
 from funnel.model.joint import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from funnel.geometry.clusters import Clusters, confusion
+from funnel.geometry.partitions.clusters import Clusters, confusion
 from funnel.model.joint import FloatArray, IntArray
 
 _GAIN = 1e-12

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from funnel.geometry.compact import Compact
+from funnel.geometry.columns.compact import Compact
+from funnel.geometry.columns.reach import Cut, cuts, widest
+from funnel.geometry.columns.tree import Tree
 from funnel.geometry.cone import Cone
-from funnel.geometry.many import Programs
-from funnel.geometry.reach import Cut, cuts, widest
-from funnel.geometry.simplex import Answer, Program
-from funnel.geometry.tree import Tree
+from funnel.geometry.linear.many import Programs
+from funnel.geometry.linear.simplex import Answer, Program
 from funnel.model.joint import FloatArray, IntArray
 
 FLOOR = 1e-9

@@ -1,0 +1,1 @@
+"""The optimum over convex cones of rows, reached by cuts."""

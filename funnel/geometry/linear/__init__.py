@@ -1,0 +1,1 @@
+"""Linear programs, solved again and again, or many at once."""

@@ -1,0 +1,1 @@
+"""Values merged into clusters, and moved between them."""

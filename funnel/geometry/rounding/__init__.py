@@ -1,0 +1,1 @@
+"""From real rows to integer weights that provably lie in the cone."""
