@@ -1,6 +1,6 @@
 """The drawing kernel against the exact weights, cell by cell.
 
-    python -m tests.trials draws                                  1.1 * 10^10 draws, about five minutes of one core
+    python -m tests.trials draws                                  1.1 * 10^10 draws, about ten minutes of one core
     python -m tests.trials draws --draws 2000000 --bias 0.01      a glance, in seconds
 
 Seven protocols (2 to 40 outputs, weights of 0 and of 1 over 2^62, a row that reads the secret, unary encoding's coins)
