@@ -34,7 +34,7 @@ _ABOVE = 1e-12
 """Relative amount above e^ε to which inequalities are made, so that rounding errors take nothing from the bound."""
 _ROOM = 1e-6
 """Share of noise that makes room to round in, at first."""
-_FEW = 8
+_FEW = 12
 """Values of X up to which an integer program looks for fewer bits: inequalities are too many for more."""
 _NEAR = 0.1
 """Inequalities that rows miss by less, in units of the all-ones vector, are heeded in rounding."""
@@ -66,7 +66,7 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     how = f"rows priced against {closed.inequalities:,} worst cases and {closed.nodes:,} boxes"
     bound, certificate, public = _bounded(closed, demand)
     return Solved(
-        round_named(protocol, shape, joint, demand),
+        round_named(protocol, shape, joint, demand, choose=len(prior) <= _FEW),
         bound,
         how,
         certificate,
