@@ -26,6 +26,7 @@ FLIPS = 25
 INTERRUPTED = """
 import os, signal, sys
 from funnel import cli, execute
+signal.signal(signal.SIGINT, signal.default_int_handler)
 carry_out = execute._Work.carry_out
 def interrupted(work, step):
     if type(step).__name__ == sys.argv[1]:
@@ -34,7 +35,7 @@ def interrupted(work, step):
 execute._Work.carry_out = interrupted
 cli.main(["run", sys.argv[2]])
 """
-"""A run to which Ctrl-C happens as a step begins."""
+"""A run to which Ctrl-C happens as a step begins; shells let their background jobs ignore it, so it is heeded again."""
 
 
 @pytest.mark.parametrize("step", ["Solve", "Draw", "Publish"])
