@@ -12,25 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.geometry.columns.chords import xlogx
+from funnel.geometry.columns.chords import APART, KEPT, SAFETY, TOWARDS, WIDTH, capped, chords, xlogx
 from funnel.geometry.columns.reach import Cut
 from funnel.geometry.columns.tree import Boxes, Tree
 from funnel.geometry.linear.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray
 from funnel.geometry.linear.many import Programs
+from funnel.geometry.linear.programs import filled
 from funnel.model.joint import FloatArray, IntArray
 
-_WIDTH = 1e-13
-"""Boxes narrower than this are not split any further."""
-_KEPT = 0.9
-"""Points worth less than one minus this share of the best so far are not worth keeping."""
-_SAFETY = 1e-9
-"""Margin, relative and absolute, for rounding errors where boxes shrink."""
-_APART = 1e-9
-"""By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
 _EMPTY = 1e-7
 """By how much a half must lie outside its shrunk box to be left alone."""
-_TOWARDS = 0.75
-"""Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 _AT_ONCE = 64
 """Boxes that are split at a time."""
 _LOST = 1e-13
@@ -111,12 +102,12 @@ class Search:
 
         `tries` (N,) says how often their programs may still be left for later.
         """
-        chord, base = _chords(boxes.lower, boxes.upper)
+        chord, base = chords(boxes.lower, boxes.upper)
         slope = chord - self.linear
         answers = self.solved(boxes, slope, self.closed - base - _ROUNDING, patient=not tries.any())
         weight = self.proper_weight(answers)
         rest = slope - np.matmul(weight[:, None, :], self.programs.extended[answers.index])[:, 0, :-1]
-        top, level = _filled(rest, boxes.lower, boxes.upper)
+        top, level, _ = filled(rest, boxes.lower, boxes.upper)
         apart = _apart(boxes)
         if apart.any():
             weight[apart], rest[apart] = 0.0, slope[apart]
@@ -150,19 +141,19 @@ class Search:
 
     def kept_out(self, boxes: Boxes, base: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds on what boxes that miss Σ w = 1 are worth, by multipliers of it so large that it is little; these."""
-        top, level = _filled(slope, boxes.lower, boxes.upper)
+        top, level, _ = filled(slope, boxes.lower, boxes.upper)
         over, under = boxes.lower.sum(axis=1) - 1, 1 - boxes.upper.sum(axis=1)
         # Twice as much as is needed, so that rounding errors do not matter.
         excess = 2 * np.maximum(base + top - self.floor, 0.0) + 1.0
         level = level + np.where(over > 0, excess, -excess) / np.maximum(over, under)
-        return _capped(slope, level, boxes.lower, boxes.upper), level
+        return capped(slope, level, boxes.lower, boxes.upper), level
 
     def note(self, answers: Answers, boxes: Boxes) -> None:
         """Remember points that are worth a climb."""
         points = answers.point.clip(boxes.lower, boxes.upper)
         worth = np.where(answers.how == OPTIMAL, xlogx(points).sum(axis=1) - points @ self.linear, -np.inf)
         for place in np.flatnonzero(worth > self.tolerance):
-            if worth[place] > (1 - _KEPT) * self.highest:
+            if worth[place] > (1 - KEPT) * self.highest:
                 self.highest = max(self.highest, float(worth[place]))
                 self.points.append(answers.point[place])
 
@@ -172,7 +163,7 @@ class Search:
         Away from the better end of each interval it falls at this rate (N, a), once the multipliers are paid for.
         """
         excess = (bound - self.tolerance)[:, None]
-        reach = excess / np.maximum(np.abs(rate), _WIDTH) * (1 + _SAFETY) + _SAFETY
+        reach = excess / np.maximum(np.abs(rate), WIDTH) * (1 + SAFETY) + SAFETY
         lower = np.where(rate > 0, np.maximum(boxes.lower, boxes.upper - reach), boxes.lower)
         upper = np.where(rate < 0, np.minimum(boxes.upper, boxes.lower + reach), boxes.upper)
         return Boxes(boxes.number, lower, upper)
@@ -233,33 +224,8 @@ def _joined(parts: list[Boxes] | tuple[Boxes, ...]) -> Boxes:
 
 def _apart(boxes: Boxes) -> BoolArray:
     """Whether boxes miss Σ w = 1."""
-    over, under = boxes.lower.sum(axis=1) > 1 + _APART, boxes.upper.sum(axis=1) < 1 - _APART
+    over, under = boxes.lower.sum(axis=1) > 1 + APART, boxes.upper.sum(axis=1) < 1 - APART
     return np.asarray(over | under)
-
-
-def _chords(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Slopes (N, a) of the chords of t ln t over intervals, and the sums (N,) of what they take at zero."""
-    width, low = upper - lower, xlogx(lower)
-    flat = width < _WIDTH
-    rise = (xlogx(upper) - low) / np.where(flat, 1.0, width)
-    slope = np.where(flat, 1 + np.log(np.maximum(upper, _WIDTH)), rise)
-    return slope, (low - slope * lower).sum(axis=1)
-
-
-def _filled(rest: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """max rest·w (N,) over boxes and Σ w = 1, and the multipliers of Σ w = 1: coordinates are filled up, best first."""
-    order, several = np.argsort(-rest, axis=1), np.arange(len(rest))
-    full = np.take_along_axis(upper - lower, order, axis=1).cumsum(axis=1)
-    room = 1.0 - lower.sum(axis=1)
-    last = np.minimum((full < room[:, None]).sum(axis=1), rest.shape[1] - 1)
-    level = rest[several, order[several, last]]
-    return _capped(rest, level, lower, upper), level
-
-
-def _capped(rest: FloatArray, level: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Bounds (N,) on rest·w over boxes and Σ w = 1, by given multipliers of the latter."""
-    rate = rest - level[:, None]
-    return np.asarray(level + np.maximum(rate * lower, rate * upper).sum(axis=1))
 
 
 def _where(
@@ -269,11 +235,11 @@ def _where(
 
     Between where it is farthest off in general and the point that it likes best.
     """
-    chord, _ = _chords(lower, upper)
+    chord, _ = chords(lower, upper)
     off = xlogx(lower) + chord * (point - lower) - xlogx(point)
     several = np.arange(len(point))
     which = off.argmax(axis=1)
     low, high = lower[several, which], upper[several, which]
     widest = np.clip(np.exp(chord[several, which] - 1), low, high)
-    at = widest + _TOWARDS * (point[several, which] - widest)
-    return which, at, np.where(high - low < _WIDTH, 0.0, off[several, which])
+    at = widest + TOWARDS * (point[several, which] - widest)
+    return which, at, np.where(high - low < WIDTH, 0.0, off[several, which])

@@ -10,7 +10,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from funnel.geometry.columns.boxes import Search
-from funnel.geometry.columns.chords import capped, chords, filled, xlogx
+from funnel.geometry.columns.chords import (
+    APART,
+    KEPT,
+    MISSED,
+    SAFETY,
+    TOWARDS,
+    WIDTH,
+    capped,
+    chords,
+    filled,
+    xlogx,
+)
 from funnel.geometry.columns.pricing import Slice
 from funnel.geometry.columns.proof import Proof
 from funnel.geometry.columns.recording import Record
@@ -18,20 +29,8 @@ from funnel.geometry.linear.many import Programs
 from funnel.geometry.linear.simplex import Answer
 from funnel.model.joint import FloatArray
 
-_WIDTH = 1e-13
-"""Boxes narrower than this are not split any further."""
-_KEPT = 0.9
-"""Points worth less than one minus this share of the best so far are not worth keeping."""
-_SAFETY = 1e-9
-"""Margin, relative and absolute, for rounding errors where boxes shrink."""
-_APART = 1e-9
-"""By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
-_MISSED = 1e-12
-"""By how much it must miss constraints, as a share of their multipliers."""
 _POINTS = 32
 """Points that are told, the best ones."""
-_TOWARDS = 0.75
-"""Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +154,7 @@ class _Search:
         weight = self.room.weight(answer.multipliers)
         rest = slope - weight @ self.room.matrix
         top, level = filled(rest, box.lower, box.upper)
-        bound = base + top + self.room.leftover(weight)
+        bound = float(base) + top + self.room.leftover(weight)
         self.record.bounded(box.number, weight, level)
         point = answer.point[: len(chord)].clip(box.lower, box.upper)
         self.note(answer, point)
@@ -165,7 +164,7 @@ class _Search:
     def note(self, answer: Answer, point: FloatArray) -> None:
         """Remember a point that is worth a climb."""
         worth = float(xlogx(point).sum() - self.linear @ point)
-        if worth > max(self.tolerance, (1 - _KEPT) * self.highest):
+        if worth > max(self.tolerance, (1 - KEPT) * self.highest):
             self.highest = max(self.highest, worth)
             self.points.append(self.room.inside(answer.point))
 
@@ -185,18 +184,18 @@ class _Search:
         slope = chord - self.linear
         top, level = filled(slope, box.lower, box.upper)
         # Twice as much as is needed, so that rounding errors do not matter.
-        excess = 2 * max(base + top - self.floor, 0.0) + 1.0
+        excess = 2 * max(float(base) + top - self.floor, 0.0) + 1.0
         over = float(box.lower.sum()) - 1, 1 - float(box.upper.sum())
-        if max(over) > _APART:
+        if max(over) > APART:
             level += excess / over[0] if over[0] > 0 else -excess / over[1]
             weight = np.zeros(len(self.room.matrix))
         else:
             miss, _ = filled(-(weight @ self.room.matrix), box.lower, box.upper)
             miss += self.room.leftover(weight)
-            weight = weight * (excess / -miss if miss < -_MISSED * np.abs(weight).sum() else 0.0)
+            weight = weight * (excess / -miss if miss < -MISSED * np.abs(weight).sum() else 0.0)
             _, level = filled(slope - weight @ self.room.matrix, box.lower, box.upper)
         rest = slope - weight @ self.room.matrix
-        bound = base + capped(rest, level, box.lower, box.upper) + self.room.leftover(weight)
+        bound = float(base + capped(rest, level, box.lower, box.upper)) + self.room.leftover(weight)
         self.record.bounded(box.number, weight, level)
         if bound > self.closed:
             self.keep(bound, box, (box.lower + box.upper) / 2)
@@ -206,7 +205,7 @@ class _Search:
 
         Away from the better end of each interval it falls at this rate (a,), once the multipliers are paid for.
         """
-        reach = (bound - self.tolerance) / np.maximum(np.abs(rate), _WIDTH) * (1 + _SAFETY) + _SAFETY
+        reach = (bound - self.tolerance) / np.maximum(np.abs(rate), WIDTH) * (1 + SAFETY) + SAFETY
         lower = np.where(rate > 0, np.maximum(box.lower, box.upper - reach), box.lower)
         upper = np.where(rate < 0, np.minimum(box.upper, box.lower + reach), box.upper)
         return _Box(box.number, lower, upper)
@@ -218,11 +217,11 @@ class _Search:
         """
         box, which = open_.box, int(np.argmax(open_.off))
         low, high = float(box.lower[which]), float(box.upper[which])
-        if open_.off[which] <= 0 or high - low < _WIDTH:
+        if open_.off[which] <= 0 or high - low < WIDTH:
             self.closed = max(self.closed, -open_.order[0])
             return
         chord, _ = chords(box.lower[[which]], box.upper[[which]])
         widest = float(np.clip(np.exp(chord[0] - 1), low, high))
-        at = widest + _TOWARDS * (float(open_.point[which]) - widest)
+        at = widest + TOWARDS * (float(open_.point[which]) - widest)
         for half in self.halves(box, which, at):
             self.add(half)

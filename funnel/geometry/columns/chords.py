@@ -1,4 +1,7 @@
-"""Bounds on Σ t ln t over boxes: the chords that lie above it, and linear functions over a box of the simplex."""
+"""Bounds on Σ t ln t over boxes: the chords that lie above it, and linear functions over a box of the simplex.
+
+All searches over boxes share these bounds, and the tolerances that keep rounding errors out of them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,18 @@ import numpy as np
 
 from funnel.model.joint import FloatArray
 
-_FLAT = 1e-13
-"""Intervals narrower than this are taken for points."""
+WIDTH = 1e-13
+"""Intervals narrower than this are taken for points, and not split any further."""
+KEPT = 0.9
+"""Points worth less than one minus this share of the best so far are not worth keeping."""
+SAFETY = 1e-9
+"""Margin, relative and absolute, for rounding errors where boxes shrink."""
+APART = 1e-9
+"""By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
+MISSED = 1e-12
+"""By how much it must miss constraints, as a share of their multipliers."""
+TOWARDS = 0.75
+"""Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 
 
 def xlogx(values: FloatArray) -> FloatArray:
@@ -15,13 +28,13 @@ def xlogx(values: FloatArray) -> FloatArray:
     return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
 
 
-def chords(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:
-    """Slopes (a,) of the chords of t ln t over intervals, and the sum of what they take at zero."""
+def chords(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slopes (..., a) of the chords of t ln t over intervals, and the sums (...) of what they take at zero."""
     width, low = upper - lower, xlogx(lower)
-    flat = width < _FLAT
+    flat = width < WIDTH
     rise = (xlogx(upper) - low) / np.where(flat, 1.0, width)
-    slope = np.where(flat, 1 + np.log(np.maximum(upper, _FLAT)), rise)
-    return slope, float((low - slope * lower).sum())
+    slope = np.where(flat, 1 + np.log(np.maximum(upper, WIDTH)), rise)
+    return slope, np.asarray((low - slope * lower).sum(axis=-1))
 
 
 def filled(rest: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[float, float]:
@@ -40,7 +53,7 @@ def filled(rest: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[floa
     return float(rest @ lower) + level * room + float(over), level
 
 
-def capped(rest: FloatArray, level: float, lower: FloatArray, upper: FloatArray) -> float:
-    """A bound on rest·w over the box and Σ w = 1, by a given multiplier of the latter."""
-    rate = rest - level
-    return level + float(np.maximum(rate * lower, rate * upper).sum())
+def capped(rest: FloatArray, level: FloatArray | float, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Bounds (...) on rest·w over boxes (..., a) and Σ w = 1, by given multipliers (...) of the latter."""
+    rate = rest - np.asarray(level)[..., None]
+    return np.asarray(level + np.maximum(rate * lower, rate * upper).sum(axis=-1))

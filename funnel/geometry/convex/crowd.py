@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.geometry.columns.branching import Peak
-from funnel.geometry.columns.chords import xlogx
+from funnel.geometry.columns.chords import APART, MISSED, SAFETY, TOWARDS, WIDTH, chords, xlogx
 from funnel.geometry.columns.proof import Proof
 from funnel.geometry.columns.recording import Record
 from funnel.geometry.convex.cone import ConvexSlice, begun_anew
@@ -27,16 +27,6 @@ _ROUNDS = 16
 """Times that a box is looked at again because its best point was cut off."""
 _BEYOND = 1.02
 """How far beyond what a coordinate reaches it is cut off, so that multipliers of what is beyond are not too large."""
-_WIDTH = 1e-13
-"""Boxes narrower than this are not split any further."""
-_SAFETY = 1e-9
-"""Margin, relative and absolute, for rounding errors where boxes shrink."""
-_APART = 1e-9
-"""By how much a box must miss Σ w = 1, at least, for rounding errors not to matter."""
-_MISSED = 1e-12
-"""By how much it must miss constraints, as a share of their multipliers."""
-_TOWARDS = 0.75
-"""Where boxes are cut: this share of the way from where a chord is farthest off to the point it likes best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +138,11 @@ class _Search:
         off = xlogx(boxes.lower) + chord * (boxes.point - boxes.lower) - xlogx(boxes.point)
         which = off.argmax(axis=1)
         low, high = boxes.lower[own, which], boxes.upper[own, which]
-        stuck = (off[own, which] <= 0) | (high - low < _WIDTH)
+        stuck = (off[own, which] <= 0) | (high - low < WIDTH)
         for box in np.flatnonzero(stuck):
             self.closed = max(self.closed, -taken[box][0])
         widest = np.exp(chord[own, which] - 1).clip(low, high)
-        at = widest + _TOWARDS * (boxes.point[own, which] - widest)
+        at = widest + TOWARDS * (boxes.point[own, which] - widest)
         rest = np.flatnonzero(~stuck)
         if len(rest):
             self.look(self.halves(boxes.take(rest), which[rest], at[rest]))
@@ -183,7 +173,7 @@ class _Search:
             chord, base = chords(boxes.lower, boxes.upper)
             slope = chord - self.linear
             answers = self.room.best(
-                slope, boxes.lower, boxes.upper, self.tolerance - base - _SAFETY, boxes.bases
+                slope, boxes.lower, boxes.upper, self.tolerance - base - SAFETY, boxes.bases
             )
             boxes = replace(
                 boxes,
@@ -208,12 +198,12 @@ class _Search:
         lower, upper, weight = boxes.lower, boxes.upper, answers.weights
         spent = self.spent(answers)
         over = np.where(lower.sum(axis=1) > 1, lower.sum(axis=1) - 1, np.minimum(upper.sum(axis=1) - 1, 0.0))
-        apart = np.abs(over) > _APART
+        apart = np.abs(over) > APART
         # An empty box has multipliers so large that nothing there is worth the tolerance, by twice what is needed.
         top, plain, _ = filled(slope, lower, upper)
         excess = 2 * np.maximum(base + top - self.floor, 0.0) + 1.0
         missed, _, _ = filled(-spent, lower, upper)
-        clear = missed < -_MISSED * weight.sum(axis=1)
+        clear = missed < -MISSED * weight.sum(axis=1)
         grown = np.where(clear, excess / np.where(clear, -missed, 1.0), 0.0)
         factor = np.where(apart, 0.0, np.where(answers.empty, grown, 1.0))
         weight, rest = weight * factor[:, None], slope - spent * factor[:, None]
@@ -240,22 +230,13 @@ class _Search:
         Away from the better end of each interval it falls at this rate, once the multipliers are paid for.
         """
         kept, rate = boxes.take(which), rate[which]
-        reach = (bound[which] - self.tolerance)[:, None] / np.maximum(np.abs(rate), _WIDTH)
-        reach = reach * (1 + _SAFETY) + _SAFETY
+        reach = (bound[which] - self.tolerance)[:, None] / np.maximum(np.abs(rate), WIDTH)
+        reach = reach * (1 + SAFETY) + SAFETY
         lower = np.where(rate > 0, np.maximum(kept.lower, kept.upper - reach), kept.lower)
         upper = np.where(rate < 0, np.minimum(kept.upper, kept.lower + reach), kept.upper)
         kept = replace(kept, lower=lower, upper=upper, point=kept.point.clip(lower, upper))
         for place in range(len(which)):
             heapq.heappush(self.heap, (-float(bound[which[place]]), next(self._count), kept, place))
-
-
-def chords(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Slopes (n, a) of the chords of t ln t over boxes, and the sums (n,) of what they take at zero."""
-    width, low = upper - lower, xlogx(lower)
-    flat = width < _WIDTH
-    rise = (xlogx(upper) - low) / np.where(flat, 1.0, width)
-    slope = np.where(flat, 1 + np.log(np.maximum(upper, _WIDTH)), rise)
-    return slope, (low - slope * lower).sum(axis=1)
 
 
 def _gathered(places: list[tuple[_Boxes, int]]) -> _Boxes:
