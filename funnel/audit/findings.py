@@ -68,7 +68,8 @@ PRIVATE: dict[str, str] = {
 """Claims that need the counts, the draws or the ledger."""
 
 BEYOND: dict[str, str] = {
-    "report-page": "report.html, and the sentences of report.json, say no more than the figures checked above",
+    "report-page": "report.html, and the sentences of report.json and its figures change, moves, promised and rank, "
+    "say no more than the figures checked above",
     "draws-repeat": "an unchanged record answers alike in every release of the same protocol and key",
     "signature": "release.json, and so every file that it lists, is as the owner of the public key signed it",
 }
