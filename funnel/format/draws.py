@@ -1,0 +1,23 @@
+"""draws.json: which values were drawn for which, as counts; private, since it says how many records had each value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.schema import Grid
+
+NAME = "draws.json"
+FORMAT = "funnel-draws/1"
+
+
+@dataclass(frozen=True)
+class DrawsFile:
+    """For every block rows [input, output, count], each pair once, with a positive count, in the order of their codes.
+
+    An input is x, or s*a + x where the protocol reads the secret. Of a block that releases sets the output is a value
+    x' and the count how many sets held it; output a counts the records themselves.
+    """
+
+    format: Literal["funnel-draws/1"]
+    blocks: tuple[Grid, ...]

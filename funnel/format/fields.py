@@ -1,0 +1,30 @@
+"""What several files have in common: names of releases, times, hashes, figures, labels, alphabets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from funnel.format.schema import Between, Pattern
+
+Sha256 = Annotated[str, Pattern(r"[0-9a-f]{64}")]
+Fingerprint = Annotated[str, Pattern(r"[0-9a-f]{16}")]
+ReleaseId = Annotated[str, Pattern(r"\d{8}T\d{6}Z-[0-9a-f]{6}")]
+"""The time at which the release was made, and six random digits."""
+Time = Annotated[str, Pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")]
+Rational = Annotated[str, Pattern(r"-?(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")]
+"""An exact number, `num` or `num/den`, as Python's Fraction writes it."""
+Text = Annotated[str, Pattern(r"(?s).+")]
+Count = Annotated[int, Between(0, (1 << 63) - 1)]
+Nats = Annotated[float, Between(0, 1e308)]
+Share = Annotated[float, Between(0, 1)]
+Label = tuple[str | None, ...]
+"""One value: a text for each column, None where the column is missing."""
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """Columns and the distinct values that they take together; the place of a value is its code."""
+
+    columns: tuple[Text, ...]
+    values: tuple[Label, ...]

@@ -1,0 +1,115 @@
+"""ledger.jsonl: one line for everything that tells more about the same people, each bound to the line before it.
+
+Releases, private estimates and agreed changes of key stand in one chain. ledger.head says how far it reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from funnel.format.fields import Count, Fingerprint, Nats, Rational, ReleaseId, Sha256, Text, Time
+from funnel.format.schema import Between
+
+NAME = "ledger.jsonl"
+HEAD = "ledger.head"
+START = "0" * 64
+"""What the first line names as the one before it."""
+Sequence = Annotated[int, Between(1, 1 << 62)]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One block of a release: its columns, a hash of what each one's values mean, and which secret columns it reads.
+
+    `base` is the same hash without which values were put under `other`.
+    """
+
+    columns: tuple[Text, ...]
+    meaning: tuple[str, ...]
+    base: tuple[str, ...]
+    reads: tuple[Text, ...] | None
+
+
+@dataclass(frozen=True)
+class Together:
+    """The composed leakage of all releases so far: in nats, rounded up (`figure`) and as measured; None: no bound.
+
+    `groups`: how many kinds of blocks were told apart; `varying`: see `funnel.ledger.composition`.
+    """
+
+    measure: Text
+    sensitive: tuple[Text, ...]
+    figure: Nats | None
+    measured: Nats | None
+    how: Literal["exact", "ceiling", "sum"]
+    releases: Sequence
+    groups: Count
+    varying: Text | None
+
+
+@dataclass(frozen=True)
+class ReleaseEntry:
+    """A release, entered before it becomes visible.
+
+    `entity` is the column that permanent draws are keyed by; `lock` the checksum of the lock, `spent` what private
+    estimates had cost by then, None where there is none.
+    """
+
+    kind: Literal["release"]
+    sequence: Sequence
+    written: Time
+    previous: Sha256
+    release: ReleaseId
+    name: Text
+    policy_sha256: Sha256
+    manifest_sha256: Sha256
+    evidence_sha256: Sha256
+    protocol_sha256: Sha256
+    notion: Text
+    epsilon: Nats
+    leakage: dict[str, Nats | None]
+    draws: Literal["permanent", "fresh"]
+    key_fingerprint: Fingerprint | None
+    entity: Text | None
+    drawn: tuple[Drawn, ...]
+    composed: Together
+    lock: Sha256 | None
+    spent: Nats | None
+
+
+@dataclass(frozen=True)
+class EstimateEntry:
+    """A private estimate, entered before its noise is drawn: `name` of the release or the lock, and ε_est in nats."""
+
+    kind: Literal["estimate"]
+    sequence: Sequence
+    written: Time
+    previous: Sha256
+    name: Text
+    epsilon: Rational
+
+
+@dataclass(frozen=True)
+class KeyEntry:
+    """Somebody meant it: the next release of policy `name` after entry `after` may be drawn with another key."""
+
+    kind: Literal["key"]
+    sequence: Sequence
+    written: Time
+    previous: Sha256
+    name: Text
+    after: Sequence
+    old: Fingerprint
+    new: Fingerprint
+
+
+Entry = ReleaseEntry | EstimateEntry | KeyEntry
+
+
+@dataclass(frozen=True)
+class Head:
+    """ledger.head: how many lines are confirmed, and the hash of the last of them."""
+
+    sequence: Sequence
+    sha256: Sha256

@@ -1,0 +1,155 @@
+"""release.json: what a release says about itself, and the hash of every other published file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
+from funnel.format.schema import Between, Pattern
+
+NAME = "release.json"
+FORMAT = "funnel-release/1"
+SIGNATURE = "release.sig"
+DECIMALS = 4
+"""Digits after the point of every published figure: a leakage rounded up, anything else to the nearest."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How values were drawn; the fingerprint names the key of permanent draws."""
+
+    kind: Literal["permanent", "fresh"]
+    key_fingerprint: Fingerprint | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the joint distribution was estimated from.
+
+    Of a private estimate also ε_est, how often these people were estimated so far, and what that spent, in nats.
+    """
+
+    minimum: Count
+    kind: Literal["counts", "private"]
+    epsilon: Nats | None
+    estimates: Count | None
+    spent: Nats | None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What defines a notion beside ε; None where it has no such parameter.
+
+    `solve` of srlip; `order`, `confidence` and `radius` (nats) of rldp; `lower` (nats) of alip.
+    """
+
+    solve: str | None = None
+    order: Nats | None = None
+    confidence: Share | None = None
+    radius: Nats | None = None
+    lower: Nats | None = None
+
+
+@dataclass(frozen=True)
+class Utility:
+    """I(X;Y) and H(X) in nats, their ratio, and a certified upper bound of that ratio, None where none is claimed."""
+
+    mutual_information: Nats
+    entropy: Nats
+    normalised: Share
+    upper_bound: Nats | None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Number of values of S, and of each block before and after drawing."""
+
+    sensitive: Count
+    public: tuple[Count, ...]
+    released: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """What this release and all before it in the ledger tell together, in nats; None: no finite bound."""
+
+    leakage: Nats | None
+    how: Literal["exact", "ceiling", "sum"]
+    releases: Annotated[int, Between(2, 1 << 62)]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that was compared: its I(X;Y)/H(X), or the reason why it was not solved."""
+
+    mechanism: str
+    normalised: Share | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Locked:
+    """The lock that fixed the protocol: the checksum of its text, and when it was made."""
+
+    checksum: Sha256
+    made: Time
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Which key signed the manifest."""
+
+    algorithm: Literal["ed25519"]
+    public_key: Annotated[str, Pattern(r"[0-9a-f]{32}")]
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """What is said of another file."""
+
+    sha256: Sha256
+    bytes: Count
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """release.json.
+
+    `leakage` is in nats by measure, rounded up, None where infinite; among them that which ε bounds. `split` is each
+    block's share of ε. `files` are all others of the folder, but for a signature.
+    """
+
+    format: Literal["funnel-release/1"]
+    release: ReleaseId
+    created: Time
+    name: Text
+    description: str
+    sensitive: tuple[Text, ...]
+    public: tuple[tuple[Text, ...], ...]
+    notion: Text
+    epsilon: Nats
+    parameters: Parameters
+    mechanism: Text
+    candidates: tuple[Candidate, ...] | None
+    split: tuple[Share, ...]
+    draws: Draws
+    estimate: Estimate
+    rows: Count
+    format_of_data: Literal["parquet", "csv"]
+    leakage: dict[str, Nats | None]
+    composed: Composed | None
+    utility: Utility
+    alphabet: Sizes
+    locked: Locked | None
+    signed: Signed | None
+    policy_sha256: Sha256
+    terms_sha256: Sha256
+    plan_sha256: Sha256
+    versions: dict[str, str]
+    files: dict[str, FileEntry]
+
+    @property
+    def data(self) -> str:
+        """The name of the released table's file."""
+        return f"data.{self.format_of_data}"

@@ -1,0 +1,208 @@
+"""From frozen dataclasses to JSON and back, strictly: a key too many or too few, or a wrong type, is a FormatError.
+
+A record's fields are the keys of its object, all of them always present. Types may be str, int, float (which takes
+whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, and `Grid`; a
+`Pattern` or a `Between` in `Annotated` narrows text and numbers. Records in a union are told apart by `kind`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from funnel.format.canonical import FormatError, decode, encode
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Text that matches a regular expression as a whole."""
+
+    expression: str
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number from `low` to `high`."""
+
+    low: float
+    high: float
+
+
+class _Nested:
+    """Marks `Grid`."""
+
+
+Grid = Annotated[tuple[Any, ...], _Nested()]
+"""Whole numbers from 0 to 2^63 - 1 in lists of any depth: weights, counts."""
+MOST = (1 << 63) - 1
+
+Reader = Callable[[str, str, Any], Any]
+"""From file, path and JSON value to the typed value."""
+
+
+def read(record: type[T], file: str, raw: bytes) -> T:
+    """The record in a file's bytes. Raises FormatError where they are not canonical, or not of the record's schema."""
+    found: T = _reader(record)(file, "", decode(file, raw))
+    return found
+
+
+def write(record: Any) -> bytes:
+    """The canonical bytes of a record."""
+    return encode(as_json(record))
+
+
+def as_json(value: Any) -> Any:
+    """A record as JSON values: records become objects, tuples lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: as_json(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: as_json(one) for key, one in value.items()}
+    if isinstance(value, tuple) and value and not isinstance(value[0], int):
+        return [as_json(one) for one in value]
+    return value
+
+
+def _reader(kind: Any) -> Reader:
+    """How a value of this type is read; worked out once."""
+    return _readers(kind)
+
+
+@cache
+def _readers(kind: Any) -> Reader:
+    if dataclasses.is_dataclass(kind):
+        return _record(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _narrowed(arguments[0], arguments[1])
+    if origin is Literal:
+        return _among(arguments)
+    if origin in (Union, types.UnionType):
+        return _union(arguments)
+    if origin is tuple:
+        return _list(_reader(arguments[0])) if arguments[1:] == (...,) else _fixed([*map(_reader, arguments)])
+    if origin is dict:
+        return _mapping(_reader(arguments[1]))
+    return _plain(kind)
+
+
+def _record(kind: Any) -> Reader:
+    hints = get_type_hints(kind, include_extras=True)
+    readers = {one.name: _reader(hints[one.name]) for one in dataclasses.fields(kind)}
+
+    def reader(file: str, path: str, value: Any) -> Any:
+        if not isinstance(value, dict) or value.keys() != readers.keys():
+            found = sorted(value) if isinstance(value, dict) else value
+            raise FormatError(file, path, f"an object of {', '.join(sorted(readers))}", found)
+        return kind(
+            **{name: one(file, f"{path}.{name}" if path else name, value[name]) for name, one in readers.items()}
+        )
+
+    return reader
+
+
+def _plain(kind: Any) -> Reader:
+    names = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+    if kind not in names:
+        raise TypeError(f"no JSON form of {kind}")
+
+    def reader(file: str, path: str, value: Any) -> Any:
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+        raise FormatError(file, path, names[kind], value)
+
+    return reader
+
+
+def _narrowed(kind: Any, rule: Any) -> Reader:
+    if isinstance(rule, _Nested):
+        return _grid
+    inner = _reader(kind)
+
+    def reader(file: str, path: str, value: Any) -> Any:
+        found = inner(file, path, value)
+        if isinstance(rule, Pattern) and not re.fullmatch(rule.expression, found):
+            raise FormatError(file, path, f"a text like {rule.expression}", found)
+        if isinstance(rule, Between) and not rule.low <= found <= rule.high:
+            raise FormatError(file, path, f"a number from {rule.low:g} to {rule.high:g}", found)
+        return found
+
+    return reader
+
+
+def _among(choices: tuple[Any, ...]) -> Reader:
+    def reader(file: str, path: str, value: Any) -> Any:
+        if any(type(value) is type(one) and value == one for one in choices):
+            return value
+        raise FormatError(file, path, " or ".join(map(repr, choices)), value)
+
+    return reader
+
+
+def _union(kinds: tuple[Any, ...]) -> Reader:
+    """The first type that fits; among several records the one whose `kind` fits."""
+
+    def reader(file: str, path: str, value: Any) -> Any:
+        records = [one for one in kinds if dataclasses.is_dataclass(one)]
+        if len(records) > 1 and isinstance(value, dict):
+            for one in records:
+                if value.get("kind") in get_args(get_type_hints(one)["kind"]):
+                    return _reader(one)(file, path, value)
+        failed = FormatError(file, path, "a known kind", value)
+        for one in kinds:
+            try:
+                return _reader(one)(file, path, value)
+            except FormatError as error:
+                # What is said of a value is what its own type says of it, not that it is not null.
+                failed = failed if one is type(None) else error
+        raise failed
+
+    return reader
+
+
+def _items(file: str, path: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise FormatError(file, path, "a list", value)
+    return value
+
+
+def _list(inner: Reader) -> Reader:
+    def reader(file: str, path: str, value: Any) -> Any:
+        return tuple(inner(file, f"{path}[{place}]", one) for place, one in enumerate(_items(file, path, value)))
+
+    return reader
+
+
+def _fixed(inner: list[Reader]) -> Reader:
+    def reader(file: str, path: str, value: Any) -> Any:
+        items = _items(file, path, value)
+        if len(items) != len(inner):
+            raise FormatError(file, path, f"a list of {len(inner)}", value)
+        return tuple(one(file, f"{path}[{place}]", items[place]) for place, one in enumerate(inner))
+
+    return reader
+
+
+def _mapping(inner: Reader) -> Reader:
+    def reader(file: str, path: str, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise FormatError(file, path, "an object", value)
+        return {key: inner(file, f"{path}.{key}", one) for key, one in value.items()}
+
+    return reader
+
+
+def _grid(file: str, path: str, value: Any) -> Any:
+    """Nested lists of whole numbers; by far the largest part of most files, so without a path for every number."""
+    items = _items(file, path, value)
+    if any(isinstance(one, list) for one in items):
+        return tuple(_grid(file, f"{path}[{place}]", one) for place, one in enumerate(items))
+    if any(type(one) is not int or not 0 <= one <= MOST for one in items):
+        raise FormatError(file, path, "whole numbers from 0 to 2^63 - 1", value)
+    return tuple(items)

@@ -1,0 +1,80 @@
+"""solution.json: what the solver found, and the certificate of an optimum; its boxes lie in proof.bin.
+
+Private, for prices and boxes are functions of the counts. It shows the bound on utility, which is no privacy claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.fields import Count, Nats, Sha256
+
+NAME = "solution.json"
+PROOF = "proof.bin"
+FORMAT = "funnel-solution/1"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """proof.bin: its hash, and how many inequalities, boxes and multipliers it holds."""
+
+    sha256: Sha256
+    inequalities: Count
+    boxes: Count
+    multipliers: Count
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Dual prices η and the largest reduced cost `peak` in nats: I(X;Y) <= η·p + peak (mathematics, column generation).
+
+    `about`: rows over public values, or over those of the secret (then I(X;Y) <= H(X|S) + I(S;Y)).
+    """
+
+    about: Literal["public", "secret"]
+    duals: tuple[float, ...]
+    peak: float
+    boxes: Count
+    proof: Proof | None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One interval of the ratio ρ, with its price κ and the multipliers of the plain and of the special group."""
+
+    rho: tuple[float, float]
+    kappa: float
+    plain: tuple[float, ...]
+    special: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The group that is listed, and its grid of ρ with the prices κ there."""
+
+    large: Count
+    rhos: tuple[float, ...]
+    kappas: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OverSets:
+    """The bound of protocols that are robust by way of box sets, and what it rests on."""
+
+    duals: tuple[float, ...]
+    peak: float
+    pieces: tuple[Piece, ...]
+    listing: Listing | None
+
+
+@dataclass(frozen=True)
+class SolutionFile:
+    """For every block how it was solved, a certified bound of I(X;Y) in nats (None: none claimed), and its ε."""
+
+    format: Literal["funnel-solution/1"]
+    how: tuple[str, ...]
+    upper_bounds: tuple[Nats | None, ...]
+    budgets: tuple[Nats, ...]
+    certificate: Certificate | None
+    over_sets: OverSets | None

@@ -1,0 +1,64 @@
+"""terms.json: the policy with every default spelt out, so that nobody has to read its YAML a second time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.fields import Count, Nats, Rational, Sha256, Share, Text
+from funnel.format.manifest import Parameters
+
+NAME = "terms.json"
+FORMAT = "funnel-terms/1"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A public column and what is done to it before anything is counted; None where nothing is."""
+
+    name: Text
+    bins: tuple[float, ...] | None
+    round: float | None
+    clip: tuple[float, float] | None
+    top: Count | None
+    unseen: Literal["error", "other", "drop"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the distribution is to be estimated; budgets and ε_est in nats, `values` those declared for each column."""
+
+    minimum: Count
+    kind: Literal["counts", "private"]
+    epsilon: Rational | None
+    budget: Rational | None
+    values: dict[str, tuple[str, ...]] | None
+
+
+@dataclass(frozen=True)
+class TermsFile:
+    """terms.json: all that decides what is promised to whom; `policy_sha256` names the YAML file it was read from.
+
+    `parameters` are as asked for (a radius that follows from a confidence is not among them), `split` as resolved
+    where it is not searched for, `mechanism` the kind with its options.
+    """
+
+    format: Literal["funnel-terms/1"]
+    policy_sha256: Sha256
+    name: Text
+    description: str
+    entity: Text | None
+    filter: Text | None
+    missing: Literal["category", "drop", "error"]
+    sensitive: tuple[Text, ...]
+    public: tuple[tuple[Attribute, ...], ...]
+    notion: Text
+    epsilon: Nats
+    parameters: Parameters
+    split: tuple[Share, ...] | Literal["optimal"]
+    mechanism: dict[str, str | float | bool | None]
+    draws: Literal["permanent", "fresh"]
+    estimate: Asked
+    budget: Rational | None
+    format_of_data: Literal["parquet", "csv"]
+    formulas: Literal["refuse", "keep"]
