@@ -3,6 +3,8 @@
 The names here are the whole Python interface; the command line is thin over the same functions.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from funnel.errors import (
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         schema,
         starter_policy,
     )
-    from funnel.keyring import (
+    from funnel.plan.keyring import (
         new_key,
         new_signing_key,
         public_key,
@@ -56,7 +58,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import the interface on first use, so that `import funnel` costs nothing."""
     if name in __all__:
-        from funnel import api, keyring
+        from funnel import api
+        from funnel.plan import keyring
 
         return getattr(keyring if name in keyring.__all__ else api, name)
     raise AttributeError(f"module 'funnel' has no attribute {name!r}")
@@ -97,3 +100,14 @@ __all__ = [
     "write_key",
     "write_signing_key",
 ]
+
+
+class _Interface(ModuleType):
+    """`plan`, `lock` and `ledger` are rooms too: the import of a room leaves the name to the function."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Interface

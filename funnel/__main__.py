@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from funnel.cli import main as run
+        from funnel.cli.app import main as run
 
         run()
     except KeyboardInterrupt:

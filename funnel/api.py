@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.account import Account
-from funnel.account import account as _account
+from funnel.analyst.compare import SECONDS, Comparison
+from funnel.analyst.compare import compare as _compare
+from funnel.analyst.diff import Difference, read_side
+from funnel.analyst.diff import compare as _compare_sides
+from funnel.analyst.estimate import Estimates, estimate
+from funnel.analyst.relock import Agreement, Relocked, agreement, relock
+from funnel.analyst.starter import starter
 from funnel.audit import AuditReport, HistoryReport, holds_releases
 from funnel.audit import audit_history as _audit_history
 from funnel.audit import audit_release as _audit
-from funnel.changes import Difference, read_side
-from funnel.changes import compare as _compare_sides
-from funnel.comparison import SECONDS, Comparison
-from funnel.comparison import compare as _compare
-from funnel.engines import find, open_engine
+from funnel.engine import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
-from funnel.estimate import Estimates, estimate
-from funnel.execute import Limits, Report, execute, silent
-from funnel.locking import LOCKED, lock_of
-from funnel.planner import Plan, compile_plan
-from funnel.planner.explain import Sizes, explain, sizes
+from funnel.ledger.view import Account
+from funnel.ledger.view import account as _account
+from funnel.lock.lock import read_lock
+from funnel.lock.pin import LOCKED, lock_of
+from funnel.lock.summary import Summary
+from funnel.plan import Plan, compile_plan
+from funnel.plan.explain import Sizes, explain, sizes
+from funnel.plan.rebuild import rebuild
+from funnel.plan.run import Limits, Report, execute, silent
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
-from funnel.rebuild import rebuild
-from funnel.release.lock import read_lock
-from funnel.relock import Agreement, Relocked, agreement, relock
-from funnel.starter import starter
-from funnel.summary import Summary
 
 
 def load(policy: Path | str) -> Policy:

@@ -13,19 +13,20 @@ from typing import Any, TypeVar
 import numpy as np
 from polytope import by_cone, by_polytope, random_joint
 
+from funnel.data import Joint
+from funnel.data.arrange import tells_secret
 from funnel.errors import FunnelError, SolverError
-from funnel.geometry import memory
-from funnel.geometry.groups import maximise_groups
-from funnel.geometry.listing.enumeration import enumerated_rays
-from funnel.geometry.master import master
-from funnel.geometry.solve import Solution, maximise
+from funnel.measure import clock
+from funnel.measure.information import entropy
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.product import protect
-from funnel.model import Joint, clock
-from funnel.model.arrange import tells_secret
-from funnel.model.information import entropy
 from funnel.notions import Notion, RobustDemand
+from funnel.optimise import memory
+from funnel.optimise.groups import maximise_groups
+from funnel.optimise.listing.enumeration import enumerated_rays
+from funnel.optimise.master import master
+from funnel.optimise.solve import Solution, maximise
 
 T = TypeVar("T")
 ENOUGH, MOST = 1.0, 21

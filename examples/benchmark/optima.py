@@ -11,8 +11,8 @@ import duckdb
 import numpy as np
 from measuring import Row, against_curve, against_polytope, kept, solved
 
-from funnel.model import Alphabet, Joint
-from funnel.model.joint import IntArray
+from funnel.data import Alphabet, Joint
+from funnel.data.joint import IntArray
 from funnel.notions import NOTIONS, Notion
 
 CENSUS = Path(__file__).parent.parent / "census" / "census.parquet"

@@ -13,11 +13,11 @@ import cdd
 import numpy as np
 from sides import in_turn, table
 
-from funnel.geometry.solve import maximise
-from funnel.model import Joint
-from funnel.model.information import kept_information
-from funnel.model.joint import FloatArray
+from funnel.data import Joint
+from funnel.data.joint import FloatArray
+from funnel.measure.information import kept_information
 from funnel.notions import Ldp
+from funnel.optimise.solve import maximise
 
 COUNTS = 10**6
 

@@ -11,8 +11,8 @@ import tables
 from findings import Claim, Findings, Panel, Run, Series, clouds, curve, mean, share
 from solving import CR, GRR, OUE, cr_strength, grr_strength, kept, lip, optimum, solved
 
-from funnel.model import Joint, UnaryProtocol
-from funnel.model.information import public_entropy
+from funnel.data import Joint, UnaryProtocol
+from funnel.measure.information import public_entropy
 
 CENSUS_EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)

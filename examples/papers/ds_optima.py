@@ -13,11 +13,11 @@ import tables
 from findings import Claim, Findings, Run, clouds, share, told
 from solving import OPTIMAL, best, kept_nats, lip, optimum, prior, seconds
 
-from funnel.geometry.listing.enumeration import enumerated_rays
-from funnel.model import Joint
-from funnel.model.arrange import together
-from funnel.model.released import Channel
+from funnel.data import Joint
+from funnel.data.arrange import together
+from funnel.data.released import Channel
 from funnel.notions import Demand, Ldp, Srlip
+from funnel.optimise.listing.enumeration import enumerated_rays
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import tables
 from findings import Claim, Findings, Panel, Run, Series
 
-from funnel.geometry.partitions.merging import Path, bottleneck, funnel
+from funnel.optimise.partitions.merging import Path, bottleneck, funnel
 
 AGES = "least((age - 15) // 10, 6)"
 """Seven bands: to 24, 25 to 34, … , 75 and more."""

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 from solving import GRR, solved
 
-from funnel.geometry.solve import maximise
+from funnel.data import Joint
+from funnel.data.joint import FloatArray, IntArray
+from funnel.measure.information import entropy, kept_information
 from funnel.mechanisms import IndependentReporting, NonRobust, SecretRandomisedResponse
-from funnel.model import Joint
-from funnel.model.information import entropy, kept_information
-from funnel.model.joint import FloatArray, IntArray
 from funnel.notions import Ldp, LdpX, Notion
 from funnel.notions.rldp import Rldp, RobustDemand
+from funnel.optimise.solve import maximise
 
 SECONDS, GAP = 3.0, 4e-3
 """Time for one PolyOpt, and the share of H(X) between value and bound at which it stops earlier."""

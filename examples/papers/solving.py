@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from funnel.geometry.cone import Cone
-from funnel.geometry.solve import Solution, maximise
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.joint import FloatArray
+from funnel.data.released import Channel
+from funnel.measure.information import public_entropy, released_information
 from funnel.mechanisms import ConditionalReporting, Mechanism, Optimal, RandomisedResponse, UnaryEncoding
-from funnel.model import AnyProtocol, Joint, Protocol
-from funnel.model.information import public_entropy, released_information
-from funnel.model.joint import FloatArray
-from funnel.model.released import Channel
 from funnel.notions import Lip, Notion
+from funnel.optimise.cone import Cone
+from funnel.optimise.solve import Solution, maximise
 
 SECONDS = 60.0
 OPTIMAL = Optimal(kind="optimal")

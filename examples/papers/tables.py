@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from funnel.model import Alphabet, Joint
-from funnel.model.joint import FloatArray, IntArray
+from funnel.data import Alphabet, Joint
+from funnel.data.joint import FloatArray, IntArray
 
 CENSUS = Path(__file__).parent.parent / "census" / "census.parquet"
 RECORDS = 10**9

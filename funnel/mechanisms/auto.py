@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.data import Joint
 from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Joint
 from funnel.notions import Demand, Notion
 
 

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.channel import released_table
+from funnel.data.protocol import MAX_BITS
 from funnel.errors import SolverError
-from funnel.geometry.columns.search import Certificate
-from funnel.geometry.effort import Extent, effort
-from funnel.geometry.groups import GroupCertificate
-from funnel.model import AnyProtocol, Joint, Protocol, clock
-from funnel.model.channel import released_table
-from funnel.model.information import released_information
-from funnel.model.protocol import MAX_BITS
+from funnel.measure import clock
+from funnel.measure.information import released_information
 from funnel.notions import Demand, Notion
+from funnel.optimise.columns.search import Certificate
+from funnel.optimise.effort import Extent, effort
+from funnel.optimise.groups import GroupCertificate
 
 LOSS = 2e-5
 """Share of the information that rounding an optimum to integers may cost; it decides how fine the weights are."""

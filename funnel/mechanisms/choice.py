@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from funnel.data import Joint
+from funnel.data.arrange import tells_secret
 from funnel.errors import CATALOGUE, FunnelError, PlanError, SolverError
-from funnel.geometry import memory
+from funnel.measure import clock
 from funnel.mechanisms.auto import Auto, candidates
 from funnel.mechanisms.base import Mechanism
 from funnel.mechanisms.product import Candidate, Protection, protect
 from funnel.mechanisms.split import best_split
-from funnel.model import Joint, clock
-from funnel.model.arrange import tells_secret
 from funnel.notions import Notion
+from funnel.optimise import memory
 
 _NOT_HERE = "it is not offered for a table like this"
 """Too many values, or a secret value with too few records: which of them it is would tell of a rare secret."""

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from funnel.data import Joint, Protocol
+from funnel.data.joint import IntArray
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
-from funnel.model import Joint, Protocol
-from funnel.model.joint import IntArray
 from funnel.notions import Demand
 
 

@@ -7,18 +7,18 @@ import time
 
 import numpy as np
 
-from funnel.geometry.columns.search import Certificate
-from funnel.geometry.cone import Cone
-from funnel.geometry.convex.search import Closed, close_in
-from funnel.geometry.groups import maximise_groups, serves
-from funnel.geometry.solve import maximise
+from funnel.data import Joint
+from funnel.data.joint import FloatArray
+from funnel.measure.adversary import LEAST_ORDER, Adversary
+from funnel.measure.robust import worst_cases
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
-from funnel.model import Joint
-from funnel.model.adversary import LEAST_ORDER, Adversary
-from funnel.model.joint import FloatArray
-from funnel.model.robust import worst_cases
 from funnel.notions import Ldp, RobustDemand
+from funnel.optimise.columns.search import Certificate
+from funnel.optimise.cone import Cone
+from funnel.optimise.convex.search import Closed, close_in
+from funnel.optimise.groups import maximise_groups, serves
+from funnel.optimise.solve import maximise
 
 _SMALL = 16
 """Values of X up to which rows are found sooner one by one than by way of polytopes."""

@@ -10,10 +10,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import PlanError, SolverError
+from funnel.measure import gaussian
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Alphabet, Joint, Protocol, gaussian
-from funnel.model.joint import FloatArray, IntArray
 from funnel.notions import Demand, Notion
 
 _BITS = 16

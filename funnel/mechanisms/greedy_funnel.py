@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from funnel.data import Joint
+from funnel.data.joint import IntArray
 from funnel.errors import InternalError
-from funnel.geometry.partitions.merging import POWERS, finest
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
-from funnel.model import Joint
-from funnel.model.joint import IntArray
 from funnel.notions import Demand, Notion
 from funnel.notions.base import TableDemand
+from funnel.optimise.partitions.merging import POWERS, finest
 
 _TRIES = 8
 """Times that the bound is lowered a little where floats and exact arithmetic disagree."""

@@ -9,13 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from funnel.data import Joint, Protocol
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.records import Records
 from funnel.errors import InternalError, SolverError
+from funnel.measure import clock
+from funnel.measure.information import kept_information
+from funnel.measure.uncertainty import rad
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Joint, Protocol, clock
-from funnel.model.information import kept_information
-from funnel.model.joint import FloatArray, IntArray
-from funnel.model.records import Records
-from funnel.model.uncertainty import rad
 from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
 

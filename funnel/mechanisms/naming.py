@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.geometry.cone import Cone
-from funnel.geometry.rounding.integers import round_inward
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.joint import FloatArray, IntArray
 from funnel.mechanisms.base import LOSS
-from funnel.model import Alphabet, Joint, Protocol
-from funnel.model.joint import FloatArray, IntArray
 from funnel.notions import Demand
+from funnel.optimise.cone import Cone
+from funnel.optimise.rounding.integers import round_inward
 
 
 def round_named(

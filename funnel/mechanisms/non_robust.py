@@ -7,16 +7,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from funnel.data import Joint
+from funnel.data.joint import FloatArray
+from funnel.data.records import Records
 from funnel.errors import SolverError
-from funnel.geometry.cone import Cone
-from funnel.geometry.master import master
-from funnel.geometry.staircase import staircase
+from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import round_named
-from funnel.model import Joint, clock
-from funnel.model.joint import FloatArray
-from funnel.model.records import Records
 from funnel.notions import Demand
+from funnel.optimise.cone import Cone
+from funnel.optimise.master import master
+from funnel.optimise.staircase import staircase
 
 _TIME = 60.0
 

@@ -6,14 +6,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from funnel.geometry.cone import Cone
-from funnel.geometry.effort import Extent
-from funnel.geometry.solve import maximise
+from funnel.data import Joint
+from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
-from funnel.model import Joint, clock
 from funnel.notions import Demand, RobustDemand
+from funnel.optimise.cone import Cone
+from funnel.optimise.effort import Extent
+from funnel.optimise.solve import maximise
 
 TimeLimit = Annotated[
     float, Field(gt=0, allow_inf_nan=False, description="Seconds that solving one block may take")

@@ -8,17 +8,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.data import Joint
 from funnel.errors import InternalError
-from funnel.geometry.effort import Extent
-from funnel.geometry.groups import GAP as GROUPS_GAP
-from funnel.geometry.groups import GroupCertificate, GroupCone, maximise_groups, serves
-from funnel.geometry.worst_case import Sets
+from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
-from funnel.model import Joint, clock
 from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
+from funnel.optimise.effort import Extent
+from funnel.optimise.groups import GAP as GROUPS_GAP
+from funnel.optimise.groups import GroupCertificate, GroupCone, maximise_groups, serves
+from funnel.optimise.worst_case import Sets
 
 _SMALL = 20
 """Coordinates up to which rows are searched as a whole, to a closer gap."""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
+from funnel.data import AnyProtocol, Joint
+from funnel.data.channel import check_size
+from funnel.data.released import Channel
 from funnel.errors import InternalError, SolverError, SourceError
+from funnel.measure import clock
+from funnel.measure.information import public_entropy, released_information
+from funnel.measure.leakage import AnyLeakage
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import AnyProtocol, Joint, clock
-from funnel.model.channel import check_size
-from funnel.model.information import public_entropy, released_information
-from funnel.model.leakage import AnyLeakage
-from funnel.model.released import Channel
 from funnel.notions import Arranged, Notion
 
 _ATTEMPTS = 3

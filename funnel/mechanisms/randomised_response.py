@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from funnel.data import Joint, Protocol
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
-from funnel.model import Joint, Protocol
 from funnel.notions import Demand
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from funnel.data import Joint, Protocol
+from funnel.data.protocol import MAX_BITS
+from funnel.data.records import Records
 from funnel.errors import SolverError
 from funnel.mechanisms.base import Mechanism, Solved
-from funnel.model import Joint, Protocol
-from funnel.model.protocol import MAX_BITS
-from funnel.model.records import Records
 from funnel.notions import Demand
 
 _NEAR = Fraction(1, 10_000)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from funnel.errors import PlanError, SolverError
+from funnel.measure import clock
 from funnel.mechanisms.product import Protection
-from funnel.model import clock
 
 PARTS = 1_000
 """Parts that epsilon is shared in: finer splits than a thousandth are not worth their digits."""

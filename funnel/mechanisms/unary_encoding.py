@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from funnel.data import Alphabet, Joint, Protocol, UnaryProtocol
+from funnel.data.subsets import Subsets
+from funnel.data.unary import MOST_VALUES, Form
 from funnel.errors import PlanError
+from funnel.measure.information import released_information
 from funnel.mechanisms.base import NEAR, Mechanism, Solved, nothing_kept
-from funnel.model import Alphabet, Joint, Protocol, UnaryProtocol
-from funnel.model.information import released_information
-from funnel.model.subsets import Subsets
-from funnel.model.unary import MOST_VALUES, Form
 from funnel.notions import Demand, Notion
 
 _COARSE, _FINE = (8, 16), 32

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from funnel.data import AnyProtocol, Joint
+from funnel.data.arrange import tells_secret, together
+from funnel.data.channel import ExactArray, given_outputs, sent
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.released import Channel
+from funnel.data.subsets import ReleasedTable, Subsets
+from funnel.data.unary import UnaryProtocol
 from funnel.errors import InternalError
-from funnel.geometry.columns.search import Certificate
-from funnel.geometry.cone import Cone, intersection
-from funnel.geometry.effort import Extent
-from funnel.model import AnyProtocol, Joint, clock
-from funnel.model.arrange import tells_secret, together
-from funnel.model.channel import ExactArray, given_outputs, sent
-from funnel.model.exact import exp_below, rational
-from funnel.model.joint import FloatArray, IntArray
-from funnel.model.leakage import AnyLeakage
-from funnel.model.released import Channel
-from funnel.model.subsets import ReleasedTable, Subsets
-from funnel.model.unary import UnaryProtocol
+from funnel.measure import clock
+from funnel.measure.exact import exp_below, rational
+from funnel.measure.leakage import AnyLeakage
+from funnel.optimise.columns.search import Certificate
+from funnel.optimise.cone import Cone, intersection
+from funnel.optimise.effort import Extent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

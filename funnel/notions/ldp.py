@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from funnel.geometry.cone import Cone
-from funnel.model import leakage as measures
-from funnel.model.channel import ExactArray
-from funnel.model.subsets import ReleasedTable
+from funnel.data.channel import ExactArray
+from funnel.data.subsets import ReleasedTable
+from funnel.measure import leakage as measures
 from funnel.notions.base import Epsilon, TableNotion, conditionals
+from funnel.optimise.cone import Cone
 
 
 class Ldp(TableNotion):

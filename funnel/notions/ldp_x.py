@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from funnel.geometry.cone import Cone
-from funnel.geometry.effort import Extent
-from funnel.geometry.staircase import staircase_cone, staircase_count, staircase_rays
-from funnel.model import AnyProtocol, Joint, Protocol, UnaryProtocol
-from funnel.model.joint import FloatArray, IntArray
-from funnel.model.leakage import Leakage
-from funnel.model.released import Channel
+from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.released import Channel
+from funnel.measure.leakage import Leakage
 from funnel.notions.base import Demand, Epsilon, Notion, Shape
+from funnel.optimise.cone import Cone
+from funnel.optimise.effort import Extent
+from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from funnel.data.channel import ExactArray
+from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.errors import InternalError
-from funnel.geometry.cone import Cone
-from funnel.model.average import information_above, information_within
-from funnel.model.channel import ExactArray
-from funnel.model.exact import rational
-from funnel.model.leakage import Average
-from funnel.model.subsets import ReleasedTable, Subsets
+from funnel.measure.average import information_above, information_within
+from funnel.measure.exact import rational
+from funnel.measure.leakage import Average
 from funnel.notions.base import Epsilon, TableNotion
+from funnel.optimise.cone import Cone
 
 
 class MutualInformation(TableNotion):

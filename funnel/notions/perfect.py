@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from funnel.geometry.cone import Cone
-from funnel.model import leakage as measures
-from funnel.model.channel import ExactArray
-from funnel.model.subsets import ReleasedTable
+from funnel.data.channel import ExactArray
+from funnel.data.subsets import ReleasedTable
+from funnel.measure import leakage as measures
 from funnel.notions.base import TableNotion
+from funnel.optimise.cone import Cone
 
 
 class Perfect(TableNotion):

@@ -13,23 +13,23 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.arrange import possible, together
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.released import Channel
 from funnel.errors import InternalError
-from funnel.geometry.columns.search import Certificate
-from funnel.geometry.cone import Cone
-from funnel.geometry.effort import Extent
-from funnel.geometry.solve import Solution
-from funnel.geometry.staircase import staircase
-from funnel.geometry.worst_case import Sets, box_cone, simplex_cone
-from funnel.model import AnyProtocol, Joint, Protocol
-from funnel.model import leakage as measures
-from funnel.model.arrange import possible, together
-from funnel.model.exact import rational
-from funnel.model.information import entropy
-from funnel.model.joint import FloatArray, IntArray
-from funnel.model.released import Channel
-from funnel.model.robust import robust_holds, robust_leakage
-from funnel.model.uncertainty import limits, project, radius
+from funnel.measure import leakage as measures
+from funnel.measure.exact import rational
+from funnel.measure.information import entropy
+from funnel.measure.robust import robust_holds, robust_leakage
+from funnel.measure.uncertainty import limits, project, radius
 from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
+from funnel.optimise.columns.search import Certificate
+from funnel.optimise.cone import Cone
+from funnel.optimise.effort import Extent
+from funnel.optimise.solve import Solution
+from funnel.optimise.staircase import staircase
+from funnel.optimise.worst_case import Sets, box_cone, simplex_cone
 
 Polytope = Literal["box", "simplex", "printed"]
 

@@ -8,17 +8,18 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.data import AnyProtocol, Joint
+from funnel.data.arrange import together
+from funnel.data.channel import ExactArray
+from funnel.data.released import Channel
+from funnel.data.subsets import ReleasedTable
 from funnel.errors import PlanError
-from funnel.geometry.cone import Cone
-from funnel.model import AnyProtocol, Joint, clock
-from funnel.model import leakage as measures
-from funnel.model.arrange import together
-from funnel.model.channel import ExactArray
-from funnel.model.released import Channel
-from funnel.model.side import released_given, side_knowledge, tables_given
-from funnel.model.subsets import ReleasedTable
+from funnel.measure import clock
+from funnel.measure import leakage as measures
+from funnel.measure.side import released_given, side_knowledge, tables_given
 from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Shape, TableDemand, TableNotion
 from funnel.notions.lip import belief_cone
+from funnel.optimise.cone import Cone
 
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
+from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
-from funnel.model.alphabet import folded
 from funnel.notions import NOTIONS
 from funnel.policy.columns import adds_up, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened

@@ -6,8 +6,8 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
+from funnel.data.alphabet import folded
 from funnel.errors import InternalError, PolicyError, Problem
-from funnel.model.alphabet import folded
 from funnel.policy.checks import check, mentions
 from funnel.policy.document import Document, Finding, described
 from funnel.policy.model import Policy

@@ -15,9 +15,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from funnel.data.alphabet import folded
 from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
-from funnel.model.alphabet import folded
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
 from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, spellings

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any
 
-from funnel.model.alphabet import folded
+from funnel.data.alphabet import folded
 from funnel.policy.document import Finding, Path, choice, listed, shortened
 from funnel.policy.mention import Mention
 

@@ -1,1 +1,1 @@
-"""From a solved protocol to a published folder: keys, draws, their check, the manifest, the ledger."""
+"""From drawn codes to a published folder: the manifest, what the solver found, signing, atomic publishing, recovery."""

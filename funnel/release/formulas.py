@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from funnel.data import Alphabet
 from funnel.errors import SourceError
-from funnel.model import Alphabet
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a formula begins with for the usual programs, in full width too (OWASP, CSV Injection)."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from funnel.errors import ReleaseError
-from funnel.release.durable import write_all, writing
+from funnel.files import write_all, writing
 
 _SPOILT = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL, errno.ESPIPE)
 """What opening or signing a lock fails with where it is a link, a folder, a socket or a pipe."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from funnel.model.exact import exp_below, log_above, rational
-from funnel.release.durable import to_json, write_json, writing
+from funnel.files import to_json, write_json, writing
+from funnel.measure.figures import round_to, round_up
 
 __all__ = [
     "Draws",
@@ -20,16 +18,12 @@ __all__ = [
     "Sizes",
     "Utility",
     "file_entry",
-    "leakage_figure",
-    "round_to",
-    "round_up",
     "sha256_file",
     "to_json",
     "write_json",
 ]
 
 FORMAT = "funnel-release/1"
-DECIMALS = 4
 _ABSENT = ("locked", "signed")
 
 
@@ -132,29 +126,6 @@ class Manifest:
         return {key: value for key, value in told.items() if key not in _ABSENT or value is not None}
 
 
-def round_up(value: float, decimals: int = DECIMALS) -> float:
-    """The smallest decimal fraction at or above the decimal that is printed for `value`."""
-    return _rounded(value, decimals, ROUND_CEILING)
-
-
-def round_to(value: float, decimals: int = DECIMALS) -> float:
-    """The nearest decimal fraction, ties to even."""
-    return _rounded(value, decimals, ROUND_HALF_EVEN)
-
-
-def leakage_figure(ratio: Fraction | None, epsilon: float | None = None) -> float | None:
-    """ln(ratio) in nats for publication: an upper bound with four decimals, None for an infinite ratio.
-
-    It is `epsilon` itself where rounding up would pass an epsilon that the exact ratio does not pass.
-    """
-    if ratio is None:
-        return None
-    figure = round_up(log_above(ratio))
-    if epsilon is not None and figure > epsilon and ratio <= exp_below(rational(epsilon)):
-        return float(epsilon)
-    return figure
-
-
 def sha256_file(path: Path) -> str:
     """SHA-256 of a file's bytes in hex. Raises ReleaseError."""
     with writing(path.parent), path.open("rb") as file:
@@ -165,7 +136,3 @@ def file_entry(path: Path) -> dict[str, str | int]:
     """What the manifest says about a file. Raises ReleaseError."""
     with writing(path.parent):
         return {"sha256": sha256_file(path), "bytes": path.stat().st_size}
-
-
-def _rounded(value: float, decimals: int, direction: str) -> float:
-    return float(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding=direction))

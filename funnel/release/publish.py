@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from funnel.errors import InternalError, ReleaseError
-from funnel.release.durable import FULL, sync, sync_tree, write_error, writing
+from funnel.files import FULL, sync, sync_tree, write_error, writing
+from funnel.ledger.archive import keep_protocol
+from funnel.ledger.journal import Ledger
 from funnel.release.holding import alone, busy
-from funnel.release.kept import keep_protocol
-from funnel.release.ledger import Ledger
-from funnel.release.leftovers import Leftovers, check_entered
 from funnel.release.naming import RELEASE_ID as _ID
+from funnel.release.recover import Leftovers, check_entered
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""

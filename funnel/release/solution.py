@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funnel.geometry.columns.proof import Proof
-from funnel.geometry.groups import GroupCertificate
+from funnel.files import write_json, writing
 from funnel.mechanisms import Solved
-from funnel.release.durable import write_json, writing
+from funnel.optimise.columns.proof import Proof
+from funnel.optimise.groups import GroupCertificate
 
 FORMAT = "funnel-solution/1"
 PROOF = "proof.bin"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import Protocol
-from funnel.model.channel import MAX_CELLS
-from funnel.model.joint import FloatArray
-from funnel.model.subsets import Subsets
+from funnel.data import Protocol
+from funnel.data.channel import MAX_CELLS
+from funnel.data.joint import FloatArray
+from funnel.data.subsets import Subsets
 from funnel.report import figures, text
 from funnel.report.case import Case, expected_records
 from funnel.report.disclosure import Mask, withheld_cells

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import AnyProtocol, Label, UnaryProtocol
-from funnel.model.information import entropy, kept_information
-from funnel.model.joint import FloatArray
-from funnel.model.leakage import lip
-from funnel.model.splitting import public_information
+from funnel.data import AnyProtocol, Label, UnaryProtocol
+from funnel.data.joint import FloatArray
+from funnel.measure.information import entropy, kept_information
+from funnel.measure.leakage import lip
+from funnel.measure.splitting import public_information
 from funnel.report import figures, text
 from funnel.report.beliefs import belief_map
 from funnel.report.case import Case

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import AnyProtocol, Joint, Protocol
-from funnel.model.channel import ExactArray, released_table
-from funnel.model.joint import FloatArray, IntArray
-from funnel.model.subsets import ReleasedTable
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.channel import ExactArray, released_table
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.subsets import ReleasedTable
 from funnel.report import figures, wording
 from funnel.report.disclosure import Mask, withheld
 from funnel.report.figures import Figure, finite

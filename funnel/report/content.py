@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from funnel.data import AnyProtocol, Joint
 from funnel.errors import InternalError
-from funnel.model import AnyProtocol, Joint
-from funnel.model import leakage as measures
-from funnel.model.information import mutual_information
+from funnel.measure import leakage as measures
+from funnel.measure.information import mutual_information
 from funnel.report import figures, text, wording
 from funnel.report.blocks import block, untouched
 from funnel.report.case import Case

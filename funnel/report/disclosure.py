@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from funnel.model.joint import FloatArray
+from funnel.data.joint import FloatArray
 
 Mask = npt.NDArray[np.bool_]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from funnel.data import Protocol
+from funnel.data.channel import through
+from funnel.data.joint import FloatArray
 from funnel.errors import InternalError
-from funnel.model import Protocol
-from funnel.model.channel import through
-from funnel.model.joint import FloatArray
 from funnel.report.case import Case
 from funnel.report.figures import epsilon_text, share
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model.joint import FloatArray
+from funnel.data.joint import FloatArray
 from funnel.report.text import human, listed
 
 

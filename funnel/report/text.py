@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from funnel.model import Label
+from funnel.data import Label
 
 
 def human(column: str) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from funnel.model import UnaryProtocol
+from funnel.data import UnaryProtocol
 from funnel.report.blocks import seldom_kept, seldom_true
 from funnel.report.case import Case
 from funnel.report.figures import (

@@ -33,12 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from funnel.model import AnyProtocol, Protocol
-from funnel.release.draw import CHUNK, Drawer
-from funnel.release.entity import read_entities
-from funnel.release.inverse import InverseTable
-from funnel.release.keys import Key
-from funnel.release.prf import Answers, Buffer, Noise
+from funnel.data import AnyProtocol, Protocol
+from funnel.draw.draw import CHUNK, Drawer
+from funnel.draw.entity import read_entities
+from funnel.draw.inverse import InverseTable
+from funnel.draw.keys import Key
+from funnel.draw.prf import Answers, Buffer, Noise
 from tests.trials.drawing import layout
 from tests.trials.drawing.layout import (
     BLOCKS,

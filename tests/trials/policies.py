@@ -29,9 +29,9 @@ from typing import Any
 
 import yaml
 
-from funnel.engines import Source, find, open_engine
+from funnel.engine import Source, find, open_engine
 from funnel.errors import CATALOGUE, FunnelError, InternalError, PolicyError
-from funnel.planner import compile_plan
+from funnel.plan import compile_plan
 from funnel.policy import load
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from funnel.release import draw, prf
-from funnel.release.inverse import InverseTable
-from funnel.release.keys import Key
+from funnel.draw import draw, prf
+from funnel.draw.inverse import InverseTable
+from funnel.draw.keys import Key
 from tests.trials import draws
 from tests.trials.drawing import layout, tails
 from tests.trials.drawing.layout import FRESH, NUMBERS, PROTOCOLS, TEXTS, Line, Row

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from funnel.model import AnyProtocol, Protocol, UnaryProtocol
-from funnel.release.draw import Drawer
-from funnel.release.keys import Key
-from tests.release.samples import alphabet, protocol
+from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.draw.draw import Drawer
+from funnel.draw.keys import Key
+from tests.support.samples import alphabet, protocol
 from tests.trials.drawing.rule import Codes, Rule
 
 FRESH, NUMBERS, TEXTS = "fresh", "permanent, numbers", "permanent, texts"

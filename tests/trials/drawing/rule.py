@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from funnel.model import AnyProtocol, UnaryProtocol
+from funnel.data import AnyProtocol, UnaryProtocol
 
 Words = npt.NDArray[np.uint64]
 Codes = npt.NDArray[np.int64]

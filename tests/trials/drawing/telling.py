@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funnel.model import Protocol
+from funnel.data import Protocol
 from tests.trials.drawing.layout import BLOCKS, CELLS, PROTOCOLS, WAYS
 from tests.trials.drawing.tails import MISS, shares, smallest, two_sided
 

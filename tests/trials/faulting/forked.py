@@ -66,7 +66,7 @@ class Job:
 
 def _run(command: list[str]) -> None:
     """Run `funnel COMMAND` as the interpreter would, to the flushing of its output."""
-    from funnel.cli import main as funnel_main
+    from funnel.cli.app import main as funnel_main
 
     code: Any = 0
     try:
@@ -84,7 +84,7 @@ def _learn(policy: str) -> list[str]:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        from funnel.cli import main as funnel_main
+        from funnel.cli.app import main as funnel_main
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         with suppress(SystemExit):

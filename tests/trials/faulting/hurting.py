@@ -12,8 +12,8 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Self
 
-from funnel import execute
-from funnel.engines.duckdb import DuckDB
+from funnel.engine.duckdb import DuckDB
+from funnel.plan import run as execute
 
 CAPABILITIES_3 = 0x20080522
 OVERRIDE = 1 << 1 | 1 << 2

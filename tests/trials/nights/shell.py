@@ -118,7 +118,7 @@ def _load() -> None:
     import scipy.sparse  # noqa: F401
 
     import funnel.audit.history
-    import funnel.cli
+    import funnel.cli.app
     import funnel.report.page  # noqa: F401
 
 
@@ -134,7 +134,7 @@ def _carry_out(asked: Mapping[str, Any]) -> int:
             os.environ[name] = value
     os.chdir(asked["cwd"])
     _hurt(asked["fault"] or {})
-    from funnel.cli import main
+    from funnel.cli.app import main
 
     try:
         main(asked["argv"])

@@ -6,7 +6,7 @@ import shutil
 from random import Random
 from typing import Any
 
-from funnel.release.signing import load_signing_key
+from funnel.release.sign import load_signing_key
 from tests.trials.tampered.moves import AS_IT_IS, EVIDENCE, FOLDER, KEY, LISTED, SEALED, move
 from tests.trials.tampered.place import Place, edit, pick
 

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 
 import funnel
-from tests.policies import write_policy
+from tests.support.policies import write_policy
 
 BASE: dict[str, Any] = {
     "source": {"table": "people.parquet", "entity": "id"},

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.audit.forge import write_parquet
 from tests.trials.tampered.ratios import worst
+from tests.unit.audit.forge import write_parquet
 
 Json = dict[str, Any]
 KEPT = ("evidence.json", "lock.yaml", "plan.json", "policy.yaml", "proof.bin", "solution.json")

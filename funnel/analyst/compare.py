@@ -1,0 +1,265 @@
+"""Utility against epsilon: what every mechanism that fits a policy would keep, at several bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from funnel.data import Joint
+from funnel.engine import counting, find, open_engine
+from funnel.errors import PlanError, SolverError
+from funnel.measure import clock
+from funnel.mechanisms import Mechanism
+from funnel.mechanisms.auto import fitting
+from funnel.mechanisms.choice import PASSED_OVER, why_not
+from funnel.mechanisms.product import Protection, protect
+from funnel.notions import NOTIONS, Notion
+from funnel.notions.base import MAX_EPSILON
+from funnel.optimise import memory
+from funnel.plan import compile_plan
+from funnel.plan.count import counts
+from funnel.plan.run import Limits, Report, silent
+from funnel.policy import Policy
+from funnel.report.curves import Curve, Spot, page, picture
+from funnel.report.svg import shortened
+
+EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
+"""Nats, where none are asked for."""
+SECONDS = 30.0
+"""Seconds that one mechanism may take at one epsilon, where the caller does not say."""
+REFERENCES = {"rldp": ("non-robust", "ldp")}
+"""By notion: a mechanism that does not keep it, and the notion that it keeps instead; what the promise costs."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One mechanism at one epsilon (nats): the share of H(X) kept, a certified upper bound of that share where there
+    is one, the leakage measured (nats); or why there is nothing."""
+
+    epsilon: float
+    normalised: float | None
+    upper_bound: float | None
+    leakage: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One mechanism; `keeps` names the notion that a reference keeps instead of the policy's."""
+
+    mechanism: str
+    keeps: str | None
+    points: tuple[Point, ...]
+
+    @property
+    def name(self) -> str:
+        """The mechanism, and what a reference is."""
+        return self.mechanism if self.keeps is None else f"{self.mechanism} (reference, {self.keeps} only)"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All mechanisms that fit a policy, at the same bounds, on the same table."""
+
+    name: str
+    notion: str
+    sensitive: tuple[str, ...]
+    public: tuple[tuple[str, ...], ...]
+    rows: int
+    split: tuple[float, ...]
+    lines: tuple[Line, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """A table for each mechanism's share, then what could not be solved and why."""
+        names = [line.name for line in self.lines]
+        wide = max(map(len, names)) + 2
+        lines = [
+            self.title,
+            "",
+            "epsilon".ljust(wide) + "".join(_cells(p.epsilon for p in self.lines[0].points)),
+        ]
+        for line in self.lines:
+            lines.append(line.name.ljust(wide) + "".join(map(_share, (p.normalised for p in line.points))))
+            if any(point.upper_bound is not None for point in line.points):
+                bounds = "".join(map(_share, (point.upper_bound for point in line.points)))
+                lines.append("  at most, proven".ljust(wide) + bounds)
+        return "\n".join([*lines, *self._notes()])
+
+    @property
+    def title(self) -> str:
+        """What the figures are, in a sentence."""
+        public = ", ".join("+".join(block) for block in self.public)
+        return (
+            f"Information kept of {public} under {self.notion} about {', '.join(self.sensitive)}, "
+            f"{self.rows:,} rows"
+        )
+
+    def _notes(self) -> Iterator[str]:
+        """Points without a figure."""
+        for line in self.lines:
+            for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
+                where = ", ".join(f"{p.epsilon:g}" for p in line.points if p.reason == reason)
+                yield f"- {line.mechanism} at epsilon {where}: {reason}"
+
+    def svg(self) -> str:
+        """The picture, as a file that stands by itself."""
+        return str(self._drawn())
+
+    def page(self) -> str:
+        """The picture over the table, as an HTML page."""
+        return page(self._drawn(), self.title, self.text())
+
+    def _drawn(self) -> Markup:
+        notes = [f"{self.rows:,} records"]
+        if any(point.normalised is None for line in self.lines for point in line.points):
+            notes.append("a cross: no figure at this epsilon")
+        if any(line.keeps for line in self.lines):
+            notes.append("dashed: a reference that promises less")
+        return picture(self._heading, "; ".join(notes), self._curves())
+
+    @property
+    def _heading(self) -> str:
+        """The title, short enough for the head of a picture."""
+        public = shortened(", ".join("+".join(block) for block in self.public), 15, 300)
+        secret = shortened(", ".join(self.sensitive), 15, 180)
+        return f"Information kept of {public}; hidden: {secret} ({self.notion})"
+
+    def _curves(self) -> list[Curve]:
+        return [
+            Curve(
+                line.name,
+                tuple(
+                    Spot(point.epsilon, point.normalised, point.reason, point.upper_bound)
+                    for point in line.points
+                ),
+                dashed=line.keeps is not None,
+            )
+            for line in self.lines
+        ]
+
+
+def compare(
+    policy: Policy,
+    epsilons: Sequence[float] = (),
+    *,
+    seconds: float = SECONDS,
+    limits: Limits | None = None,
+    progress: Report = silent,
+) -> Comparison:
+    """Count the table once and solve every fitting mechanism at every epsilon; nothing is drawn or written.
+
+    A split of epsilon that the policy leaves to a search is the equal one here. `seconds` is for one mechanism at
+    one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
+    """
+    asked = _epsilons(policy.privacy, epsilons)
+    source, limits = find(policy.path(policy.source.table)), limits or Limits()
+    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
+        plan = compile_plan(policy, engine.schema(), source)
+        counted = counts(policy, plan, engine, progress)
+    joint, policy = counted.joint, policy.model_copy(update={"privacy": counted.notion})
+    tasks = _tasks(policy)
+    study = _Study(policy, joint, seconds)
+    done, lines = 0, []
+    with memory.remembering():
+        for keeps, mechanism in tasks:
+            points = []
+            for epsilon in asked:
+                progress("compare", done, len(tasks) * len(asked))
+                points.append(study.point(keeps, mechanism, epsilon))
+                done += 1
+            lines.append(
+                Line(mechanism.kind, None if keeps is policy.privacy else keeps.notion, tuple(points))
+            )
+    blocks = tuple(block.columns for block in policy.blocks)
+    return Comparison(
+        policy.name,
+        policy.privacy.notion,
+        policy.sensitive,
+        blocks,
+        joint.rows if counted.estimated is None else counted.estimated.rows,
+        policy.shares(),
+        tuple(lines),
+    )
+
+
+def _epsilons(notion: Notion, asked: Sequence[float]) -> list[float]:
+    """The bounds to compare at, ascending. Raises PlanError."""
+    if notion.exact_zero:
+        if any(asked):
+            raise PlanError(
+                "epsilon",
+                f"{notion.notion} means epsilon 0, so there is nothing else to compare at",
+                advice="Leave --epsilon out, or compare under another notion.",
+            )
+        return [0.0]
+    wrong = [epsilon for epsilon in asked if not 0 < epsilon <= MAX_EPSILON]
+    if wrong:
+        raise PlanError(
+            "epsilon",
+            f"epsilon must be above 0 and at most {MAX_EPSILON:g} nats, not {wrong[0]:g}",
+            advice="Try --epsilon 0.5,1,2.",
+        )
+    return sorted(set(asked or EPSILONS))
+
+
+def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
+    """Every mechanism that fits, with the policy's options where it names it, and references last."""
+    notion, public = policy.privacy, policy.secret_public
+    numbers = all(one.round is not None for block in policy.blocks for one in block.attributes)
+    tasks: list[tuple[Notion, Mechanism]] = [
+        (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind))
+        for kind, one in fitting(notion.notion, secret_public=public).items()
+        if numbers or not one.needs_numbers
+    ]
+    if not tasks:
+        raise PlanError("mechanism-notion", f"no mechanism serves {notion.notion} here")
+    kind, instead = REFERENCES.get(notion.notion, ("", ""))
+    reference = fitting(instead, secret_public=public).get(kind) if instead else None
+    if reference is not None:
+        weaker = NOTIONS[instead](notion=instead, epsilon=notion.epsilon)
+        tasks.append((weaker, reference(kind=kind)))
+    return tasks
+
+
+class _Study:
+    """One table, and what may be spent on each point."""
+
+    def __init__(self, policy: Policy, joint: Joint, seconds: float) -> None:
+        self._policy, self._joint, self._seconds = policy, joint, seconds
+        self._minimum = policy.estimate.minimum
+        self._secret_rare = counting.rare_secrets(joint, self._minimum) > 0
+
+    def point(self, notion: Notion, mechanism: Mechanism, epsilon: float) -> Point:
+        """Solve one mechanism at one epsilon."""
+        if mechanism.reads_secret and self._secret_rare:
+            return Point(epsilon, None, None, None, PASSED_OVER["below-minimum"])
+        try:
+            with clock.within(self._seconds):
+                found = protect(
+                    self._joint, notion.at(epsilon), mechanism, self._policy.shares(), minimum=self._minimum
+                )
+        except (SolverError, PlanError) as error:
+            return Point(epsilon, None, None, None, why_not(error))
+        return Point(epsilon, found.normalised, _upper_bound(found), found.leakage.nats, None)
+
+
+def _upper_bound(found: Protection) -> float | None:
+    """The certified bound as a share of H(X)."""
+    if found.bound is None:
+        return None
+    return min(found.bound / found.entropy, 1.0) if found.entropy else 1.0
+
+
+def _cells(values: Iterator[float]) -> list[str]:
+    return [f"{value:g}".rjust(9) for value in values]
+
+
+def _share(value: float | None) -> str:
+    return ("–" if value is None else f"{value:.2%}").rjust(9)

@@ -1,0 +1,257 @@
+"""All findings about two sides, one a line, and the verdict on all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+from funnel.analyst.diff.judges import JUDGES, at_most, no_matter
+from funnel.analyst.diff.sides import Side
+from funnel.analyst.diff.verdicts import (
+    CONFIDENCE,
+    Judged,
+    Verdict,
+    attribute,
+    nested,
+    ordered,
+    privacy,
+    sensitive,
+)
+from funnel.data.alphabet import folded
+
+_RANK_UNSEEN = {"error": 0, "drop": 1, "other": 2}
+_LONGEST = 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One term that differs. `measured` figures are told and do not count, unless they become infinite."""
+
+    term: str
+    old: Any
+    new: Any
+    verdict: Verdict
+    why: str
+    measured: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict is part of the verdict on the whole."""
+        return self.verdict != "unchanged" and (not self.measured or None in (self.old, self.new))
+
+    def text(self) -> str:
+        """One line."""
+        mark = self.verdict if self.counts or self.verdict == "unchanged" else f"({self.verdict})"
+        return f"{mark:<13}{self.term}: {_shown(self.old)} -> {_shown(self.new)}; {self.why}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed from `old` to `new`, files by name."""
+
+    old: str
+    new: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the whole: weaker or stronger where all that counts is, incomparable where there is both, or neither."""
+        found = {one.verdict for one in self.findings if one.counts}
+        if not found:
+            return "unchanged"
+        return found.pop() if len(found) == 1 else "incomparable"
+
+    def fails(self, *, allow: bool = False) -> bool:
+        """Whether a check should stop: something is weaker, or (unless allowed) cannot be compared."""
+        stopping = {"weaker"} if allow else {"weaker", "incomparable"}
+        return any(one.counts and one.verdict in stopping for one in self.findings)
+
+    def text(self) -> str:
+        """A line for each finding, and the verdict."""
+        lines = [one.text() for one in self.findings]
+        return "\n".join([*lines, f"privacy: {self.verdict}"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        told = [asdict(one) | {"counts": one.counts} for one in self.findings]
+        return {"old": self.old, "new": self.new, "verdict": self.verdict, "findings": told}
+
+
+def compare(old: Side, new: Side) -> Difference:
+    """Everything that differs, in the order of a policy; terms that only one kind of file knows are left out."""
+    findings = [
+        *_sensitive(old, new),
+        *_public(old, new),
+        *_privacy(old.terms, new.terms),
+        *_others(old, new),
+        *_chances(old, new),
+        *_measured(old, new),
+    ]
+    return Difference(old.file, new.file, tuple(findings))
+
+
+def _sensitive(old: Side, new: Side) -> Iterator[Finding]:
+    before, after = old.terms["sensitive"], new.terms["sensitive"]
+    if before != after:
+        yield _finding(
+            "sensitive", before, after, sensitive(*([folded(one) for one in s] for s in (before, after)))
+        )
+
+
+def _columns(side: Side) -> dict[str, Mapping[str, Any]]:
+    return {folded(one["name"]): one for block in side.terms["public"] for one in block}
+
+
+def _public(old: Side, new: Side) -> Iterator[Finding]:
+    """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
+    before, after = _columns(old), _columns(new)
+    for name in dict.fromkeys([*before, *after]):
+        one, other, term = before.get(name), after.get(name), f"public.{name}"
+        if one is None:
+            yield Finding(term, None, other, "weaker", "one more column is released")
+        elif other is None:
+            yield Finding(term, one, None, "stronger", "it is not released any more")
+        elif "release" not in (old.kind, new.kind):
+            told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
+            if told != tells:
+                yield _finding(term, told, tells, attribute(told, tells))
+            yield from _ranked(f"{term}.unseen", one.get("unseen", "error"), other.get("unseen", "error"),
+                               _RANK_UNSEEN, "rows with values that a lock does not know")  # fmt: skip
+    yield from _grouping(old, new)
+    for columns in old.values.keys() & new.values.keys():
+        yield from _values(columns, old.values[columns], new.values[columns])
+
+
+def _grouping(old: Side, new: Side) -> Iterator[Finding]:
+    before, after = (
+        [[folded(one["name"]) for one in block] for block in s.terms["public"]] for s in (old, new)
+    )
+    same_columns = sorted(chain(*before)) == sorted(chain(*after))
+    if same_columns and before != after and "release" not in (old.kind, new.kind):
+        yield Finding(
+            "public", before, after, "unchanged", "the bound is for all blocks together, however grouped"
+        )
+
+
+def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) -> Iterator[Finding]:
+    if old != new:
+        judged = nested(old, new, "more values are told apart", "fewer values are told apart", "other values")
+        gone, come = (sorted(map(list, one), key=repr) for one in (old - new, new - old))
+        yield _finding(f"values.{'+'.join(columns)}", gone, come, judged)
+
+
+def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """The bound: as a whole where the notion is another, else parameter by parameter."""
+    names = [f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")]
+    before, after = ({key: one[key] for key in names if one.get(key) is not None} for one in (old, new))
+    if before == after:
+        return
+    if before["privacy.notion"] != after["privacy.notion"]:
+        yield _finding("privacy", _bare(before), _bare(after), privacy(before, after))
+        return
+    for name in names[1:]:
+        if before.get(name) != after.get(name):
+            yield _finding(name, before.get(name), after.get(name), _parameter(name, before, after))
+
+
+def _parameter(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Judged:
+    """One parameter of one notion; robust ones are about a set of distributions, and the larger set is the stronger."""
+    if name == "privacy.epsilon":
+        said = ("a larger bound promises less", "a smaller bound promises more")
+        return ordered(old.get(name, 0), new.get(name, 0), *said)
+    radii = [one.get("privacy.radius") for one in (old, new)]
+    if name == "privacy.order":
+        return (
+            ("unchanged", "of a single distribution")
+            if radii == [0, 0]
+            else ("incomparable", "another kind of ball")
+        )
+    if None in radii and radii != [None, None]:
+        return "incomparable", "a radius follows from a confidence only once records are counted"
+    default = CONFIDENCE if name == "privacy.confidence" else 0.0
+    before, after = (default if one.get(name) is None else one[name] for one in (old, new))
+    if before == after:
+        return "unchanged", "as it is by default"
+    said = ("fewer distributions are protected", "more distributions are protected")
+    return ordered(before, after, *said, more_is_weaker=False)
+
+
+def _bare(terms: Mapping[str, Any]) -> dict[str, Any]:
+    return {key.removeprefix("privacy."): value for key, value in terms.items()}
+
+
+def _others(old: Side, new: Side) -> Iterator[Finding]:
+    """Every other term that both sides know."""
+    known = [key for key in dict.fromkeys([*old.terms, *new.terms]) if _both(key, old, new)]
+    for key in known:
+        before, after = old.terms.get(key), new.terms.get(key)
+        judge = JUDGES.get(key, no_matter)
+        if before != after:
+            yield _finding(key, before, after, judge(before, after))
+
+
+def _both(key: str, old: Side, new: Side) -> bool:
+    """Whether a term is compared here: the bound has its own way, and manifests do not know all terms."""
+    if key in ("sensitive", "public") or key in _BOUND:
+        return False
+    if old.kind != new.kind and key in ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve"):
+        return False
+    if key.startswith("release."):
+        return old.kind == new.kind
+    if key == "privacy.solve" or (key.startswith("mechanism.") and key != "mechanism.kind"):
+        return key in old.terms and key in new.terms
+    if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind"):
+        return old.terms["estimate.kind"] == new.terms["estimate.kind"] and "release" not in (
+            old.kind,
+            new.kind,
+        )
+    if key == "draws.key" and old.terms.get("draws.kind") != new.terms.get("draws.kind"):
+        return False
+    return "release" not in (old.kind, new.kind) or (key in old.terms and key in new.terms)
+
+
+_BOUND = {f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")}
+
+
+def _chances(old: Side, new: Side) -> Iterator[Finding]:
+    """Another protocol: told, since every new one is one more release about the same people."""
+    if old.protocol and new.protocol and old.protocol != new.protocol:
+        why = "other chances, under the bound above; the ledger measures what both tell together"
+        yield Finding("protocol", old.protocol[:16], new.protocol[:16], "unchanged", why)
+
+
+def _measured(old: Side, new: Side) -> Iterator[Finding]:
+    """Measured leakage, where both sides have the measure; None is infinite."""
+    for measure in old.leakage.keys() & new.leakage.keys():
+        before, after = old.leakage[measure], new.leakage[measure]
+        if before != after:
+            judged = ordered(
+                at_most(before), at_most(after), "measured, more than before", "measured, less than before"
+            )
+            yield Finding(f"measured.{measure}", before, after, *judged, measured=True)
+
+
+def _ranked(term: str, old: str, new: str, ranks: Mapping[str, int], what: str) -> Iterator[Finding]:
+    if old != new:
+        yield _finding(term, old, new, ordered(ranks[old], ranks[new], f"more is said of {what}",
+                                               f"less is said of {what}"))  # fmt: skip
+
+
+def _finding(term: str, old: Any, new: Any, judged: Judged) -> Finding:
+    return Finding(term, old, new, *judged)
+
+
+def _shown(value: Any) -> str:
+    """A value on one line of printable text, not too long."""
+    text = (
+        "none"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False)
+    )
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"

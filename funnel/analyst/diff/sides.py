@@ -1,0 +1,126 @@
+"""A policy, a lock or a release, in the one vocabulary in which any two of them are compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from funnel.data import Label
+from funnel.errors import PolicyError, Problem, ReleaseError
+from funnel.format.sealed import SealError
+from funnel.lock.lock import (
+    FORMAT,
+    MOST_BYTES,
+    Lock,
+    blocks_digest,
+    damaged_lock,
+    parse_lock,
+    protocols_digest,
+)
+from funnel.policy import Policy, load, loads
+from funnel.policy.terms import beside, terms
+
+Kind = Literal["policy", "lock", "release"]
+_MARK = f'format: "{FORMAT}"'
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side: its terms by dotted name, as far as it knows them.
+
+    `leakage` are measured nats by measure (None: infinite), empty for a policy; `values` the public values of each
+    block by its columns, empty where they are not known yet.
+    """
+
+    kind: Kind
+    file: str
+    terms: Mapping[str, Any]
+    leakage: Mapping[str, float | None] = field(default_factory=dict)
+    values: Mapping[tuple[str, ...], frozenset[Label]] = field(default_factory=dict)
+    protocol: str | None = None
+    """Hash of the chances of drawing, None where they are not known yet."""
+
+
+def read_side(path: Path) -> Side:
+    """A release's folder (or the folder of all), a lock, or a policy; `-` is a policy or a lock from standard input.
+
+    What a file is shows in its text, so that `<(git show HEAD:policy.yaml)` will do. Raises PolicyError, LockError,
+    ReleaseError.
+    """
+    if path.is_dir() or path.name == "release.json":
+        return _release(path if path.is_dir() else path.parent)
+    if str(path) == "-":
+        text = sys.stdin.read(MOST_BYTES)
+    else:
+        try:
+            with path.open("rb") as file:
+                text = file.read(MOST_BYTES).decode("utf-8")
+        except UnicodeDecodeError:
+            load(path)  # says in which line
+            raise
+        except OSError as error:
+            said = f"the file cannot be read: {error.strerror}"
+            raise PolicyError([Problem("policy-unreadable", said, str(path))]) from None
+    if _MARK in text:
+        try:
+            return of_lock(parse_lock(text), str(path))
+        except SealError as error:
+            raise damaged_lock(path, str(error)) from None
+    return of_policy(loads(text, path), str(path))
+
+
+def of_policy(policy: Policy, file: str) -> Side:
+    """A policy as a side."""
+    return Side("policy", file, terms(policy) | beside(policy))
+
+
+def of_lock(lock: Lock, file: str) -> Side:
+    """A lock as a side."""
+    values = {one.inputs.columns: frozenset(one.inputs.values) for one in lock.protocols}
+    return Side("lock", file, lock.terms, lock.leakage, values, protocols_digest(lock.protocols))
+
+
+def _release(folder: Path) -> Side:
+    folder = folder / "latest" if (folder / "latest").is_dir() else folder
+    try:
+        manifest = json.loads((folder / "release.json").read_text("utf-8"))
+        blocks = json.loads((folder / "protocol.json").read_text("utf-8"))["blocks"]
+        values = {tuple(one["columns"]): frozenset(tuple(value) for value in one["inputs"]) for one in blocks}
+        digest = blocks_digest(blocks)
+        return Side("release", str(folder), _terms(manifest), manifest["leakage"], values, digest)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReleaseError(
+            "release-unreadable",
+            f"this is no release that can be compared: {error}",
+            where=str(folder),
+            advice="Name a release's folder, a lock, or a policy.",
+        ) from None
+
+
+def _terms(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says of the policy's terms; it does not tell of bins, filters and budgets."""
+    parameters: Mapping[str, Any] = manifest.get("parameters") or {}
+    public: Sequence[Sequence[str]] = manifest["public"]
+    follows = "radius" if parameters.get("confidence") is not None else None
+    return {
+        "sensitive": list(manifest["sensitive"]),
+        "public": [[{"name": name} for name in block] for block in public],
+        "privacy.notion": manifest["notion"],
+        "privacy.epsilon": manifest["epsilon"] or 0.0,
+        **{
+            f"privacy.{key}": value
+            for key, value in parameters.items()
+            if value is not None and key != follows
+        },
+        "privacy.split": list(manifest["split"]),
+        "draws.kind": manifest["draws"]["kind"],
+        "draws.key": manifest["draws"]["key_fingerprint"],
+        "estimate.minimum": manifest["estimate"]["minimum"],
+        "estimate.kind": manifest["estimate"]["kind"],
+        "mechanism.kind": manifest["mechanism"],
+        "release.sign": (manifest.get("signed") or {}).get("public_key"),
+    }

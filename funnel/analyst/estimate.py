@@ -1,0 +1,230 @@
+"""What an analyst computes from a release: unbiased counts of X with intervals, from the published files alone.
+
+Given the true counts N, the released counts T of one block have mean Q N and covariance
+diag(Q N) - Q diag(N) Qᵀ, because records are drawn independently. Nothing here needs the private evidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from funnel.audit import manifest, protocols, published, table
+from funnel.audit.coins import bit_totals
+from funnel.audit.files import release_folder
+from funnel.audit.findings import shown
+from funnel.audit.protocols import Block
+from funnel.audit.unary import UnaryBlock
+from funnel.data.alphabet import Label, readable
+from funnel.data.joint import IntArray
+from funnel.errors import AuditFailure, ReleaseError
+from funnel.measure.recovery import from_bits, identifiable, linear
+
+DELICATE, HOPELESS = 1e6, 1e12
+"""Condition numbers: above the first a warning is given, above the second no estimate."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The number of records that hold one of `values`: unbiased, so it may be negative; `released`: how often seen."""
+
+    values: tuple[Label, ...]
+    released: int
+    count: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class BlockEstimates:
+    """One block: `released` has every output's count; `estimates` are of single values, or of groups of them.
+
+    Where sets are released, `released` has the sets that hold each value, and `outputs` is the number of sets.
+    """
+
+    columns: tuple[str, ...]
+    inputs: tuple[Label, ...]
+    outputs: int
+    rows: int
+    released: dict[Label, int]
+    rank: int
+    condition: float
+    estimates: tuple[Estimate, ...]
+    notes: tuple[str, ...]
+
+    def text(self) -> str:
+        """A table: the estimates, then what was released under names that stand in no estimate."""
+        named = {value for one in self.estimates for value in one.values}
+        rest = [(value, count) for value, count in self.released.items() if value not in named]
+        rows: list[tuple[str, ...]] = [("value", "released", "estimated", "std. error", "interval")]
+        rows += [_row(one) for one in self.estimates]
+        rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-") for value, count in rest]
+        rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known"))
+        head = f"{shown(', '.join(self.columns))}: {len(self.inputs)} values, {self.outputs} outputs, "
+        head += f"rank of Q {self.rank}, condition number {self.condition:,.3g}"
+        return "\n".join([head, *_aligned(rows), *(f"  Note: {note}" for note in self.notes)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form; `complete` says whether every value has an estimate of its own."""
+        complete = len(self.estimates) == len(self.inputs)
+        head = {"columns": self.columns, "values": len(self.inputs), "outputs": self.outputs}
+        return head | {
+            "rank": self.rank, "condition": self.condition, "complete": complete, "notes": self.notes,
+            "released": [{"value": value, "count": count} for value, count in self.released.items()],
+            "estimates": [vars(one) for one in self.estimates],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All blocks of one release."""
+
+    release: str
+    rows: int
+    confidence: float
+    blocks: tuple[BlockEstimates, ...]
+
+    def text(self) -> str:
+        """A table per block, for a terminal."""
+        head = (
+            f"{self.release}: {self.rows:,} rows, intervals at {self.confidence:.6g} confidence\n"
+            "Counts of true values among these rows; errors are those of the random draws. An unbiased "
+            "estimate of a small count may be negative."
+        )
+        return "\n\n".join([head, *(block.text() for block in self.blocks)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return vars(self) | {"blocks": [block.as_dict() for block in self.blocks]}
+
+
+def estimate(release: Path, confidence: float = 0.95) -> Estimates:
+    """Unbiased counts of X for every block of a release's folder, or of the folder that holds `latest`.
+
+    Raises ReleaseError: `release-unreadable` when the published files are missing, altered or inconsistent,
+    `wrong-value` unless 0 < confidence < 1.
+    """
+    if not 0 < confidence < 1:
+        raise ReleaseError("wrong-value", f"a confidence of {confidence} is not between 0 and 1",
+                           advice="Give a share such as 0.95.")  # fmt: skip
+    folder = release_folder(release)
+    try:
+        claims, blocks, counts = _read(folder)
+    except AuditFailure as failure:
+        raise ReleaseError(
+            "release-unreadable",
+            f"{failure.where}: {failure.message}; expected {failure.bound}, found {failure.achieved}",
+            where=str(folder), advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
+        ) from failure  # fmt: skip
+    found = tuple(_solve(block, counts, axis, confidence) for axis, block in enumerate(blocks))
+    return Estimates(claims.release, claims.rows, confidence, found)
+
+
+def _solve(
+    block: Block | UnaryBlock, counts: dict[tuple[int, ...], int], axis: int, confidence: float
+) -> BlockEstimates:
+    """Estimates of one block from the counts of released tuples."""
+    total = Counter[int]()
+    for codes, count in counts.items():
+        total[codes[axis]] += count
+    if isinstance(block, UnaryBlock):
+        return solve_sets(block, total, confidence)
+    return solve(block, np.array([total[code] for code in range(len(block.outputs))], np.int64), confidence)
+
+
+def _read(folder: Path) -> tuple[manifest.Manifest, protocols.Blocks, dict[tuple[int, ...], int]]:
+    """Manifest, protocols and counts of released tuples, read as the auditor reads them. Raises AuditFailure."""
+    claims, _ = manifest.read_manifest(folder)
+    wrong = published.problems(folder, claims)
+    for name in ("protocol.json", claims.data):
+        if name in wrong:
+            raise wrong[name]
+    blocks, _ = protocols.as_stated(protocols.read_protocol(folder)[0], claims)
+    source, _ = table.read_columns(folder / claims.data, claims, blocks)
+    counts, _ = table.encode(table.read_rows(source, claims)[0], blocks)
+    return claims, blocks, counts
+
+
+def solve(block: Block, released: IntArray, confidence: float) -> BlockEstimates:
+    """Estimates of one block from the counts T (b,) of its outputs.
+
+    A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
+    """
+    a, b = len(block.inputs), len(block.outputs)
+    weights = block.weights.reshape(b, -1)
+    chances = weights / float(1 << block.bits)
+    rank, groups = identifiable(weights, np.arange(weights.shape[1]) % a, a)
+    sizes = np.linalg.svd(chances, compute_uv=False)
+    condition = float(sizes[0] / max(sizes[rank - 1], np.finfo(float).tiny))
+    told = (groups.max() > 0 or a == 1) and condition <= HOPELESS
+    names = [tuple(block.inputs[x] for x in np.flatnonzero(groups == g)) for g in range(groups.max() + 1)]
+    seen = dict(zip(block.outputs, released.tolist(), strict=True))
+    found: tuple[Estimate, ...] = ()
+    if told:
+        members = (groups[np.arange(chances.shape[1]) % a] == np.arange(len(names))[:, None]).astype(float)
+        count, error = linear(chances, members, released, rank)
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+        found = tuple(
+            Estimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
+            for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
+        )
+    notes = tuple(_notes(block, rank, condition, len(found)))
+    rows = int(released.sum())
+    return BlockEstimates(block.columns, block.inputs, b, rows, seen, rank, condition, found, notes)
+
+
+def solve_sets(block: UnaryBlock, released: Counter[int], confidence: float) -> BlockEstimates:
+    """Estimates of a block that releases sets, from the count of every set that occurs: value by value."""
+    a, totals = len(block.inputs), bit_totals(released, block)
+    ones, rows = np.array([totals[x] for x in range(a)], np.int64), totals[a]
+    present, absent = (share / (1 << block.bits) for share in (block.present, block.absent))
+    count, error = from_bits(ones, rows, present, absent)
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    found = tuple(
+        Estimate((value,), int(held), *map(float, figures))
+        for value, held, *figures in zip(
+            block.inputs, ones, count, error, count - reach, count + reach, strict=True
+        )
+    )
+    condition = 1 + a * absent / (present - absent)
+    seen = dict(zip(block.inputs, ones.tolist(), strict=True))
+    note = "released: the sets that hold the value; a set may hold several values, or none"
+    return BlockEstimates(
+        block.columns, block.inputs, len(block.outputs), rows, seen, a, condition, found, (note,)
+    )
+
+
+def _notes(block: Block, rank: int, condition: float, found: int) -> list[str]:
+    """What keeps values from being told apart, what is estimated instead, and what to be wary of."""
+    notes, a = [], len(block.inputs)
+    if found < a and block.secret is not None:
+        notes.append("the protocol reads the secret, and a value's chances without it are not published")
+    elif found < a and rank < a:
+        notes.append(f"Q has rank {rank} for {a} values: the chances of some are mixtures of those of others")
+    if condition > HOPELESS:
+        notes.append("Q is so close to a lower rank that no estimate would mean anything")
+    elif condition > DELICATE:
+        notes.append("Q is close to a lower rank (condition number above 1e6): see the standard errors")
+    if found < a:
+        notes.append("only totals of groups have unbiased estimates" if found else
+                     "only the number of rows is certain; the released counts are not the true ones")  # fmt: skip
+    return notes
+
+
+def _row(one: Estimate) -> tuple[str, ...]:
+    numbers = (one.count, one.standard_error, one.low, one.high)
+    count, error, low, high = (f"{round(number, 1) + 0.0:,.1f}" for number in numbers)
+    return " | ".join(shown(readable(value)) for value in one.values), f"{one.released:,}", count, error, \
+        f"{low} to {high}"  # fmt: skip
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in
+            zip(row[1:], widths[1:], strict=True))]) for row in rows]  # fmt: skip

@@ -1,0 +1,186 @@
+"""Making a lock, looking at what another one would change, and whether policy and lock agree."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from funnel.analyst.diff import Difference, compare
+from funnel.analyst.diff.sides import of_lock, of_policy
+from funnel.draw.keys import Key, load_key
+from funnel.errors import DrawError, LockError
+from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.lock.pin import differing, lock_path, new_lock, with_room
+from funnel.lock.pinned import keep_counts, kept_estimate
+from funnel.plan.count import Charging
+from funnel.plan.domain import domain
+from funnel.plan.run import Limits, Report, execute, silent
+from funnel.policy import Policy
+from funnel.release.holding import alone
+from funnel.release.naming import new_release_id
+
+ROOM = 0.05
+"""Part of epsilon that a lock leaves to drift, unless told otherwise; over a private estimate, none.
+
+There the bound is kept at the noisy counts that the lock pins, and these do not move.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Relocked:
+    """What `funnel lock` found: the lock that the table asks for, the one before it, and what changes for privacy.
+
+    `written` says whether the new one is in place; `same`, that the old one pins the same and stays.
+    """
+
+    path: Path
+    lock: Lock
+    difference: Difference | None
+    same: bool
+    written: bool
+
+    def text(self) -> str:
+        """For a person."""
+        lines = [] if self.difference is None or self.same else [self.difference.text()]
+        if self.same:
+            lines.append(f"{self.path}: up to date, made {self.lock.made}")
+        elif self.written:
+            blocks = ", ".join("+".join(one.inputs.columns) for one in self.lock.protocols)
+            lines.append(
+                f"wrote {self.path}: pins {self.lock.mechanism} for {blocks}; review it, then commit it"
+            )
+        elif self.lock.noisy is not None:
+            lines.append("nothing was estimated: a new lock spends `estimate.epsilon` again")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "lock": str(self.path),
+            "checksum": self.lock.checksum,
+            "made": self.lock.made,
+            "written": self.written,
+            "same": self.same,
+            "leakage": dict(self.lock.leakage),
+            "utility": dict(self.lock.utility),
+            "difference": None if self.difference is None else self.difference.as_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Whether a policy and its lock agree; `differs` are the terms that do not, in words."""
+
+    path: Path
+    lock: Lock
+    differs: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the lock is of the policy as it stands."""
+        return not self.differs
+
+    def text(self) -> str:
+        """For a person."""
+        if self.ok:
+            return f"{self.path}: ok, made {self.lock.made}"
+        return "\n".join(
+            [f"{self.path}: not of this policy as it stands", *(f"  {one}" for one in self.differs)]
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "lock": str(self.path),
+            "ok": self.ok,
+            "checksum": self.lock.checksum,
+            "made": self.lock.made,
+            "differs": list(self.differs),
+        }
+
+
+def relock(
+    policy: Policy,
+    *,
+    limits: Limits,
+    room: float | None = None,
+    force: bool = False,
+    progress: Report = silent,
+) -> Relocked:
+    """Solve the policy's table and write the lock; a different one that is there stays, unless `force`.
+
+    A protocol that uses up epsilon tonight is above it on the first night that differs, so a part `room` of epsilon,
+    0 <= room < 1, is left to drift. Nothing is drawn or published. A damaged lock is in the way like any other.
+    A private estimate is made, and spent, only where it becomes the lock. Raises FunnelError.
+    """
+    path, old = lock_path(policy), _present(policy, force)
+    private, noisy = policy.path(policy.release.private), policy.estimate.kind == "private"
+    if noisy and old is not None and not force:
+        return _as_it_is(policy, path, old, room)
+    if room is None:
+        room = 0.0 if noisy else ROOM
+    with alone(private) if noisy else nullcontext():
+        name = f"lock-{new_release_id(datetime.now(UTC))}" if noisy else None
+        charging = None if name is None else Charging(policy, private, name)
+        summary = execute(
+            with_room(policy, room), limits=limits, dry_run=True, charging=charging, progress=progress
+        )
+        made = new_lock(policy, summary, _key(policy), room, name)
+        text = made.text()
+        lock = parse_lock(text)
+        difference = None
+        if old is not None:
+            difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
+            if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
+                return Relocked(path, old, difference, same=True, written=False)
+            if not force:
+                return Relocked(path, lock, difference, same=False, written=False)
+        keep_counts(private, lock.checksum, summary.joint, summary.estimated)
+        write_lock(path, text)
+    return Relocked(path, lock, difference, same=False, written=True)
+
+
+def _as_it_is(policy: Policy, path: Path, old: Lock, room: float | None) -> Relocked:
+    """A lock over a private estimate stays as it is: what another one would pin can only be seen by spending.
+
+    Raises LockError where its noisy counts are not kept, so that no run can use it.
+    """
+    same = not differing(policy, old) and room in (None, old.room)
+    if same:
+        kept_estimate(policy.path(policy.release.private), old, domain(policy))
+    difference = compare(of_lock(old, str(path)), of_policy(policy, policy.file))
+    return Relocked(path, old, difference, same=same, written=False)
+
+
+def agreement(policy: Policy) -> Agreement:
+    """Compare a policy with its lock; reads no table. Raises LockError where there is none, or it is damaged."""
+    path = lock_path(policy)
+    lock = read_lock(path)
+    return Agreement(path, lock, tuple(differing(policy, lock)))
+
+
+def _pins(lock: Lock) -> tuple[object, ...]:
+    """What a run takes from a lock."""
+    pinned = protocols_digest(lock.protocols), lock.noisy
+    return *pinned, lock.mechanism, dict(lock.parameters), lock.shares, lock.budgets
+
+
+def _present(policy: Policy, force: bool) -> Lock | None:
+    """The lock that is there; with `force` a damaged one is as good as none. Raises LockError."""
+    try:
+        return read_lock(lock_path(policy))
+    except LockError as error:
+        if error.code != "lock-missing" and not force:
+            raise
+        return None
+
+
+def _key(policy: Policy) -> Key | None:
+    """The policy's key, for the hash of the counts; None where there is none, or it is not at hand."""
+    if policy.draws.kind == "permanent" and policy.draws.key is not None:
+        with suppress(DrawError):
+            return load_key(policy.draws.key, policy.directory)
+    return None

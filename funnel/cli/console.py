@@ -1,0 +1,77 @@
+"""What the commands print: progress on a terminal, plain lines in a log, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from funnel.plan.run import Report, silent
+
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def console(*, error: bool = False) -> Console:
+    """A console that uses colour only on a terminal and never reads markup into data."""
+    return Console(stderr=error, highlight=False, markup=False, soft_wrap=True)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """Print to standard output."""
+    console().print(_visible(text), style=style)
+
+
+def complain(text: str) -> None:
+    """Print an error to standard error."""
+    console(error=True).print(_visible(text), style="bold red" if sys.stderr.isatty() else None)
+
+
+def _visible(text: str) -> str:
+    """The text with characters that steer a terminal, turn its direction round, or belong to no encoding (bytes of a
+    path), as numbers: values are data."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def emit(data: Any) -> None:
+    """Print one JSON object to standard output; what JSON lets stand but a terminal obeys is escaped as it allows."""
+    print(_visible(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)))
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """A progress bar per long step on a terminal; nothing in a log."""
+    terminal = console(error=True)
+    if not terminal.is_terminal:
+        yield silent
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=terminal, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(stage: str, done: int = 0, total: int | None = None) -> None:
+            if stage not in tasks:
+                for earlier in tasks.values():
+                    bars.update(earlier, visible=False)
+                tasks[stage] = bars.add_task(_visible(stage), total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report

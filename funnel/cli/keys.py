@@ -1,0 +1,85 @@
+"""The commands of those who keep keys: `key new`, `key public` and `key rotate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel.cli.console import emit, progress, say
+from funnel.cli.options import Json, Memory, PolicyFile, Threads
+from funnel.plan import keyring
+
+keys = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
+
+
+@keys.command(
+    "new", epilog="Examples: export FUNNEL_KEY=$(funnel key new); funnel key new --signing --to sign.key"
+)
+def key_new(
+    to: Annotated[
+        Path | None, typer.Option(help="Write the key to a new file that only you can read.")
+    ] = None,
+    signing: Annotated[
+        bool, typer.Option("--signing", help="A private key that signs releases (Ed25519).")
+    ] = False,
+) -> None:
+    """Make a fresh key for permanent draws, or one that signs releases."""
+    if to is None:
+        print(keyring.new_signing_key() if signing else keyring.new_key())
+    elif signing:
+        print_ = keyring.write_signing_key(to)
+        say(f"wrote {to}, public key fingerprint {print_}; `funnel key public {to}` prints the public key")
+    else:
+        say(f"wrote {to}, key fingerprint {keyring.write_key(to)}")
+
+
+@keys.command("public", epilog="Example: funnel key public sign.key > publisher.pub")
+def key_public(
+    key: Annotated[
+        str,
+        typer.Argument(help="A file with a signing key, or env:NAME.", metavar="FILE", show_default=False),
+    ],
+) -> None:
+    """Print the public half of a signing key as one line: give it to whoever is to check releases."""
+    print(keyring.public_key(key))
+
+
+@keys.command("rotate", epilog="Example: funnel key rotate census.yaml --to 2027.key")
+def key_rotate(
+    policy: PolicyFile,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Make the new key in this file, which must not exist.", show_default=False),
+    ] = None,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept", help="Take the key that the policy names now: the old one is lost or given up."
+        ),
+    ] = False,
+    locked: Annotated[
+        bool, typer.Option("--locked", help="Measure with the protocol that `funnel lock` pinned.")
+    ] = False,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
+) -> None:
+    """Show what a new key costs, in composed leakage; with --to or --accept, let the next release use it.
+
+    A run whose key is not that of the policy's last release, or is new to one of its columns under whatever policy, is
+    refused: a new key asks everybody anew. This command records, in the private folder, that it is meant. Keep the old
+    key until the first release under the new one is published and audited; after that nothing needs it, and whoever has
+    it could undo the draws made with it.
+    """
+    if to is not None and accept:
+        raise typer.BadParameter("--to makes a new key, --accept takes the one named: give one of them")
+    with progress() as report:
+        found = keyring.rotate_key(
+            policy, to, accept=accept, locked=locked, memory=memory, threads=threads, progress=report
+        )
+    if json:
+        emit(found.as_dict())
+    else:
+        say(found.text())

@@ -1,0 +1,112 @@
+"""The joint distribution of the secret and the public blocks, as integer counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.alphabet import Alphabet
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Counts N[s, x_1, …, x_k] of records, kept sparse: `cells` (m, 1+k) codes and `counts` (m,) rows.
+
+    S is one alphabet, X is k blocks, each sanitised as one alphabet. Every value of every alphabet
+    occurs at least once, so no marginal is zero; only where they are not `complete`, because a lock fixed
+    them on another night or a policy declares them, may a value have no records.
+    """
+
+    secret: Alphabet
+    blocks: tuple[Alphabet, ...]
+    cells: IntArray
+    counts: IntArray
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        if self.cells.shape != (len(self.counts), 1 + len(self.blocks)):
+            raise ValueError("cells and counts of a joint distribution do not match")
+        if len(self.counts) == 0 or self.counts.min() <= 0:
+            raise ValueError("a joint distribution lists only cells that occur")
+        for axis, alphabet in enumerate((self.secret, *self.blocks)):
+            seen, every = set(np.unique(self.cells[:, axis]).tolist()), set(range(len(alphabet)))
+            if seen != every and (self.complete or not seen < every):
+                raise ValueError(f"some value of {alphabet.columns} never occurs")
+
+    @property
+    def rows(self) -> int:
+        """Number of records n."""
+        return int(self.counts.sum())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(c, a_1, …, a_k): sizes of the alphabets."""
+        return (len(self.secret), *(len(block) for block in self.blocks))
+
+    def block(self, index: int) -> Joint:
+        """The joint distribution of S and one block alone."""
+        table = self.table(index)
+        cells = np.argwhere(table > 0)
+        counts = table[table > 0]
+        return Joint(self.secret, (self.blocks[index],), cells.astype(np.int64), counts, self.complete)
+
+    def table(self, index: int = 0) -> IntArray:
+        """Dense counts N[s, x] of one block, shape (c, a_index)."""
+        table = np.zeros((len(self.secret), len(self.blocks[index])), np.int64)
+        np.add.at(table, (self.cells[:, 0], self.cells[:, 1 + index]), self.counts)
+        return table
+
+    def dense(self) -> IntArray:
+        """Dense counts N[s, x_1, …, x_k]; the caller bounds the size."""
+        table = np.zeros(self.shape, np.int64)
+        table[tuple(self.cells.T)] = self.counts
+        return table
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form: alphabets, and one list [s, x_1, …, x_k, count] per cell."""
+        return {
+            "secret": self.secret.as_dict(),
+            "blocks": [block.as_dict() for block in self.blocks],
+            "cells": np.column_stack([self.cells, self.counts]).tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Joint:
+        """Inverse of `as_dict`."""
+        cells = np.array(data["cells"], np.int64)
+        secret = Alphabet.from_dict(data["secret"])
+        blocks = tuple(Alphabet.from_dict(block) for block in data["blocks"])
+        axes = enumerate((secret, *blocks))
+        whole = all(len(np.unique(cells[:, axis])) == len(alphabet) for axis, alphabet in axes)
+        return cls(secret, blocks, cells[:, :-1], cells[:, -1], whole)
+
+    @classmethod
+    def from_records(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "U") -> Joint:
+        """A joint whose public value is the whole record x = (s, u), from counts N[s, u] (c, a2)."""
+        counts = np.asarray(table, np.int64)
+        cells = np.argwhere(counts > 0).astype(np.int64)
+        values = tuple((f"s{s + 1}", f"u{u + 1}") for s, u in cells)
+        return cls(
+            Alphabet((hidden,), tuple((f"s{s + 1}",) for s in range(counts.shape[0]))),
+            (Alphabet((hidden, public), values),),
+            np.column_stack([cells[:, 0], np.arange(len(cells))]),
+            counts[counts > 0],
+        )
+
+    @classmethod
+    def from_table(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "X") -> Joint:
+        """A joint of one secret and one block from a dense table N[s, x] (c, a); values are named s1…, x1…."""
+        counts = np.asarray(table, np.int64)
+        cells = np.argwhere(counts > 0).astype(np.int64)
+        return cls(
+            Alphabet((hidden,), tuple((f"s{i + 1}",) for i in range(counts.shape[0]))),
+            (Alphabet((public,), tuple((f"x{i + 1}",) for i in range(counts.shape[1]))),),
+            cells,
+            counts[counts > 0],
+        )

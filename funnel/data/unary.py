@@ -1,0 +1,170 @@
+"""Unary encoding: a released value is a set of values, drawn by one coin for each possible value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from funnel.data.alphabet import Alphabet, Label
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.protocol import MAX_BITS, Protocol
+
+Form = Literal["set", "bits"]
+"""How sets are written: one column with a list of values, or a column of 0 and 1 for each value."""
+
+MOST_VALUES = 62
+"""Values of a block that unary encoding serves: a set is the bits of one signed 64-bit integer."""
+
+
+@dataclass(frozen=True)
+class Sets:
+    """All sets of a block's values, as the outputs of a protocol; they are counted, never listed.
+
+    The code of a set holds value x as bit a-1-x, so sets are ordered as the rows of their 0/1 columns are.
+    """
+
+    inputs: Alphabet
+    form: Form
+
+    def __len__(self) -> int:
+        return 1 << len(self.inputs)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values the sets hold."""
+        return self.inputs.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The released columns: that of the lists, or one `column=value` for each value."""
+        if self.form == "set":
+            return ("+".join(self.inputs.columns),)
+        return tuple(_name(self.inputs.columns, value) for value in self.inputs.values)
+
+    def holds(self, codes: IntArray, x: int) -> IntArray:
+        """0 or 1 (m,): whether the sets with these codes (m,) hold value x."""
+        return (codes >> (len(self.inputs) - 1 - x)) & 1
+
+
+@dataclass(frozen=True, eq=False)
+class UnaryProtocol:
+    """OUE ([DS] section VII) on integers: bit x' is 1 with chance present / 2^bits if x' = x, else absent / 2^bits.
+
+    0 < absent < present < 2^bits, and at most `MOST_VALUES` values. The chance of a set y is proportional to
+    `high` where it holds x and to `low` where it does not: the factor left out depends on y alone.
+    """
+
+    inputs: Alphabet
+    bits: int
+    present: int
+    absent: int
+    form: Form = "set"
+
+    secret: ClassVar[None] = None
+    reads_secret: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= MAX_BITS or not 0 < self.absent < self.present < 1 << self.bits:
+            raise ValueError("the weights of a unary protocol are out of range")
+        if len(self.inputs) > MOST_VALUES:
+            raise ValueError(f"unary encoding of more than {MOST_VALUES} values")
+
+    @cached_property
+    def outputs(self) -> Sets:
+        """What can be released: every set of values."""
+        return Sets(self.inputs, self.form)
+
+    @property
+    def odds(self) -> tuple[int, int]:
+        """(high, low) in lowest terms: high/low = present (2^bits - absent) / (absent (2^bits - present)).
+
+        For present = 2^(bits-1) that is e^α, with absent / 2^bits = 1/(e^α + 1).
+        """
+        whole = 1 << self.bits
+        high, low = self.present * (whole - self.absent), self.absent * (whole - self.present)
+        common = math.gcd(high, low)
+        return high // common, low // common
+
+    @property
+    def alpha(self) -> float:
+        """α in nats: the logarithm of `odds`."""
+        high, low = self.odds
+        return math.log(high) - math.log(low)
+
+    def likelihoods(self) -> IntArray:
+        """`high` or `low` for every set y and value x, (2^a, 1, a): proportional, for each y, to its chances.
+
+        The sum over y does not depend on x, so these are the weights of a protocol with the same likelihood
+        ratios. Only where 2^a is small.
+        """
+        high, low = self.odds
+        return np.where(self.members().astype(bool), high, low)[:, None, :].astype(np.int64)
+
+    def base(self) -> list[int]:
+        """For every set y the factor (2^a,) that makes `likelihoods` proportional to chances over all y as well."""
+        a, rest = len(self.inputs), (1 << self.bits) - self.absent
+        of_size = [self.absent**size * rest ** (a - size) for size in range(a + 1)]
+        return [of_size[size] for size in self.members().sum(axis=1).tolist()]
+
+    def members(self) -> IntArray:
+        """0 or 1 for every set and value, (2^a, a), in the order of the sets' codes."""
+        codes = np.arange(len(self.outputs), dtype=np.int64)
+        return np.stack([self.outputs.holds(codes, x) for x in range(len(self.inputs))], axis=1)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """P(bit x is 1 | x) and P(bit x' is 1 | x) for x' other than x, as floats."""
+        return self.present / (1 << self.bits), self.absent / (1 << self.bits)
+
+    def chances(self) -> FloatArray:
+        """P(bit x' is 1 | x), shape (a, a) by [x, x'], as floats."""
+        return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form, told from an ordinary protocol's by its `kind`."""
+        return {
+            "kind": "unary",
+            "columns": list(self.inputs.columns),
+            "secret": None,
+            "inputs": self.inputs.as_dict()["values"],
+            "bits": self.bits,
+            "present": self.present,
+            "absent": self.absent,
+            "form": self.form,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> UnaryProtocol:
+        """Inverse of `as_dict`."""
+        inputs = Alphabet.from_dict({"columns": data["columns"], "values": data["inputs"]})
+        return cls(inputs, data["bits"], data["present"], data["absent"], data["form"])
+
+
+AnyProtocol = Protocol | UnaryProtocol
+
+
+def likelihoods(protocol: AnyProtocol) -> tuple[IntArray, int]:
+    """W[y, s, x] (b, c or 1, a), proportional for each y to the chance of y, and the bits of its sum over y.
+
+    That sum is the same for every input, so the table made with W has the true likelihood ratios.
+    """
+    if isinstance(protocol, Protocol):
+        return protocol.weights, protocol.bits
+    return protocol.likelihoods(), len(protocol.inputs) + protocol.odds[0].bit_length()
+
+
+def protocol_from_dict(data: dict[str, Any]) -> AnyProtocol:
+    """Inverse of either protocol's `as_dict`."""
+    return UnaryProtocol.from_dict(data) if data.get("kind") == "unary" else Protocol.from_dict(data)
+
+
+def _name(columns: tuple[str, ...], value: Label) -> str:
+    """`column=value`, or `column is missing`; several columns of a block are joined by a comma."""
+    return ", ".join(
+        f"{column} is missing" if part is None else f"{column}={part}"
+        for column, part in zip(columns, value, strict=True)
+    )

@@ -1,0 +1,121 @@
+"""The count table with noise on every cell that the policy declares: all that a private estimate may be made of.
+
+Neighbouring tables hold the same number of records, one of which has other values: two counts differ, each by one.
+Discrete Laplace noise of rate ε_est/2 on each cell therefore makes the noisy table ε_est-differentially private, and
+so is whatever is computed from it alone: protocol, figures, report (mathematics, section 8).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from funnel.data import Joint
+from funnel.data.arrange import Recoder
+from funnel.data.domain import Domain
+from funnel.data.joint import IntArray
+from funnel.errors import PlanError
+from funnel.measure.laplace import discrete_laplace
+from funnel.measure.widening import kept
+
+SENSITIVITY = 2
+"""By how much the counts of neighbouring tables differ together."""
+FLOOR = 1
+"""What noisy counts below it become, so that no declared combination is taken to be impossible."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
+
+    `width` is t of `model.widening` where the notion protects against a set of distributions, else None. Under a lock
+    `counted` are tonight's, which the noisy ones have no part in, and `then` those (m,) that the noise was added to.
+    """
+
+    domain: Domain
+    epsilon: Fraction
+    counted: IntArray
+    noisy: IntArray
+    width: int | None = None
+    then: IntArray | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of records, which neighbouring tables share."""
+        return int(self.counted.sum())
+
+    @property
+    def estimated(self) -> IntArray:
+        """The counts (m,) that the noise was added to."""
+        return self.counted if self.then is None else self.then
+
+    @cached_property
+    def joint(self) -> Joint:
+        """What everything is computed from: noisy counts, those below one set to one; or those below 2t set to zero.
+
+        Raises PlanError where then nothing is left of some value, so that nobody could draw for it.
+        """
+        if self.width is None:
+            return self.domain.joint(np.maximum(self.noisy, FLOOR))
+        counts = kept(self.noisy, self.width)
+        self._check_left(self.domain.cells[counts > 0], 2 * self.width)
+        return self.domain.joint(counts)
+
+    def _check_left(self, cells: IntArray, least: int) -> None:
+        for axes, what in ((slice(0, 1), "the secret"), (slice(1, None), "the public columns together")):
+            lost = len(np.unique(self.domain.cells[:, axes], axis=0)) - len(np.unique(cells[:, axes], axis=0))
+            if lost:
+                raise PlanError(
+                    "below-minimum",
+                    f"{lost:,} of the declared values of {what} cannot be told from none at all through the noise: no "
+                    f"noisy count of theirs reaches {least:,}",
+                    advice="Declare fewer or wider values, or accept a larger `estimate.epsilon`; under `ldp` or `lip` "
+                    "small counts are kept, but the promise is then about the noisy counts alone.",
+                )
+
+    def truth(self, arranged: Joint) -> Joint:
+        """The true counts in the blocks of `arranged`, which is `joint` as it was or with its blocks put together."""
+        cells = self._arranged(arranged)
+        there = self.counted > 0
+        return Joint(arranged.secret, arranged.blocks, cells[there], self.counted[there], complete=False)
+
+    def evidence(self, arranged: Joint) -> dict[str, Any]:
+        """For the auditor: [s, x_1, …, x_k, counted, added, taken] for each cell, in the blocks of `arranged`.
+
+        Under a lock also how many records each cell has `tonight`.
+        """
+        noise = self.noisy - self.estimated
+        parts = [self.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)]
+        cells = np.column_stack([self._arranged(arranged), *parts])
+        tonight = {} if self.then is None else {"tonight": self.counted.tolist()}
+        return {"epsilon": str(self.epsilon), "cells": cells.tolist(), **tonight}
+
+    def digest(self, arranged: Joint) -> str:
+        """SHA-256 of the noisy counts, in the blocks of `arranged`: it tells no more than they do."""
+        cells = np.column_stack([self._arranged(arranged), self.noisy]).tolist()
+        return hashlib.sha256(_compact({**arranged.as_dict(), "cells": sorted(cells)})).hexdigest()
+
+    def _arranged(self, arranged: Joint) -> IntArray:
+        cells = self.domain.cells
+        if len(arranged.blocks) == len(self.domain.blocks):
+            return cells
+        whole = Recoder(self.joint)(list(cells[:, 1:].T))
+        return np.column_stack([cells[:, 0], whole])
+
+
+def _compact(content: Any) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def estimate(domain: Domain, counted: IntArray, epsilon: Fraction) -> Estimated:
+    """Add fresh noise from the operating system's randomness to the counts (m,); there is no other source of it."""
+    rate = epsilon / SENSITIVITY
+    noise = [discrete_laplace(rate, secrets.randbelow) for _ in range(len(counted))]
+    return Estimated(domain, epsilon, counted, counted + np.array(noise, np.int64))

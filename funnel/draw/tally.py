@@ -1,0 +1,136 @@
+"""What was drawn, in counts: the evidence that the check and the auditor read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.data.joint import IntArray
+from funnel.draw.draw import CHUNK, input_codes
+
+Codes = npt.NDArray[np.integer]
+
+_DENSE = 1 << 22
+"""Most combinations of released values that are counted in one flat array."""
+_WAITING = 1 << 18
+"""Rows that are counted apart before they are merged."""
+
+
+class Tally:
+    """Counts per block M_j[input, output] and of released combinations (y_1, …, y_k), batch by batch.
+
+    For a block of unary encoding M[x, x'] are the sets drawn for x that hold x', and M[x, a] are all of them.
+    """
+
+    def __init__(self, protocols: Sequence[AnyProtocol]) -> None:
+        self._protocols = tuple(protocols)
+        self.tables: list[IntArray] = [np.zeros(_shape(protocol), np.int64) for protocol in protocols]
+        self._released = _counter(tuple(len(protocol.outputs) for protocol in protocols))
+        self._one_table = len(protocols) == 1 and isinstance(protocols[0], Protocol)
+
+    def add(self, batch: pa.RecordBatch, drawn: pa.RecordBatch) -> None:
+        """Count one batch as it went into `Drawer.draw` and as it came out."""
+        for start in range(0, batch.num_rows, CHUNK):
+            part, out = batch.slice(start, CHUNK), drawn.slice(start, CHUNK)
+            inputs = [input_codes(protocol, part, block) for block, protocol in enumerate(self._protocols)]
+            self.count(inputs, [column.to_numpy() for column in out.columns])
+
+    def count(self, inputs: Sequence[Codes], outputs: Sequence[Codes]) -> None:
+        """Count input codes and output codes of every block, (rows,) each."""
+        for protocol, table, x, y in zip(self._protocols, self.tables, inputs, outputs, strict=True):
+            if isinstance(protocol, UnaryProtocol):
+                _count_bits(protocol, table, x, y)
+                continue
+            cell = x * np.int64(table.shape[1])
+            cell += y
+            np.add.at(table.reshape(-1), cell, 1)
+        if not self._one_table:
+            self._released.add(np.stack([y.astype(np.int64) for y in outputs]))
+
+    @property
+    def released(self) -> tuple[IntArray, IntArray]:
+        """Output codes (m, k) of the combinations that occur, in ascending order, and their counts (m,)."""
+        if not self._one_table:
+            return self._released.result()
+        counts = self.tables[0].sum(axis=0)
+        occurring = np.flatnonzero(counts)
+        return occurring[:, None], counts[occurring]
+
+
+def _shape(protocol: AnyProtocol) -> tuple[int, int]:
+    """Inputs and outputs of a block's counts."""
+    if isinstance(protocol, UnaryProtocol):
+        return len(protocol.inputs), len(protocol.inputs) + 1
+    inputs, outputs = protocol.thresholds().shape
+    return inputs, outputs
+
+
+def _count_bits(protocol: UnaryProtocol, table: IntArray, x: Codes, y: Codes) -> None:
+    """Add a block's sets (rows,), bit by bit, to its counts (a, a + 1)."""
+    a = len(protocol.inputs)
+    table[:, a] += np.bincount(x, minlength=a)
+    for bit in range(a):
+        table[:, bit] += np.bincount(
+            x[protocol.outputs.holds(y.astype(np.int64, copy=False), bit) == 1], minlength=a
+        )
+
+
+class _DenseCounter:
+    """Counts of combinations in one array over the mixed radix of the alphabets."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._sizes = sizes
+        self._counts = np.zeros(math.prod(sizes), np.int64)
+
+    def add(self, codes: IntArray) -> None:
+        """Count the columns of codes (k, rows)."""
+        np.add.at(self._counts, np.ravel_multi_index(tuple(codes), self._sizes), 1)
+
+    def result(self) -> tuple[IntArray, IntArray]:
+        """Combinations (m, k) and counts (m,)."""
+        occurring = np.flatnonzero(self._counts)
+        return np.stack(np.unravel_index(occurring, self._sizes), axis=1), self._counts[occurring]
+
+
+class _SparseCounter:
+    """Counts of combinations as a sorted list, for alphabets whose product is too large for an array.
+
+    What is new waits until there is as much of it as of what is known, so that sorting stays near n log n and
+    memory near twice that of the distinct combinations.
+    """
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._codes = np.empty((0, len(sizes)), np.int64)
+        self._counts = np.empty(0, np.int64)
+        self._waiting: list[IntArray] = []
+        self._rows = 0
+
+    def add(self, codes: IntArray) -> None:
+        """Count the columns of codes (k, rows)."""
+        self._waiting.append(codes.T)
+        self._rows += codes.shape[1]
+        if self._rows >= max(_WAITING, len(self._counts)):
+            self._merge()
+
+    def _merge(self) -> None:
+        rows = np.concatenate([self._codes, *self._waiting])
+        weights = np.concatenate([self._counts, np.ones(self._rows, np.int64)])
+        self._waiting, self._rows = [], 0
+        order = np.lexsort(rows.T[::-1])
+        rows, weights = rows[order], weights[order]
+        first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)])
+        self._codes, self._counts = rows[first], np.add.reduceat(weights, first) if len(first) else weights
+
+    def result(self) -> tuple[IntArray, IntArray]:
+        """Combinations (m, k) and counts (m,)."""
+        self._merge()
+        return self._codes, self._counts
+
+
+def _counter(sizes: tuple[int, ...]) -> _DenseCounter | _SparseCounter:
+    return (_DenseCounter if math.prod(sizes) <= _DENSE else _SparseCounter)(sizes)

@@ -1,0 +1,26 @@
+"""Engines: where tables live and work is done. Nothing above this room knows which one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from funnel.engine.base import Engine, Released
+from funnel.engine.source import Source, changed, find
+
+
+def open_engine(
+    source: Source,
+    *,
+    memory: str = "2GB",
+    threads: int | None = None,
+    scratch: Path | None = None,
+    folders: Sequence[Path] = (),
+) -> Engine:
+    """The engine that serves a source, with the memory and threads it may use and the folders it may reach."""
+    from funnel.engine.duckdb import DuckDB
+
+    return DuckDB(source, memory=memory, threads=threads, scratch=scratch, folders=folders)
+
+
+__all__ = ["Engine", "Released", "Source", "changed", "find", "open_engine"]

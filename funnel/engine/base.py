@@ -1,0 +1,64 @@
+"""What an engine does: count, map a protocol over batches, write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from funnel.data import Alphabet
+from funnel.data.joint import IntArray
+from funnel.data.unary import Sets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Engine(Protocol):
+    """The engine of one run, a context manager. Statements come from the plan; an engine adds no meaning to them."""
+
+    def __enter__(self) -> Self:
+        """The engine itself."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give back whatever the run held."""
+
+    def schema(self) -> dict[str, str]:
+        """Column names and types of the source. Raises SourceError."""
+
+    def prepare(self, statements: tuple[str, ...]) -> None:
+        """Run statements that name or build temporary tables. Raises SourceError."""
+
+    def row(self, statement: str) -> tuple[Any, ...]:
+        """The single row of a query. Raises SourceError."""
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a small result. Raises SourceError."""
+
+    def variables(self, **values: int) -> None:
+        """Set variables that statements read with getvariable."""
+
+    def provide(self, name: str, alphabet: Alphabet) -> None:
+        """Offer an alphabet as a table of columns v0, v1, … and code."""
+
+    def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+
+    def write(self, select: str, released: Released, target: Path, form: str) -> None:
+        """Write released rows in order. Raises ReleaseError."""
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The released table in its most compact form: each distinct tuple of outputs once, sorted, with its count.
+
+    `outputs` is one alphabet per block (or its sets), `codes` (m, k) output codes, `counts` (m,) rows.
+    """
+
+    outputs: tuple[Alphabet | Sets, ...]
+    codes: IntArray
+    counts: IntArray

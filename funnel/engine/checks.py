@@ -1,0 +1,69 @@
+"""Is the table what the policy says? Checked before anything is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from funnel.engine.base import Engine
+from funnel.errors import SourceError
+
+_DENSE = 64
+"""Bits of a bit set that one row may cost before the general check is cheaper."""
+
+
+def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, entity: str | None) -> None:
+    """Refuse what `missing` does not allow, from [rows, present values per column].
+
+    Raises SourceError: no rows, a column of nothing but missing values, missing values, rows without an entity.
+    """
+    rows, present = counts[0], dict(zip(columns, counts[1:], strict=True))
+    if rows == 0:
+        raise SourceError(
+            "source-empty",
+            "the source has no rows, or the filter lets none through",
+            advice="Check `source.table` and `source.filter`.",
+        )
+    empty = [name for name, count in present.items() if count == 0]
+    if empty:
+        raise SourceError(
+            "source-all-null",
+            f"column {', '.join(empty)} holds nothing but missing values",
+            advice="Leave it out of the policy, or repair the source.",
+        )
+    if entity is not None and present[entity] < rows:
+        raise SourceError(
+            "entity-null",
+            f"{rows - present[entity]:,} of {rows:,} rows have no {entity}",
+            advice=f"Every row needs its person: repair the source, or set `filter: {entity} IS NOT NULL`.",
+        )
+    holes = {name: rows - count for name, count in present.items() if count < rows}
+    if holes and missing == "error":
+        shown = ", ".join(f"{name} ({count:,})" for name, count in holes.items())
+        raise SourceError(
+            "source-nulls",
+            f"missing values in {shown}, of {rows:,} rows",
+            advice="Set `source.missing: category` to release missing as a value, or `drop` to leave such rows out.",
+        )
+
+
+def check_entities(
+    engine: Engine, column: str, *, integer: bool, spread: str, dense: str, general: str
+) -> None:
+    """Refuse a table in which a person has two rows: each row would be one more release about them.
+
+    Integers in a narrow range are checked by a bit set, anything else by grouping. Raises SourceError.
+    """
+    (repeated,) = engine.row(dense if integer and _narrow(engine, spread) else general)
+    if repeated:
+        raise SourceError(
+            "entity-repeated",
+            f"{repeated:,} rows repeat the {column} of another row",
+            advice="funnel protects one row per person: aggregate the source to one row each, or filter it.",
+        )
+
+
+def _narrow(engine: Engine, spread: str) -> bool:
+    """Whether integers lie so close together that a bit set holds them; it is told their range."""
+    count, low, high = engine.row(spread)
+    engine.variables(low=low, high=high)
+    return bool(high - low < _DENSE * count)

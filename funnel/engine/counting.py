@@ -1,0 +1,159 @@
+"""From a plan's counting steps to the joint distribution, refusing tables that a protocol cannot serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from funnel.data import Alphabet, Joint, Label
+from funnel.data.channel import MAX_CELLS
+from funnel.engine.base import Engine
+from funnel.engine.sql import identifier, listed
+from funnel.errors import PlanError, SourceError
+
+MAX_ALPHABET = 2_048
+"""Largest alphabet of S or of one block: a protocol over it is a dense matrix."""
+
+_LONGEST = 80
+"""Characters of a value in an error."""
+
+BELOW = "(below the first bin)"
+"""The label that a plan gives to numbers below the first edge; no release may hold it."""
+
+
+def joint_distribution(
+    engine: Engine, cells: str, secret: Sequence[str], blocks: Sequence[Sequence[str]]
+) -> Joint:
+    """Read the cells s…, x…, n into a Joint.
+
+    Raises PlanError when a domain is too large, when the secret takes one value.
+    """
+    _check_sizes(engine, [secret, *blocks])
+    rows = engine.rows(cells)
+    alphabets, codes, start = [], [], 0
+    for names in (secret, *blocks):
+        values: list[Label] = [row[start : start + len(names)] for row in rows]
+        alphabet = Alphabet.of(names, values)
+        index = {value: code for code, value in enumerate(alphabet.values)}
+        alphabets.append(alphabet)
+        codes.append([index[value] for value in values])
+        start += len(names)
+    if len(alphabets[0]) < 2:
+        raise PlanError(
+            "one-secret",
+            f"the sensitive columns {', '.join(secret)} take a single value; there is nothing to hide",
+            advice="Check `sensitive` and `source.filter`.",
+        )
+    counts = np.array([row[start] for row in rows], np.int64)
+    return Joint(alphabets[0], tuple(alphabets[1:]), np.array(codes, np.int64).T, counts)
+
+
+def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None:
+    """Refuse public values that too few records share: their column of the protocol would disclose them.
+
+    The same for values of the secret, where the mechanism reads it and its protocol therefore names them.
+    Raises SourceError.
+    """
+    if secret_published:
+        _check_secret(joint, minimum)
+    for index, block in enumerate(joint.blocks):
+        counts = joint.table(index).sum(axis=0)
+        rare = np.flatnonzero(counts < minimum)
+        if len(rare):
+            names = block.names()
+            shown = ", ".join(f"{quoted(names[x])} ({counts[x]})" for x in rare[:8]) + (
+                ", …" if len(rare) > 8 else ""
+            )
+            raise SourceError(
+                "below-minimum",
+                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records: "
+                f"{shown}",
+                advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, '
+                "by merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
+            )
+
+
+def quoted(value: str) -> str:
+    """A value as an error names it: on one line, and no longer than a person reads."""
+    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+
+
+def rare_secrets(joint: Joint, minimum: int) -> int:
+    """How many values of the secret have fewer than `minimum` records."""
+    counts = np.bincount(joint.cells[:, 0], weights=joint.counts)
+    return int((counts < minimum).sum())
+
+
+def _check_secret(joint: Joint, minimum: int) -> None:
+    rare = rare_secrets(joint, minimum)
+    if rare:
+        raise SourceError(
+            "below-minimum",
+            f"{rare} of {len(joint.secret)} values of {' + '.join(joint.secret.columns)} have fewer than {minimum} "
+            "records, and this mechanism publishes how each value of the secret is treated",
+            advice="Use `mechanism: optimal`, which does not, or merge rare values of the secret in the source.",
+        )
+
+
+def check_bins(joint: Joint) -> None:
+    """Refuse numbers below the first edge of their bins. Raises SourceError."""
+    for index, block in enumerate(joint.blocks):
+        below = [x for x, value in enumerate(block.values) if BELOW in value]
+        if below:
+            rows = int(joint.table(index)[:, below].sum())
+            column = block.columns[block.values[below[0]].index(BELOW)]
+            raise SourceError(
+                "below-bins",
+                f"{rows:,} rows have a {column} below the first edge of its bins",
+                advice="Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
+            )
+
+
+def _axes(secret: int, blocks: Sequence[int]) -> list[list[str]]:
+    """The key columns of S and of each block, as the plan names them."""
+    return [[f"s{i}" for i in range(secret)]] + [
+        [f"x{j}_{i}" for i in range(width)] for j, width in enumerate(blocks)
+    ]
+
+
+def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
+    """Measure the domains inside the engine, before anything large is fetched."""
+    for size, columns in zip(
+        cardinalities(engine, len(names[0]), [len(block) for block in names[1:]]), names, strict=True
+    ):
+        if size > MAX_ALPHABET:
+            raise PlanError(
+                "alphabet-too-large",
+                f"{' + '.join(columns)} takes {size:,} values; a protocol holds up to {MAX_ALPHABET:,}",
+                advice="Shrink it with `bins` (numbers) or `top` (most frequent values), or leave it out.",
+            )
+    (cells,) = engine.row("SELECT count(*) FROM cells")
+    if cells > MAX_CELLS:
+        raise PlanError(
+            "alphabet-too-large",
+            f"secret and public columns together take {cells:,} combinations; "
+            f"up to {MAX_CELLS:,} can be measured",
+            advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
+        )
+
+
+def cardinalities(engine: Engine, secret: int, blocks: Sequence[int]) -> list[int]:
+    """Number of distinct values of S and of each block, given the number of columns of each."""
+    return [
+        int(
+            engine.row(
+                f"SELECT count(*) FROM (SELECT DISTINCT {listed(identifier(key) for key in keys)} FROM cells)"
+            )[0]
+        )
+        for keys in _axes(secret, blocks)
+    ]
+
+
+def occurring(engine: Engine, blocks: Sequence[int]) -> tuple[int, int]:
+    """How many combinations of public values occur, and in how few records the rarest does."""
+    keys = listed(identifier(key) for block in _axes(0, blocks)[1:] for key in block)
+    combinations, fewest = engine.row(
+        f"SELECT count(*), min(n) FROM (SELECT sum(n) AS n FROM cells GROUP BY {keys})"
+    )
+    return int(combinations), int(fewest or 0)

@@ -1,0 +1,155 @@
+"""DuckDB as the engine: bounded memory, streaming batches, and no reach beyond the folders of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import numpy as np
+
+from funnel.data import Alphabet
+from funnel.engine.base import Released
+from funnel.engine.repeat import distinct_rows, repeated
+from funnel.engine.scratch import Scratch
+from funnel.engine.sets import quoting
+from funnel.engine.source import Source, describe, unreadable
+from funnel.engine.sql import literal
+from funnel.errors import ReleaseError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
+"""What reading a source through DuckDB can raise."""
+
+
+class DuckDB:
+    """One connection for one run; a context manager.
+
+    `memory` is DuckDB's limit (text such as 2GB); beyond it, data spills into `scratch`, a private folder that is
+    made for the run where none is given.
+    Files outside the source's folder and `folders` cannot be read or written, and settings are locked.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        memory: str = "2GB",
+        threads: int | None = None,
+        scratch: Path | None = None,
+        folders: Sequence[Path] = (),
+    ) -> None:
+        self.source = source
+        config: dict[str, Any] = {
+            "memory_limit": memory,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        # DuckDB would spill people's data into the current folder, readable by all, and leave it there.
+        self._scratch = Scratch() if scratch is None else None
+        spill = self._scratch.path if self._scratch else scratch
+        config["temp_directory"] = str(spill)
+        try:
+            self.connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error as error:
+            raise unreadable(source, error) from None
+        reachable = [source.folder, *folders, spill]
+        listed = ", ".join(literal(str(folder)) for folder in reachable)
+        self.connection.execute(f"SET allowed_directories = [{listed}]")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.connection.close()
+        if self._scratch:
+            self._scratch.remove()
+
+    def schema(self) -> dict[str, str]:
+        """Column names and types of the source. Raises SourceError."""
+        return describe(self.connection, self.source)
+
+    def prepare(self, statements: tuple[str, ...]) -> None:
+        """Run statements that name or build temporary tables. Raises SourceError."""
+        for statement in statements:
+            self.rows(statement)
+
+    def row(self, statement: str) -> tuple[Any, ...]:
+        """The single row of a query. Raises SourceError."""
+        return self.rows(statement)[0]
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a small result. Raises SourceError."""
+        try:
+            return self.connection.execute(statement, list(parameters)).fetchall()
+        except TROUBLE as error:
+            raise unreadable(self.source, error) from None
+
+    def variables(self, **values: int) -> None:
+        """Set variables that statements read with getvariable."""
+        for name, value in values.items():
+            self.rows(f"SET VARIABLE {name} = CAST({int(value)} AS BIGINT)")
+
+    def provide(self, name: str, alphabet: Alphabet) -> None:
+        """Offer an alphabet as a table of text columns v0, v1, … and an integer code."""
+        import pyarrow as pa
+
+        columns = {
+            f"v{i}": pa.array([value[i] for value in alphabet.values], pa.string())
+            for i in range(len(alphabet.columns))
+        }
+        codes = pa.array(np.arange(len(alphabet), dtype=np.min_scalar_type(len(alphabet))))
+        try:
+            self.connection.register(name, pa.table(columns | {"code": codes}))
+        except TROUBLE as error:
+            raise unreadable(self.source, error) from None
+
+    def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+        try:
+            yield from self.connection.sql(statement).to_arrow_reader(rows)
+        except TROUBLE as error:
+            raise unreadable(self.source, error) from None
+
+    def write(self, select: str, released: Released, target: Path, form: str) -> None:
+        """Write released rows in order as parquet or csv. Raises ReleaseError.
+
+        `select` gives names and types to the distinct rows v0, v1, …; each is then repeated as often as it was
+        drawn. Arrow writes Parquet, because it repeats a dictionary's code without unpacking the value.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            self.connection.register("released", distinct_rows(released))
+            rows = self.connection.sql(select).to_arrow_table()
+            schema, batches = repeated(rows, released.counts)
+            if form == "parquet":
+                with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+                    for batch in batches:
+                        writer.write_batch(batch)
+            else:
+                reader = pa.RecordBatchReader.from_batches(schema, batches)
+                self.connection.register("rows", reader)
+                always = quoting(released)
+                self.connection.execute(
+                    f"COPY (SELECT * FROM rows) TO {literal(str(target))} (FORMAT csv, HEADER{always})"
+                )
+        except (duckdb.Error, OSError) as error:
+            raise ReleaseError(
+                "release-write",
+                f"the data could not be written: {str(error).splitlines()[0]}",
+                where=str(target.parent),
+                advice="Free disk space or choose another folder, then run again.",
+            ) from None

@@ -1,0 +1,155 @@
+"""One plain expression over a row's columns, parsed by DuckDB's own parser and rebuilt from its tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from funnel.engine.sql import identifier
+
+_FORBIDDEN = {
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
+    "STAR": "a star",
+    "PARAMETER": "a parameter",
+    "LAMBDA": "a lambda",
+    "DEFAULT": "DEFAULT",
+    "POSITIONAL_REFERENCE": "a positional reference",
+}
+
+
+class ExpressionError(ValueError):
+    """The text is not one plain expression; the message says why."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """SQL rebuilt from the parsed tree (so that what was checked is what runs) and the columns it reads."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+def parse(text: str) -> Expression:
+    """Parse a predicate. Raises ExpressionError for anything but one expression of columns and pure functions."""
+    if not text.strip():
+        raise ExpressionError("it is empty")
+    with duckdb.connect() as connection:
+        # Alone and without brackets: inside a pair of them, `1) OR (1=1` would balance.
+        _serialise(connection, f"SELECT\n{text}")
+        # The newline ends a trailing comment, which would otherwise swallow the bracket.
+        tree = _serialise(connection, f"SELECT (\n{text}\n)")
+        node = _single(tree)
+        nodes = list(_expressions(node["select_list"][0]))
+        if nodes[0].get("function_name") == "row":
+            raise ExpressionError("it is empty, or a list of expressions")
+        for part in nodes:
+            _refuse(part)
+        _check_functions(connection, {part["function_name"] for part in nodes if part["class"] == "FUNCTION"})
+        columns = [_column(part) for part in nodes if part["class"] == "COLUMN_REF"]
+        (sql,) = _row(connection, "SELECT json_deserialize_sql($1::JSON)", json.dumps(tree))
+    return Expression(sql.removeprefix("SELECT "), tuple(dict.fromkeys(columns)))
+
+
+def check_condition(expression: Expression, schema: Mapping[str, str]) -> None:
+    """Bind an expression to columns and their types. Raises ExpressionError unless it is a condition."""
+    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in schema.items())
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"CREATE TABLE source ({columns})")
+            rows = connection.execute(f"DESCRIBE SELECT {expression.sql} FROM source").fetchall()
+        except duckdb.Error as error:
+            raise ExpressionError(str(error).splitlines()[0]) from None
+    if rows[0][1] != "BOOLEAN":
+        raise ExpressionError(f"it is a {rows[0][1]}, not a condition")
+
+
+def _serialise(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
+    """DuckDB's tree of a query as JSON."""
+    try:
+        (text,) = _row(connection, "SELECT json_serialize_sql($1::VARCHAR)", query)
+    except duckdb.Error as error:
+        raise ExpressionError(str(error).splitlines()[0]) from None
+    tree: dict[str, Any] = json.loads(text)
+    if tree["error"]:
+        raise ExpressionError(f"it does not parse: {tree.get('error_message', 'unknown reason')}")
+    return tree
+
+
+def _single(tree: dict[str, Any]) -> dict[str, Any]:
+    """The one SELECT node, which must hold one expression and nothing else."""
+    if len(tree["statements"]) != 1:
+        raise ExpressionError("it holds more than one statement")
+    node: dict[str, Any] = tree["statements"][0]["node"]
+    plain = (
+        node.get("type") == "SELECT_NODE"
+        and len(node["select_list"]) == 1
+        and not node["select_list"][0].get("alias")
+        and node["from_table"]["type"] == "EMPTY"
+        and not any(
+            node.get(clause)
+            for clause in (
+                "where_clause",
+                "having",
+                "qualify",
+                "sample",
+                "modifiers",
+                "group_expressions",
+                "group_sets",
+            )
+        )
+        and not node["cte_map"]["map"]
+    )
+    if not plain:
+        raise ExpressionError("it holds more than one expression")
+    return node
+
+
+def _expressions(node: Any) -> Iterator[dict[str, Any]]:
+    """Every expression in a tree, whatever field it sits in."""
+    if isinstance(node, dict):
+        if "class" in node and "type" in node:
+            yield node
+        for value in node.values():
+            yield from _expressions(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _expressions(value)
+
+
+def _refuse(part: dict[str, Any]) -> None:
+    """Refuse expressions that reach beyond the row."""
+    if part["class"] in _FORBIDDEN:
+        raise ExpressionError(f"it uses {_FORBIDDEN[part['class']]}")
+
+
+def _column(part: dict[str, Any]) -> str:
+    """The name of a plain column."""
+    if len(part["column_names"]) != 1:
+        raise ExpressionError(f"it names {'.'.join(part['column_names'])}; write the column alone")
+    return str(part["column_names"][0])
+
+
+def _check_functions(connection: duckdb.DuckDBPyConnection, names: set[str]) -> None:
+    """Only scalar functions that depend on nothing but their arguments: both passes must see the same rows."""
+    for name in sorted(names):
+        rows = connection.execute(
+            "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE function_name = $1",
+            [name],
+        ).fetchall()
+        if not rows:
+            raise ExpressionError(f"there is no function {name}")
+        if any(kind != "scalar" or stability != "CONSISTENT" for kind, stability in rows):
+            raise ExpressionError(f"the function {name} depends on more than the row")
+
+
+def _row(connection: duckdb.DuckDBPyConnection, query: str, value: str) -> tuple[Any, ...]:
+    """The only row of a query with one parameter."""
+    row = connection.execute(query, [value]).fetchone()
+    if row is None:
+        raise ExpressionError("it does not parse")
+    return row

@@ -1,0 +1,53 @@
+"""PRIVATE/protocols: every protocol that was ever released under a ledger, by its hash, for good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from funnel.data.unary import AnyProtocol, protocol_from_dict
+from funnel.errors import LedgerError
+from funnel.files import replace_file, sync, writing
+
+FOLDER = "protocols"
+
+
+def keep_protocol(private: Path, protocol: Path) -> None:
+    """Copy a protocol.json into the private folder, durably, under the name of its SHA-256. Raises ReleaseError."""
+    with writing(private):
+        content = protocol.read_bytes()
+        folder = private / FOLDER
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700)
+            sync(private)
+        kept = _path(private, hashlib.sha256(content).hexdigest())
+        if not kept.is_file() or kept.read_bytes() != content:
+            replace_file(kept, content)
+
+
+def kept_protocol(private: Path, sha256: str, *elsewhere: Path) -> tuple[AnyProtocol, ...] | None:
+    """The blocks of a protocol; None where no copy is left, neither here nor (by its hash) `elsewhere`.
+
+    Raises LedgerError where the copy is damaged.
+    """
+    path = _path(private, sha256)
+    for place in (path, *elsewhere):
+        try:
+            content = place.read_bytes()
+        except OSError:
+            continue
+        if hashlib.sha256(content).hexdigest() == sha256:
+            return tuple(protocol_from_dict(block) for block in json.loads(content)["blocks"])
+        if place == path:
+            raise LedgerError(
+                "ledger",
+                "a protocol that was kept for the ledger is not the one that was released",
+                where=str(path),
+                advice="Restore it from a backup of the private folder, or from the release's own protocol.json.",
+            )
+    return None
+
+
+def _path(private: Path, sha256: str) -> Path:
+    return private / FOLDER / f"{sha256}.json"

@@ -1,0 +1,270 @@
+"""What all releases that a record may be in give away together: measured where it can be, else bounded.
+
+Privacy with respect to S does not add up release by release: two releases of leakage zero can together tell all that
+X tells. So the channel that counts is the composed one, and three figures bound its leakage from above.
+
+exact    Records keep their x. Their answers have the joint law of `model.composition`, which the notion measures
+         like any channel, at tonight's counts.
+ceiling  Whatever is drawn from X alone, tells no more than X (data processing).
+sum      Of independent groups of draws the usual LDP adds up: P(y_1, …, y_m | x) <= e^(Σ ε) P(y_1, …, y_m | x') for
+         all x, x', hence for means of them, so for P(y|s), P(y|s') and P(y) in every notion; and I(S;Y) <= Σ ε, being
+         a mean of logarithms of such ratios.
+
+An earlier release of other columns, or of columns cut otherwise, is no function of tonight's x. Given (x, x') its
+answer y' is independent of the others, and m <= P(y'|x') <= M with M/m = e^ε'. So P(y, y'|s) <= M P(y|s) and
+P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' more.
+
+A record whose values change draws anew for each value, and nothing is known of how x changes with s. Let it have k
+values, at times that are given. For each value v its answers have the law above restricted to the releases in which
+it was v, so they move odds by at most ε_X of the whole history (`spread`; restricting is data processing). The values'
+draws are independent, so any two such paths differ by at most k times that: what holds for every path holds for means
+over paths, whatever their distribution given s. Draws that are fresh have one factor per release whatever x does. That
+a value changed is not part of this: where a record answers otherwise under an unchanged protocol, the change shows.
+A value is what the record was drawn for: one that a new lock takes out of `other` is another one from then on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data.alphabet import Label
+from funnel.data.released import Channel
+from funnel.ledger.drawn import Drawn, by_label, coupled, restated
+from funnel.measure.average import information_above
+from funnel.measure.composition import composed, fingerprint, identity, measurable, spread
+from funnel.measure.exact import log_above, rational
+from funnel.measure.figures import leakage_figure, round_up
+from funnel.measure.leakage import AnyLeakage, Average, Leakage
+from funnel.measure.overlap import Input, Pooling, all_inputs
+from funnel.notions import Notion
+
+MOST_STEPS = 1 << 23
+"""Products of whole numbers for which one composed channel is measured."""
+_ROBUST_STEPS = 1 << 17
+"""The same where every output has its own search over a set of distributions."""
+_KNOWN_STEPS = 1 << 26
+"""The same over all values of public columns that may be known, each of which is measured by itself."""
+
+_WAYS = ("exact", "ceiling", "sum")
+
+
+@dataclass(frozen=True)
+class Together:
+    """Leakage in nats, rounded up, of several releases; None where no finite bound is known.
+
+    `figure` is never below what an earlier release stated; `measured` is that at these counts, found by `how`: exact,
+    ceiling or sum. `groups` counts independent sources of randomness. `varying` is the usual LDP of the whole
+    history, so that k times this bounds what a record's values tell that changed at known times and were k.
+    """
+
+    measure: str
+    sensitive: tuple[str, ...]
+    figure: float | None
+    measured: float | None
+    how: str
+    releases: int
+    groups: int
+    varying: float | None
+
+    def text(self) -> str:
+        """For a person."""
+        total = "no finite bound" if self.figure is None else f"{self.figure:.4f} nats"
+        return f"{total} of {self.measure}, over {self.releases:,} releases ({self.how})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the ledger."""
+        return asdict(self) | {"sensitive": list(self.sensitive)}
+
+
+def together(
+    notion: Notion,
+    joint: Joint,
+    own: Sequence[Drawn],
+    earlier: Sequence[Drawn],
+    alone: AnyLeakage,
+    before: Sequence[Mapping[str, Any]] = (),
+) -> Together:
+    """The leakage of a release (`own`, one per block of `joint`; `alone` by itself) and of all `earlier` ones.
+
+    `before` are the ledger's `composed` parts of earlier releases, one for each of them.
+    """
+    found = _Composition(notion, joint, own, earlier, alone)
+    measured, how = found.best()
+    figure, sensitive = measured, joint.secret.columns
+    for one in before:
+        if one.get("measure") == notion.measure and tuple(one.get("sensitive", ())) == sensitive:
+            figure = None if figure is None or one["figure"] is None else max(figure, one["figure"])
+    sources = {one.source for one in (*own, *earlier)}
+    labelled = [by_label(one) for one in (*earlier, *own)]
+    usual = None if coupled(labelled) else _added(found.groups(labelled), None)
+    varying = None if usual is None else round_up(float(usual))
+    return Together(notion.measure, sensitive, figure, measured, how, len(before) + 1, len(sources), varying)
+
+
+def own_figure(own: AnyLeakage, notion: Notion) -> float | None:
+    """The leakage that epsilon bounds, rounded up, and no more than the epsilon that it keeps."""
+    if isinstance(own, Leakage):
+        return leakage_figure(own.ratio, notion.epsilon)
+    return min(round_up(own.nats), notion.epsilon) if own.within(notion.bound) else round_up(own.nats)
+
+
+class _Composition:
+    """Which draws can be measured on tonight's x, and the bounds of them all."""
+
+    def __init__(
+        self, notion: Notion, joint: Joint, own: Sequence[Drawn], earlier: Sequence[Drawn], alone: AnyLeakage
+    ) -> None:
+        self.notion, self.joint, self.own, self.alone = notion, joint, own, alone
+        earlier = [restated(one, own) for one in earlier]
+        every = [*earlier, *own]
+        self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
+        left = [one for one in earlier if not any(self._fits(one, mine) for mine in own)]
+        meaning = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
+        covered = [{*zip(one.columns, one.meaning, strict=True)} <= meaning for one in left]
+        self.covered = [
+            one for one, inside in zip(left, covered, strict=True) if inside and one.reads is None
+        ]
+        self.foreign = [
+            one for one, inside in zip(left, covered, strict=True) if not inside or one.reads is not None
+        ]
+        self.coupled = coupled(every)
+
+    def _fits(self, one: Drawn, mine: Drawn) -> bool:
+        """Whether tonight's x, and s, are what was drawn from."""
+        same = one.columns == mine.columns and one.meaning == mine.meaning
+        return same and one.protocol is not None and one.reads in (None, self.joint.secret.columns)
+
+    def best(self) -> tuple[float | None, str]:
+        """The smallest bound as a figure, and how it was found."""
+        other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
+        exact = None if self.covered or self.coupled else self._exact()
+        found: list[tuple[float, str]] = []
+        if exact is not None:
+            found += self._with(exact, other, "exact")
+        if exact is None or not found:
+            found += self._with(self._ceiling(), other, "ceiling")
+            found += self._summed(other)
+        if self.notion.measure == "mutual_information":
+            found.append((self._entropy(), "ceiling"))
+        if not found:
+            return None, "sum" if self.foreign else "exact" if exact is not None else "ceiling"
+        return min(found, key=lambda one: (one[0], _WAYS.index(one[1])))
+
+    def _with(self, base: AnyLeakage | None, other: Fraction | None, how: str) -> Iterator[tuple[float, str]]:
+        """A leakage, and what releases of other columns may add."""
+        if base is None or other is None or base.nats == float("inf"):
+            return
+        figure = own_figure(base, self.notion)
+        if not self.foreign and figure is not None:
+            yield figure, how
+        else:
+            yield round_up(float(rational(base.nats) + other)), "sum"
+
+    def _summed(self, other: Fraction | None) -> Iterator[tuple[float, str]]:
+        """The usual LDP of everything."""
+        parts = [self._asked(group, mine) for group, mine in zip(self.fitting, self.own, strict=True)]
+        parts += [other, self._bounded(self.covered)]
+        if not any(part is None for part in parts):
+            yield round_up(float(sum(part for part in parts if part is not None))), "sum"
+
+    def _asked(self, group: Sequence[Drawn], mine: Drawn) -> Fraction | None:
+        """ε_X between the values of tonight; a release that does not know one tells that one apart.
+
+        For the usual LDP itself records are compared that both were drawn for.
+        """
+        values = mine.protocol.inputs.values if mine.protocol else ()
+        known = all(self._knows(one, values) for one in group)
+        if self.coupled or (self.notion.measure != "ldp_x" and not known):
+            return None
+        return _added(self.groups(group), values)
+
+    def _knows(self, one: Drawn, values: Sequence[Label]) -> bool:
+        """Whether a draw is defined for all records of tonight."""
+        if isinstance(one.protocol, Pooling):
+            return True
+        hidden: Sequence[Label | None] = (None,) if one.reads is None else self.joint.secret.values
+        known = set() if one.protocol is None else set(all_inputs(one.protocol))
+        return {(s, x) for s in hidden for x in values} <= known
+
+    def _bounded(self, draws: Sequence[Drawn]) -> Fraction | None:
+        """ε_X between all values that were ever drawn for."""
+        return None if self.coupled else _added(self.groups(draws), None)
+
+    def groups(self, draws: Sequence[Drawn]) -> list[list[Drawn]]:
+        """The draws that share their uniforms."""
+        found: dict[object, list[Drawn]] = {}
+        for one in draws:
+            sets = isinstance(one.protocol, UnaryProtocol)
+            drawer = (one.source, one.columns, one.reads, sets, one.meaning, one.entity)
+            found.setdefault(drawer, []).append(one)
+        return list(found.values())
+
+    def _exact(self) -> AnyLeakage | None:
+        """The composed channel, measured; None where it is too large."""
+        blocks: list[AnyProtocol] = []
+        for block, draws in zip(self.joint.blocks, self.fitting, strict=True):
+            groups = [[one.protocol for one in group if one.protocol] for group in self.groups(draws)]
+            one = composed(block, self.joint.secret, groups)
+            if one is None:
+                return None
+            blocks.append(one)
+        alone = [fingerprint(mine.protocol) for mine in self.own if mine.protocol]
+        if [fingerprint(one) for one in blocks] == alone:
+            return self.alone
+        robust = self.notion.measure == "rldp"
+        wide = any(isinstance(one, Protocol) and one.weights.dtype == object for one in blocks)
+        if not measurable(len(self.joint.secret), self.joint.shape[1:], blocks, self._most()) or (
+            robust and wide
+        ):
+            return None
+        return self.notion.leakage(Channel(self.joint, blocks))
+
+    def _most(self) -> int:
+        """Steps that are worth taking: fewer where each of them is repeated, or is a search."""
+        if self.notion.measure == "srlip":
+            return _KNOWN_STEPS // math.prod(size + 1 for size in self.joint.shape[1:])
+        return _ROBUST_STEPS if self.notion.measure == "rldp" else MOST_STEPS
+
+    def _ceiling(self) -> AnyLeakage | None:
+        """X as it is; nothing where a draw looks at the secret too."""
+        if any(one.reads for group in self.fitting for one in group):
+            return None
+        blocks = [identity(block) for block in self.joint.blocks]
+        return self.notion.leakage(Channel(self.joint, blocks))
+
+    def _entropy(self) -> float:
+        """H(S): on average nobody can learn more."""
+        by_secret = np.bincount(self.joint.cells[:, 0], weights=self.joint.counts).astype(np.int64)
+        return round_up(Average(information_above(np.diag(by_secret))).nats)
+
+
+def _added(groups: Sequence[Sequence[Drawn]], values: Sequence[Any] | None) -> Fraction | None:
+    """Σ ε_X over independent groups, in nats rounded up; over some values of x or over all that occur."""
+    known: dict[object, float] = {}
+    total = Fraction(0)
+    for group in groups:
+        protocols = [one.protocol for one in group if one.protocol is not None]
+        if len(protocols) < len(group):
+            return None
+        name = tuple(map(fingerprint, protocols))
+        if name not in known:
+            known[name] = log_above(spread(protocols, _pairs_of(protocols, values)))
+        if known[name] == float("inf"):
+            return None
+        total += rational(known[name])
+    return total
+
+
+def _pairs_of(protocols: Sequence[AnyProtocol], values: Sequence[Any] | None) -> list[Input] | None:
+    """All pairs of secret and public value of which the public one is among `values`."""
+    if values is None:
+        return None
+    wanted = set(values)
+    return list(dict.fromkeys(pair for one in protocols for pair in all_inputs(one) if pair[1] in wanted))

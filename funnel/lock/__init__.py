@@ -1,0 +1,1 @@
+"""Pin a protocol, take it on a later night, say what drifted."""

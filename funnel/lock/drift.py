@@ -1,0 +1,218 @@
+"""How far tonight's distribution has moved from the one that a lock was made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel.data import Joint, Label
+from funnel.data.alphabet import readable
+from funnel.lock.lock import Lock
+from funnel.lock.relabel import Relabelled
+
+ORDER = 2.0
+"""Order of the Rényi divergence that is told where the notion names none."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Tonight against the night of the lock. Leakage in nats, in the notion's measure; None where infinite.
+
+    `distance` is the total variation of the two joint distributions of secret and public values, `divergence` the
+    Rényi divergence of `order` from then to now in nats (None: infinite); both None where the counts of that night
+    are not kept here. `inside` says whether tonight lies in the ball of `radius` nats around that night that a robust
+    notion asked for. `new` and `gone` count values; `dropped` and `pooled` are rows of values that the lock does not
+    know.
+    """
+
+    lock: str
+    made: str
+    measure: str
+    leakage_then: float | None
+    leakage_now: float | None
+    rows_then: int
+    rows_now: int
+    known: bool
+    distance: float | None
+    order: float
+    divergence: float | None
+    radius: float | None
+    inside: bool | None
+    new: int
+    dropped: int
+    pooled: int
+    gone: int
+    new_secrets: int | None
+    gone_secrets: int | None
+    noisy: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """One line for a person."""
+        then, now = (_nats(one) for one in (self.leakage_then, self.leakage_now))
+        at = (" at the noisy counts", " at the records' own") if self.noisy else ("", "")
+        parts = [f"{self.measure} {then} then{at[0]}, {now} nats now{at[1]}"]
+        if self.distance is not None:
+            noise = ", noise included" if self.noisy else ""
+            parts.append(f"{self.distance:.2%} of the distribution moved{noise}")
+        if self.inside is not None:
+            far = "beyond any" if self.divergence is None else f"{self.divergence:.3g} nats away"
+            parts.append(f"{far}, {'within' if self.inside else 'OUTSIDE'} the {self.radius:.3g} of the lock")
+        for count, what in (
+            (self.new, "new values"),
+            (self.gone, "values without rows"),
+            (self.new_secrets, "new secret values"),
+            (self.gone_secrets, "secret values gone"),
+        ):
+            if count:
+                parts.append(f"{count:,} {what}")
+        for rows, what in ((self.pooled, "rows under other"), (self.dropped, "rows dropped")):
+            if rows:
+                parts.append(f"{rows:,} {what}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Untold:
+    """What a run under a lock over a private estimate tells of the drift: nothing, for it has no noise."""
+
+    lock: str
+    made: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return asdict(self) | {"told": False}
+
+    def text(self) -> str:
+        """One line for a person."""
+        return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
+
+
+def drift(
+    lock: Lock, then: Joint | None, tonight: Relabelled, measure: str, leakage: float, order: float | None
+) -> Drift:
+    """Compare tonight, and its leakage in nats, with the counts `then` that the lock is of (None where not kept)."""
+    radius = lock.parameters.get("radius")
+    distance, divergence = (None, None) if then is None else _distances(then, tonight.joint, order or ORDER)
+    inside = None if then is None or radius is None else divergence is not None and divergence <= radius
+    new, gone = _secrets(then, tonight)
+    return Drift(
+        lock=lock.checksum,
+        made=lock.made,
+        measure=measure,
+        leakage_then=lock.leakage.get(measure),
+        leakage_now=leakage if math.isfinite(leakage) else None,
+        rows_then=lock.rows,
+        rows_now=tonight.joint.rows,
+        known=then is not None,
+        distance=distance,
+        order=order or ORDER,
+        divergence=divergence,
+        radius=radius,
+        inside=inside,
+        new=len(tonight.unseen),
+        dropped=tonight.rows("drop"),
+        pooled=tonight.rows("other"),
+        gone=sum(
+            int((tonight.joint.table(j).sum(axis=0) == 0).sum()) for j in range(len(tonight.joint.blocks))
+        ),
+        new_secrets=new,
+        gone_secrets=gone,
+        noisy=lock.noisy is not None,
+    )
+
+
+def details(then: Joint | None, tonight: Relabelled) -> dict[str, Any]:
+    """Names and rows of what is new or gone: for the private evidence only."""
+    joint = tonight.joint
+    gone = [
+        readable(value)
+        for j, block in enumerate(joint.blocks)
+        for value, rows in zip(block.values, joint.table(j).sum(axis=0), strict=True)
+        if not rows
+    ]
+    then_secrets = set() if then is None else set(then.secret.values)
+    return {
+        "unseen": [
+            {"columns": list(one.columns), "value": readable(one.value), "rows": one.rows, "rule": one.rule}
+            for one in tonight.unseen
+        ],
+        "gone": gone,
+        "new_secrets": [
+            readable(s) for s in joint.secret.values if then is not None and s not in then_secrets
+        ],
+        "gone_secrets": sorted(readable(s) for s in then_secrets - set(joint.secret.values)),
+    }
+
+
+def _nats(figure: float | None) -> str:
+    return "without bound" if figure is None else f"{figure:.4f}"
+
+
+def drift_words(told: Mapping[str, Any]) -> str:
+    """The drift and its details, as they are kept in the evidence, for the private report."""
+    names = {
+        "unseen": "Values that the lock does not know",
+        "gone": "Values of the lock without rows",
+        "new_secrets": "New values of the secret",
+        "gone_secrets": "Values of the secret that are gone",
+    }
+    known = {key: value for key, value in told.items() if key != "values"}
+    text = f"The protocol was pinned on {told['made']}. {Drift(**known).text()}."
+    if not told["known"]:
+        text += (
+            " The counts of that night are not kept here, so how far the distribution has moved is not known."
+        )
+    for key, said in names.items():
+        values = [
+            f"{one['value']} ({one['rows']:,} rows, {one['rule']})" if isinstance(one, dict) else one
+            for one in told["values"][key]
+        ]
+        if values:
+            text += f" {said}: {'; '.join(values)}."
+    return text
+
+
+def _distances(then: Joint, now: Joint, order: float) -> tuple[float, float | None]:
+    """Total variation, and D_order(then || now) in nats, None where infinite; the blocks of both are the lock's."""
+    codes: dict[Label, int] = {}
+    secrets = [[codes.setdefault(s, len(codes)) for s in one.secret.values] for one in (then, now)]
+    cells = [
+        np.column_stack([np.array(known)[one.cells[:, 0]], one.cells[:, 1:]])
+        for one, known in zip((then, now), secrets, strict=True)
+    ]
+    _, place = np.unique(np.concatenate(cells), axis=0, return_inverse=True)
+    before, after = np.split(place.ravel(), [len(then.cells)])
+    p = np.bincount(before, then.counts / then.rows, minlength=int(place.max()) + 1)
+    q = np.bincount(after, now.counts / now.rows, minlength=int(place.max()) + 1)
+    return float(np.abs(p - q).sum() / 2), _renyi(p, q, order)
+
+
+def _renyi(p: np.ndarray[Any, Any], q: np.ndarray[Any, Any], order: float) -> float | None:
+    """D_α(p||q) = ln(Σ p^α q^(1-α))/(α-1), the relative entropy at α = 1; never below zero."""
+    both = (p > 0) & (q > 0)
+    if order >= 1 and (p[~both] > 0).any():
+        return None
+    logs = np.log(p[both]) - np.log(q[both])
+    if order == 1:
+        return max(float(p[both] @ logs), 0.0)
+    if not both.any():
+        return None
+    powers = np.log(p[both]) + (order - 1) * logs
+    most = float(powers.max())
+    return max((most + math.log(float(np.exp(powers - most).sum()))) / (order - 1), 0.0)
+
+
+def _secrets(then: Joint | None, tonight: Relabelled) -> tuple[int | None, int | None]:
+    """How many values of S are new, and how many are gone."""
+    if then is None:
+        return None, None
+    before, after = set(then.secret.values), set(tonight.joint.secret.values)
+    return len(after - before), len(before - after)

@@ -1,0 +1,284 @@
+"""Between a policy and its lock: what is pinned, whether the two belong together, and the pinned protocol tonight."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from funnel.data import Alphabet, Joint, Label
+from funnel.data.released import Channel
+from funnel.draw.histogram import Estimated
+from funnel.draw.keys import Key
+from funnel.engine.counting import check_minimum
+from funnel.errors import InternalError, LockError, SourceError
+from funnel.lock.drift import Drift, Untold, details, drift
+from funnel.lock.lock import Lock, read_lock
+from funnel.lock.pinned import counts_hash, kept_counts
+from funnel.lock.relabel import OTHER, Relabelled, relabel
+from funnel.lock.summary import Summary, stated_leakage
+from funnel.measure.figures import round_to
+from funnel.measure.leakage import ldp
+from funnel.mechanisms import MECHANISMS, Mechanism, Solved
+from funnel.mechanisms.auto import Auto
+from funnel.mechanisms.product import Protection
+from funnel.notions import Arranged, Notion
+from funnel.notions.rldp import Rldp
+from funnel.policy import Policy
+from funnel.policy.terms import terms
+from funnel.version import __version__
+
+LOCKED = ".lock.yaml"
+"""How the name of a lock ends, instead of the policy's .yaml."""
+_AGAIN = "Make it anew with `funnel lock --force`, which shows what changes for privacy; review that, and commit it."
+
+
+def lock_path(policy: Policy) -> Path:
+    """Where a policy's lock lies: census.lock.yaml beside census.yaml."""
+    file = Path(policy.file)
+    return file.with_name(file.stem + LOCKED)
+
+
+def with_room(policy: Policy, room: float) -> Policy:
+    """The policy at an epsilon that leaves a part of its own, 0 <= room < 1, to drift; perfect privacy has none."""
+    notion = policy.privacy
+    if not room or notion.exact_zero:
+        return policy
+    return policy.model_copy(update={"privacy": notion.at(notion.epsilon * (1 - room))})
+
+
+def new_lock(
+    policy: Policy, found: Summary, key: Key | None, room: float = 0.0, name: str | None = None
+) -> Lock:
+    """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
+
+    `name` is the one under which a private estimate is on record.
+    """
+    protection, measured, estimated = found.protection, found.measured, found.estimated
+    joint, minimum = protection.joint, policy.estimate.minimum
+    _check_others(policy, joint)
+    records = np.bincount(joint.cells[:, 0], weights=joint.counts)
+    named = tuple(s for s, count in zip(joint.secret.values, records, strict=True) if count >= minimum)
+    return Lock(
+        name=policy.name,
+        made=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        version=__version__,
+        terms=terms(policy),
+        parameters=protection.notion.parameters(),
+        mechanism=protection.mechanism.kind,
+        room=room,
+        shares=protection.shares,
+        budgets=protection.budgets,
+        rows=found.rows,
+        leakage=stated_leakage(measured, protection.notion),
+        utility={"mutual_information": round_to(measured.kept_information), "entropy": round_to(measured.entropy),
+                 "normalised": round_to(measured.normalised)},
+        secret=named,
+        secrets=len(joint.secret),
+        counts=None if key is None or estimated is not None else counts_hash(joint, key),
+        protocols=protection.protocols,
+        estimated=name,
+        noisy=None if estimated is None else estimated.digest(joint),
+    )  # fmt: skip
+
+
+def lock_of(policy: Policy) -> Lock:
+    """The lock beside a policy, once it is found to be of this policy. Raises LockError."""
+    path = lock_path(policy)
+    lock = read_lock(path)
+    wrong = differing(policy, lock)
+    if wrong:
+        raise LockError(
+            "lock-policy",
+            "the lock is not of this policy as it stands: " + "; ".join(wrong),
+            where=os.fspath(path),
+            advice=f"Undo the change, or: {_AGAIN}",
+        )
+    return lock
+
+
+def differing(policy: Policy, lock: Lock) -> list[str]:
+    """The terms that policy and lock do not share, in words; none where the lock is of this policy."""
+    asked, pinned = terms(policy), dict(lock.terms)
+    names = [name for name in dict.fromkeys([*asked, *pinned]) if asked.get(name) != pinned.get(name)]
+    return [f"{name} is {_said(asked.get(name))}, the lock has {_said(pinned.get(name))}" for name in names]
+
+
+def _said(value: Any) -> str:
+    return "not set" if value is None else f"{value}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pinned:
+    """The lock's protocol over tonight's records. `then` are the counts of the lock's night, None where not kept.
+
+    With `noisy` ones the protection is over them, and nobody but the private folder is told of the drift: it is
+    measured at tonight's own counts, and has no noise.
+    """
+
+    lock: Lock
+    protection: Protection
+    tonight: Relabelled
+    then: Joint | None
+    drift: Drift
+    noisy: bool = False
+
+    @property
+    def told(self) -> Drift | Untold:
+        """What a run may say of the drift."""
+        return Untold(self.lock.checksum, self.lock.made) if self.noisy else self.drift
+
+    def stated(self) -> dict[str, Any]:
+        """What the manifest says."""
+        return {"checksum": self.lock.checksum, "made": self.lock.made}
+
+    def evidence(self) -> dict[str, Any]:
+        """For the auditor: how many records each public value had on the lock's night; and the drift with names."""
+        records = None
+        if self.then is not None:
+            records = [self.then.table(j).sum(axis=0).tolist() for j in range(len(self.then.blocks))]
+        return {
+            "records": records,
+            "drift": self.drift.as_dict() | {"values": details(self.then, self.tonight)},
+        }
+
+
+def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
+    """Measure the lock's protocol at tonight's counts, over the policy's blocks, in exact arithmetic.
+
+    Raises SourceError for values that no rule provides for, LockError where the bound does not hold tonight.
+    """
+    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
+    tonight = relabel(counted, [one.inputs for one in lock.protocols], rules)
+    if any(one.reads_secret for one in lock.protocols):
+        _check_readers(policy, lock, tonight.joint)
+    arranged = _notion(policy, lock).arrange(tonight.joint, 1)
+    if arranged.joint is not tonight.joint:
+        raise InternalError("the lock's blocks are not those that the notion asks for")
+    protection = _protection(policy, lock, arranged)
+    then = kept_counts(private, lock)
+    notion = protection.notion
+    moved = drift(
+        lock, then, tonight, notion.measure, protection.leakage.nats, getattr(notion, "order", None)
+    )
+    if not protection.holds:
+        raise _leaks(policy, notion, moved)
+    return Pinned(lock, protection, tonight, then, moved)
+
+
+def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
+    """The lock's protocol at the noisy counts that it was solved on: every claim follows from them, on any night.
+
+    How far tonight's own counts are from them is measured for the private folder. No run stops for it: whether one
+    stopped would be a fact about those counts, each night, without the noise that is there to hide single records.
+    Raises LockError where the noisy counts are not those of the lock, or its protocol does not keep the bound there.
+    """
+    arranged = _notion(policy, lock).arrange(estimated.joint, 1)
+    inputs = tuple(one.inputs for one in lock.protocols)
+    if arranged.joint.blocks != inputs or estimated.digest(arranged.joint) != lock.noisy:
+        raise _foreign(policy, "the noisy counts in the private folder are not those that it was made from")
+    protection = _protection(policy, lock, arranged)
+    if not protection.holds:
+        raise _foreign(
+            policy, "its protocol does not keep the bound at the noisy counts that it was made from"
+        )
+    tonight = Relabelled.known(estimated.truth(arranged.joint))
+    channel, notion = Channel(tonight.joint, lock.protocols), protection.notion
+    robust = isinstance(notion, Rldp)  # what holds for a set of distributions is compared with one of them
+    measure, now = ("ldp", ldp(channel.table)) if robust else (notion.measure, notion.leakage(channel))
+    order = getattr(notion, "order", None)
+    moved = drift(lock, arranged.joint, tonight, measure, now.nats, order)
+    return Pinned(lock, protection, tonight, arranged.joint, moved, noisy=True)
+
+
+def _protection(policy: Policy, lock: Lock, arranged: Arranged) -> Protection:
+    """The lock's protocols over a joint distribution in its blocks."""
+    solved = tuple(Solved(one, None, f"pinned by the lock of {lock.made}") for one in lock.protocols)
+    return Protection(arranged, _mechanism(policy, lock), solved, lock.budgets, lock.shares)
+
+
+def _foreign(policy: Policy, why: str) -> LockError:
+    return LockError(
+        "lock-damaged",
+        f"this is not a lock that can be used: {why}",
+        where=os.fspath(lock_path(policy)),
+        advice="Restore the lock and the private folder from one backup. A new lock (`funnel lock --force`) estimates "
+        "anew, and spends `estimate.epsilon` again.",
+    )
+
+
+def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:
+    """For each column that the policy reduces to its most frequent values, those of the lock; by name in the plan."""
+    parts: dict[str, set[str | None]] = {}
+    for protocol in lock.protocols:
+        for column, values in zip(
+            protocol.inputs.columns, zip(*protocol.inputs.values, strict=True), strict=True
+        ):
+            parts[column] = set(values) - {None, OTHER}
+    return {
+        f"lock_x{j}_{i}": Alphabet.of([one.name], [(value,) for value in parts[one.name]])
+        for j, block in enumerate(policy.blocks)
+        for i, one in enumerate(block.attributes)
+        if one.top is not None
+    }
+
+
+def _notion(policy: Policy, lock: Lock) -> Notion:
+    """The policy's notion, solved the way the lock was; what follows from the counts follows from tonight's."""
+    way = lock.parameters.get("solve")
+    return policy.privacy if way is None else policy.privacy.model_copy(update={"solve": way})
+
+
+def _mechanism(policy: Policy, lock: Lock) -> Mechanism:
+    """The one named, or the one that `auto` chose."""
+    if isinstance(policy.mechanism, Auto):
+        return MECHANISMS[lock.mechanism](kind=lock.mechanism)
+    return policy.mechanism
+
+
+def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:
+    """A protocol that reads the secret is about those values of it, and each must stay common: it names them."""
+    known: set[Label] = {value for one in lock.protocols if one.secret for value in one.secret.values}
+    if set(joint.secret.values) != known:
+        raise SourceError(
+            "unseen-value",
+            f"the values of {' + '.join(joint.secret.columns)} are not those of the lock, and this mechanism draws "
+            "by them",
+            advice=_AGAIN,
+        )
+    check_minimum(joint, policy.estimate.minimum, secret_published=True)
+
+
+def _check_others(policy: Policy, joint: Joint) -> None:
+    """`unseen: other` needs a value of that name to put such rows under."""
+    known: Mapping[str, set[str | None]] = {
+        column: {value[place] for value in block.values}
+        for block in joint.blocks
+        for place, column in enumerate(block.columns)
+    }
+    for block in policy.blocks:
+        for one in block.attributes:
+            if one.unseen == "other" and OTHER not in known[one.name]:
+                raise LockError(
+                    "unseen-value",
+                    f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
+                    where=policy.file,
+                    advice="Use `top`, which makes one, or a value of that name in the table; or write `unseen: drop`.",
+                )
+
+
+def _leaks(policy: Policy, notion: Notion, moved: Drift) -> LockError:
+    now = "without bound" if moved.leakage_now is None else f"{moved.leakage_now:.6g} nats"
+    far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
+    return LockError(
+        "lock-leaks",
+        f"the pinned protocol leaks {now} of {moved.measure} at tonight's counts, above the {notion.epsilon:g} that "
+        f"{notion.notion} allows{far}",
+        where=os.fspath(lock_path(policy)),
+        advice=f"Nothing was drawn. {_AGAIN} More room for drift comes with `--room`.",
+    )

@@ -1,0 +1,161 @@
+"""Tonight's records in the alphabets that a lock fixed on another night, and what became of values it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.data import Alphabet, Joint, Label
+from funnel.data.alphabet import readable
+from funnel.data.arrange import Recoder, together
+from funnel.data.joint import IntArray
+from funnel.errors import InternalError, SourceError
+
+Rule = Literal["error", "other", "drop"]
+OTHER = "other"
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A value of a block that the lock does not know, its rows, and what became of them."""
+
+    columns: tuple[str, ...]
+    value: Label
+    rows: int
+    rule: Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Relabelled:
+    """Tonight's counts over the lock's alphabets: `joint`, whose public values may have no records; and the unseen.
+
+    `secret` (c,) and `blocks` (a_j,) lead from tonight's codes to those of `joint`, -1 where rows are left out;
+    `recoder` comes first where the lock made one block of several.
+    """
+
+    joint: Joint
+    unseen: tuple[Unseen, ...]
+    secret: IntArray
+    blocks: tuple[IntArray, ...]
+    recoder: Recoder | None
+
+    @classmethod
+    def known(cls, joint: Joint) -> Relabelled:
+        """Counts that are in the lock's alphabets already."""
+        codes = tuple(np.arange(size) for size in joint.shape)
+        return cls(joint, (), codes[0], codes[1:], None)
+
+    def rows(self, rule: Rule) -> int:
+        """Records with an unseen value that went the way of this rule; one with several counts once for each block."""
+        return sum(one.rows for one in self.unseen if one.rule == rule)
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that are drawn for, with the lock's codes x0, x1, … (and s)."""
+        names = sorted(
+            (name for name in batch.schema.names if name.startswith("x")), key=lambda name: int(name[1:])
+        )
+        codes = [np.asarray(batch.column(name).to_numpy(), np.int64) for name in names]
+        if self.recoder is not None:
+            codes = [self.recoder(codes)]
+        codes = [known[code] for known, code in zip(self.blocks, codes, strict=True)]
+        kept = np.logical_and.reduce([code >= 0 for code in codes])
+        found = {name: batch.column(name) for name in batch.schema.names if name not in names}
+        if "s" in found:
+            found["s"] = pa.array(self.secret[np.asarray(found["s"].to_numpy(), np.int64)])
+        found |= {f"x{block}": pa.array(code) for block, code in enumerate(codes)}
+        whole = pa.record_batch(found)
+        return whole if kept.all() else whole.filter(pa.array(kept))
+
+
+def relabel(tonight: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule]) -> Relabelled:
+    """Tonight's counts over the lock's alphabets; `rules` say for each column what becomes of unseen values.
+
+    Where some part of a value is unknown the columns of those parts decide, else, the combination being new, all
+    columns of the block: an error before a drop, a drop before `other`. Raises SourceError unseen-value.
+    """
+    apart = together(tonight) if len(blocks) < len(tonight.blocks) else tonight
+    recoder = Recoder(tonight) if apart is not tonight else None
+    if [one.columns for one in apart.blocks] != [one.columns for one in blocks]:
+        raise InternalError("the lock's blocks are not those of the policy")
+    codes, unseen = [], list[Unseen]()
+    for index, (block, known) in enumerate(zip(apart.blocks, blocks, strict=True)):
+        counts = apart.table(index).sum(axis=0)
+        found, new = _codes(block, known, counts, rules)
+        codes.append(found)
+        unseen += new
+    _refuse(unseen)
+    cells = np.column_stack(
+        [apart.cells[:, 0], *(code[apart.cells[:, 1 + j]] for j, code in enumerate(codes))]
+    )
+    kept = (cells >= 0).all(axis=1)
+    if not kept.any():
+        raise SourceError(
+            "source-empty",
+            "no row has values that the lock knows",
+            advice="Check the table, or make a new lock with `funnel lock`.",
+        )
+    joint, secret = _joint(apart, blocks, cells[kept], apart.counts[kept])
+    return Relabelled(joint, tuple(unseen), secret, tuple(codes), recoder)
+
+
+def _codes(
+    block: Alphabet, known: Alphabet, counts: IntArray, rules: Mapping[str, Rule]
+) -> tuple[IntArray, list[Unseen]]:
+    """The lock's code of each of tonight's values, -1 for none; and the values it does not know."""
+    place = {value: code for code, value in enumerate(known.values)}
+    parts = [set(part) for part in zip(*known.values, strict=True)]
+    codes, unseen = np.full(len(block), -1, np.int64), []
+    for x, value in enumerate(block.values):
+        if value in place:
+            codes[x] = place[value]
+            continue
+        new = [i for i, part in enumerate(value) if part not in parts[i]] or list(range(len(value)))
+        pooled, rule = _ruled(value, new, [rules[block.columns[i]] for i in new])
+        rule = "error" if rule == "other" and pooled not in place else rule
+        unseen.append(Unseen(block.columns, value, int(counts[x]), rule))
+        codes[x] = place[pooled] if rule == "other" else -1
+    return codes, unseen
+
+
+def _ruled(value: Label, new: Sequence[int], rules: Sequence[Rule]) -> tuple[Label, Rule]:
+    """What becomes of a value whose parts at `new` are ruled upon."""
+    if "error" in rules:
+        return value, "error"
+    if "drop" in rules:
+        return value, "drop"
+    return tuple(OTHER if i in new else part for i, part in enumerate(value)), "other"
+
+
+def _refuse(unseen: Sequence[Unseen]) -> None:
+    wrong = [one for one in unseen if one.rule == "error"]
+    if wrong:
+        columns = " + ".join(wrong[0].columns)
+        here = [one for one in wrong if one.columns == wrong[0].columns]
+        shown = ", ".join(f"{readable(one.value)!r} ({one.rows:,})" for one in here[:_SHOWN])
+        raise SourceError(
+            "unseen-value",
+            f"{len(here):,} values of {columns} are not among those of the lock: {shown}"
+            + (", …" if len(here) > _SHOWN else ""),
+            advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or `unseen: drop`) "
+            "and make a new lock with `funnel lock --force`; or make one that knows them.",
+        )
+
+
+def _joint(
+    apart: Joint, blocks: Sequence[Alphabet], cells: IntArray, counts: IntArray
+) -> tuple[Joint, IntArray]:
+    """Counts of equal cells added up; values of S without rows are left out."""
+    there = np.unique(cells[:, 0])
+    secret = np.full(len(apart.secret), -1, np.int64)
+    secret[there] = np.arange(len(there))
+    distinct, place = np.unique(cells, axis=0, return_inverse=True)
+    summed = np.zeros(len(distinct), np.int64)
+    np.add.at(summed, place.ravel(), counts)
+    distinct[:, 0] = secret[distinct[:, 0]]
+    named = Alphabet(apart.secret.columns, tuple(apart.secret.values[s] for s in there))
+    return Joint(named, tuple(blocks), distinct, summed, complete=False), secret

@@ -1,0 +1,1 @@
+"""What a channel tells, exactly or enclosed."""

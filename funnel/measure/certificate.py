@@ -1,0 +1,220 @@
+"""Proofs of a bound on R1·v_s / R2·v_s' for every distribution in a ball, from a guess found in floats.
+
+For any shifts τ1, τ2 >= 0, with t1 = top of v_s + τ1, t2 = bottom of v_s' - τ2, and any lower bounds
+A1 <= M_r(t1 - v_s; P̂_{X|s}), A2 <= M_r(v_s' - t2; P̂_{X|s'}), the inequality of `extremes` says
+
+    R1·v_s <= t1 - A1 E(h1),    R2·v_s' >= t2 + A2 E(h2),    E(h(D)) = e^{-D}.
+
+E has affine lower bounds E(h) >= c - d·h: for α >= 1/2 it is convex, and these are its tangents; for α < 1/2 take d = 0
+and c = E(h(B)/w). What is left is linear in (h1, h2) >= 0 with w1 h1 + w2 h2 <= h(B), and h <= -1/r where r < 0, so it
+is worst where one secret spends all it can and the other what is left: a bound k on the ratio is proved as soon as
+
+    t1 - A1 (c1 - d1 h1) <= k (t2 + A2 (c2 - d2 h2))    at those two corners (h1, h2),                      (*)
+
+or as soon as top of v_s <= k · bottom of v_s', whatever the distributions.
+
+The tangent at D is d = e^{-(1+r)D}, c = e^{-D} + d·h(D). For α = 2 all numbers are rationals: A = (Σ P̂ √z)² from
+integer square roots, c = (3g-2)/g³ and d = 1/g³ at a rational g = √χ, and e^{B/2} from above. For other orders they
+are decimals of 100 digits, moved by a relative 10^-40 to the side of privacy, where rounding has cost 10^-80.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import FloatArray
+from funnel.measure.ball import Ball, Rows
+from funnel.measure.extremes import Pairs
+
+_SHIFT = 128
+"""Binary digits of a shift below the unit of the weights; square roots keep half of them."""
+_GRID = 10**18
+"""Certified ratios are rounded up to a multiple of 1/_GRID."""
+_CONTEXT = Context(prec=100)
+_FINE = Fraction(1, 10**40)
+_OPERATIONS = 400
+"""More than the roundings of one term of (*) in floats, beside one per value of x; see `proved`."""
+_INEXACT = 64
+"""How much worse than square roots the logarithms and exponentials of other orders may be rounded."""
+Line = tuple[Fraction, Fraction]
+
+
+def affine(
+    ball: Ball, divergence: FloatArray, secret: npt.NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """(c, d) with E(h) >= c - d·h, up to rounding: touching at these divergences, or flat for α < 1/2."""
+    if 2 * ball.order < 1:
+        return untouched(ball)[secret], np.zeros(len(divergence))
+    exponent = ball.exponent
+    slope = np.exp(-(1 + exponent) * divergence)
+    spent = np.expm1(exponent * divergence) / exponent if exponent else divergence
+    return np.exp(-divergence) + slope * spent, slope
+
+
+def untouched(ball: Ball) -> FloatArray:
+    """E(h(B)/w_s) in floats from below, (c,): what is left where one secret has the whole radius."""
+    spent, exponent = ball.spendable, ball.exponent
+    if exponent == 0:
+        return np.asarray(np.exp(-spent) * (1 - 1e-12))
+    grown = exponent * spent * (1 + 1e-14 if exponent < 0 else 1)  # 1 + grown cancels where r < 0
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(-np.log1p(np.maximum(grown, -1.0)) / exponent) * (1 - 1e-12))
+
+
+def proved(ball: Ball, rows: Rows, pairs: Pairs, bound: float) -> npt.NDArray[np.bool_]:
+    """For which candidates (*) holds for k = bound in floats by more than rounding can have cost, (k,).
+
+    Each side of (*) is a sum of terms of known sign, each a product of numbers >= 0 that are off by a relative
+    2^-53 per operation: weights, gaps (differences of integers), P̂, √, and one addition per value of x. With
+    m values the terms are off by less than (m + 200)·2^-53, so both sides by that much of the sum of their
+    terms' sizes; twice as much is asked for. Powers of other orders get 64 times that.
+    """
+    start, base = rows.peak[pairs.y, pairs.first], rows.base[pairs.y, pairs.second]
+    (c1, d1), (c2, d2) = (
+        affine(ball, pairs.divergences[0], pairs.first),
+        affine(ball, pairs.divergences[1], pairs.second),
+    )
+    (m1, m2), (s1, s2) = pairs.means, pairs.shifts
+    upper, lower = start + s1 - m1 * c1, base - s2 + m2 * c2
+    e1, e2 = m1 * d1 * ball.spendable[pairs.first], m2 * d2 * ball.spendable[pairs.second]
+    size = start + s1 + m1 * c1 + e1 + bound * (base + s2 + m2 * c2 + e2)
+    corners = ball.corners(pairs.first, pairs.second)
+    slack = np.minimum(*(bound * (lower - m2 * d2 * h2) - upper - m1 * d1 * h1 for h1, h2 in corners))
+    error = margin(ball)
+    return np.asarray((slack > error * size) | (bound * base - start > error * (bound * base + start)))
+
+
+def margin(ball: Ball) -> float:
+    """The relative error that `proved` allows for."""
+    return float((ball.support.shape[1] + _OPERATIONS) * 2.0**-52 * (1 if ball.order == 2 else _INEXACT))
+
+
+@dataclass(frozen=True, eq=False)
+class Certifier:
+    """Exact proofs for the rows of one protocol; `rows` come from integer weights."""
+
+    ball: Ball
+    rows: Rows
+
+    def ratio(self, pairs: Pairs, index: int) -> Fraction | None:
+        """The smallest k that (*) proves for one candidate, rounded up to 18 decimals; None where it proves none."""
+        y, first, second = int(pairs.y[index]), int(pairs.first[index]), int(pairs.second[index])
+        scale = float(self.rows.scale[y])
+        tau1, tau2 = (int(math.ldexp(float(shift[index]) * scale, _SHIFT)) for shift in pairs.shifts)
+        (c1, d1), (c2, d2) = (
+            self._line(float(part[index]), s)
+            for part, s in zip(pairs.divergences, (first, second), strict=True)
+        )
+        top, bottom = int(self.rows.top[y, first]), int(self.rows.bottom[y, second])
+        a1 = self._mean(first, [top - int(v) for v in self.rows.values[y, first]], tau1)
+        a2 = self._mean(second, [int(v) - bottom for v in self.rows.values[y, second]], tau2)
+        upper, lower = (
+            top + Fraction(tau1, 1 << _SHIFT) - a1 * c1,
+            bottom - Fraction(tau2, 1 << _SHIFT) + a2 * c2,
+        )
+        ends = [(upper + a1 * d1 * h1, lower - a2 * d2 * h2) for h1, h2 in self._corners(first, second)]
+        exact = max(high / low for high, low in ends) if all(low > 0 for _, low in ends) else None
+        if bottom > 0:
+            exact = min(Fraction(top, bottom), exact) if exact is not None else Fraction(top, bottom)
+        return None if exact is None else Fraction(math.ceil(exact * _GRID), _GRID)
+
+    def _corners(self, first: int, second: int) -> list[Line]:
+        """(h1, h2) where one secret spends all it can and the other what is left, from above."""
+        r, shares = (
+            self._exponent,
+            {s: Fraction(int(self.ball.table[s].sum()), self._rows) for s in (first, second)},
+        )
+        found = []
+        for one, other in ((first, second), (second, first)):
+            most = min(self._budget / shares[one], -1 / r) if r < 0 else self._budget / shares[one]
+            rest = (self._budget - shares[one] * most) / shares[other]
+            found.append((most, rest) if one == first else (rest, most))
+        return found
+
+    def _mean(self, s: int, gaps: list[int], shift: int) -> Fraction:
+        """M_r(gap + shift; P̂_{X|s}) from below, in the unit of the gaps; the shift is in 2^-128 of it."""
+        counts = self.ball.table[s].tolist()
+        terms = [(count, (gap << _SHIFT) + shift) for count, gap in zip(counts, gaps, strict=True) if count]
+        if self.ball.order == 2:
+            total = sum(count * math.isqrt(z) for count, z in terms)
+            return Fraction(total * total, sum(counts) ** 2 << _SHIFT)
+        if any(z == 0 for _, z in terms):  # a lower bound whatever the order
+            return Fraction(0)
+        return _power_mean(self._exponent, terms) / (1 << _SHIFT)
+
+    def _line(self, divergence: float, s: int) -> Line:
+        """An affine lower bound c - d·h of E(h), proved; the numbers of `affine`."""
+        r = self._exponent
+        if 2 * self.ball.order < 1:
+            base = 1 + r * self._spendable(s) - _FINE
+            return (_lowered(_power(base, -1 / r)), Fraction(0)) if base > 0 else (Fraction(0), Fraction(0))
+        if self.ball.order == 2:
+            g = Fraction(math.exp(divergence / 2))
+            return (3 * g - 2) / g**3, 1 / g**3
+        at = Fraction(divergence)
+        slope = _exp(-(1 + r) * at)
+        spent = (_exp(r * at) - 1) / r if r else at
+        return _lowered(_exp(-at) + slope * spent), _raised(slope)
+
+    def _spendable(self, s: int) -> Fraction:
+        """h(B)/P̂_s from above."""
+        return self._budget * self._rows / int(self.ball.table[s].sum())
+
+    @cached_property
+    def _rows(self) -> int:
+        """Number of records."""
+        return int(self.ball.table.sum())
+
+    @cached_property
+    def _exponent(self) -> Fraction:
+        """r = (α-1)/α."""
+        return (self.ball.order - 1) / self.ball.order
+
+    @cached_property
+    def _budget(self) -> Fraction:
+        """h(B) from above."""
+        r, radius = self._exponent, self.ball.radius
+        return _raised((_exp(r * radius) - 1) / r) if r else radius
+
+
+def _power_mean(r: Fraction, terms: list[tuple[int, int]]) -> Fraction:
+    """(Σ n z^r / Σ n)^{1/r} of positive z with weights n, or its limit at r = 0, from below."""
+    context, total = _CONTEXT, sum(count for count, _ in terms)
+    logs = [(count, context.ln(Decimal(z))) for count, z in terms]
+    if r == 0:
+        mean = sum((count * Fraction(log) for count, log in logs), Fraction(0)) / total
+        return _lowered(_exp(mean))
+    powers = sum((count * _exp(r * Fraction(log)) for count, log in logs), Fraction(0)) / total
+    return _lowered(_power(powers, 1 / r))
+
+
+def _decimal(number: Fraction) -> Decimal:
+    """A rational to 100 digits."""
+    return _CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def _exp(exponent: Fraction) -> Fraction:
+    """e^exponent to 90 digits or more."""
+    return Fraction(_CONTEXT.exp(_decimal(exponent)))
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    """base^exponent for a positive base, to 70 digits or more."""
+    return _exp(Fraction(_CONTEXT.ln(_decimal(base))) * exponent)
+
+
+def _lowered(number: Fraction) -> Fraction:
+    """Less than the number that this one approximates."""
+    return number * (1 - _FINE)
+
+
+def _raised(number: Fraction) -> Fraction:
+    """More than the number that this one approximates."""
+    return number * (1 + _FINE)

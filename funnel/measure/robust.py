@@ -1,0 +1,234 @@
+"""Leakage that holds for every distribution near the estimate, proved in exact arithmetic ([RLDP] Definition 1).
+
+What is measured: max of P(y|s)/P(y|s') over outputs y, secrets s ≠ s' and P in F = {P : D_α(P̂||P) <= B}. The worst
+pair of conditional distributions is searched in floats (`extremes`) and then bounded exactly (`certificate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.channel import sent
+from funnel.data.joint import FloatArray, IntArray
+from funnel.measure import clock, leakage
+from funnel.measure.ball import Ball, Rows
+from funnel.measure.certificate import Certifier, margin, proved, untouched
+from funnel.measure.extremes import CHUNK, Pairs, extreme, paired, whole
+from funnel.measure.leakage import Leakage
+
+_REJECTED = 1e-9
+"""A ratio attained in floats this far above the bound is a violation; searches err by less."""
+_LEAST_RADIUS = Fraction(1, 10**12)
+"""Nats. A smaller radius above zero counts as this one: a larger set, in which floats still find their way."""
+
+
+def robust_leakage(
+    table: IntArray,
+    weights: IntArray,
+    possible: npt.NDArray[np.bool_],
+    radius: Fraction | None,
+    order: Fraction = Fraction(2),
+) -> Leakage:
+    """A certified upper bound on max ln P(y|s)/P(y|s') over F, for counts (c, a) and weights W[y, s|1, x].
+
+    Above the true maximum by a relative 1e-8 at most, for α >= 1/2; for smaller orders both secrets are given the
+    whole radius, which is more. `radius` B in nats, None for all distributions on the possible cells. Infinite
+    where a chance can be driven to zero, or where that cannot be excluded. ValueError as for `Ball`; SolverError
+    when the time of the `clock` is over.
+    """
+    if radius is None or radius == 0:
+        return _plain(table, weights, possible, radius)
+    search = _Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
+    top, certifier = search.largest(), Certifier(search.ball, search.rows)
+    best: Fraction | None = Fraction(1)
+    if top is not None and (best := certifier.ratio(*top)) is not None:
+        best = max(best, Fraction(1))
+        others = [certifier.ratio(*one) for one in clock.in_time(search.unproved(best))]
+        best = None if None in others else max([best, *(other for other in others if other is not None)])
+    return Leakage(best)
+
+
+def robust_holds(
+    table: IntArray,
+    weights: IntArray,
+    possible: npt.NDArray[np.bool_],
+    radius: Fraction | None,
+    order: Fraction,
+    bound: Fraction,
+) -> bool:
+    """Whether P(y|s) <= bound·P(y|s') is proved for all y, s ≠ s' and all P of F; arguments as for `robust_leakage`.
+
+    Stops at the first violation that floats see; exact arithmetic only where the margin does not decide. SolverError
+    when the time of the `clock` is over.
+    """
+    if radius is None or radius == 0:
+        return _plain(table, weights, possible, radius).within(bound)
+    search = _Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
+    if bound < 1 or search.violates(float(bound)):
+        return False
+    certifier = Certifier(search.ball, search.rows)
+    certified = (certifier.ratio(*one) for one in clock.in_time(search.unproved(bound)))
+    return all(ratio is not None and ratio <= bound for ratio in certified)
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """R1·v_s / R2·v_s' = ratio at output y, s = secret, s' = other, R1 = distribution, R2 = other_distribution (a,)."""
+
+    y: int
+    secret: int
+    other: int
+    ratio: float
+    distribution: FloatArray
+    other_distribution: FloatArray
+
+
+def worst_cases(
+    table: IntArray,
+    rows: npt.NDArray[Any],
+    possible: npt.NDArray[np.bool_],
+    radius: Fraction,
+    order: Fraction = Fraction(2),
+    above: float = 0.0,
+    most: int = 100,
+) -> list[Worst]:
+    """For rows (b, s|1, x) in any unit and each (y, s, s') whose ratio exceeds `above` the worst of F, largest first.
+
+    In floats. (R1, R2) is a linear cut R1·v_s <= k R2·v_s' that every allowed row keeps and this row does not, for
+    k < ratio. Without `above` only the single worst case; with it, `most` at most. A radius of None is not taken:
+    all distributions are their corners, and linear inequalities say the same.
+    """
+    search = _Search.of(table, rows, possible, radius, order)
+    found = search.above(above)[:most] if above else [top] if (top := search.largest()) is not None else []
+    return [
+        Worst(
+            int(pairs.y[index]),
+            int(pairs.first[index]),
+            int(pairs.second[index]),
+            float(pairs.ratio[index]),
+            *extreme(search.ball, search.rows, pairs, index),
+        )
+        for pairs, index in found
+    ]
+
+
+def _plain(
+    table: IntArray, weights: IntArray, possible: npt.NDArray[np.bool_], radius: Fraction | None
+) -> Leakage:
+    """The two ends: the estimate alone, and all distributions on the possible cells."""
+    if radius is not None:
+        return leakage.ldp(sent(table, weights))
+    rows = Rows.of(Ball(table, possible, Fraction(1), Fraction(2)), weights)
+    top, bottom = rows.top, rows.bottom
+    best = Fraction(1)
+    for first, second in np.argwhere(~np.eye(len(table), dtype=bool)):
+        if ((bottom[:, second] == 0) & (top[:, first] > 0)).any():
+            return Leakage(None)
+        some = np.flatnonzero(top[:, first] > 0)
+        ratio = top[some, first] / bottom[some, second]
+        near = some[ratio >= max(ratio.max(initial=0), float(best)) * (1 - _REJECTED)]
+        best = max([best, *(Fraction(int(top[y, first]), int(bottom[y, second])) for y in near)])
+    return Leakage(best)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """All candidates of one protocol, those first that would be worst if every secret had the whole radius."""
+
+    ball: Ball
+    rows: Rows
+    _found: list[Pairs] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        table: IntArray,
+        weights: npt.NDArray[Any],
+        possible: npt.NDArray[np.bool_],
+        radius: Fraction,
+        order: Fraction,
+    ) -> _Search:
+        """Weights W[y, s|1, x], integers or floats."""
+        ball = Ball(table, possible, max(radius, _LEAST_RADIUS) if radius > 0 else radius, order)
+        return cls(ball, Rows.of(ball, weights))
+
+    @cached_property
+    def _outer(self) -> FloatArray:
+        """Proved bounds on each ratio (b, c, c), the whole radius for both secrets; zero where nothing is asked."""
+        (up_shift, up_mean), (low_shift, low_mean) = whole(self.ball, self.rows)
+        rest, error = untouched(self.ball), margin(self.ball)
+        peak, base = self.rows.peak, self.rows.base
+        upper = peak + up_shift - up_mean * rest + error * (peak + up_shift + up_mean * rest)
+        lower = base - low_shift + low_mean * rest - error * (base + low_shift + low_mean * rest)
+        ratio = upper[:, :, None] / np.maximum(lower, 1e-300)[:, None, :] * (1 + error)
+        plain = peak[:, :, None] / np.maximum(base, 1e-300)[:, None, :]
+        ratio = np.minimum(ratio, plain * (1 + 4 * error))
+        asked = (self.rows.top > 0)[:, :, None] & ~np.eye(len(rest), dtype=bool)
+        return np.asarray(np.where(asked, ratio, 0.0))
+
+    @cached_property
+    def _order(self) -> list[IntArray]:
+        """Flat places of `_outer` in chunks, largest first; what cannot exceed 1 is left out."""
+        flat = self._outer.ravel()
+        places = np.flatnonzero(flat > 1)
+        places = places[np.argsort(-flat[places], kind="stable")]
+        size = max(256, CHUNK // self.ball.support.shape[1])
+        return [places[start : start + size] for start in range(0, len(places), size)]
+
+    def _candidates(self, bound: float) -> Iterator[Pairs]:
+        """The chunks in which some ratio is not proved to keep the bound by `_outer`, each searched once."""
+        for index, places in enumerate(self._order):
+            if self._outer.ravel()[places[0]] <= bound:
+                return
+            if index == len(self._found):
+                self._found.append(paired(self.ball, self.rows, *np.unravel_index(places, self._outer.shape)))
+            yield self._found[index]
+
+    def largest(self) -> tuple[Pairs, int] | None:
+        """The candidate with the largest ratio that floats find; None where no ratio can exceed 1."""
+        best = None
+        for pairs in self._candidates(1.0):
+            index = int(pairs.ratio.argmax())
+            clock.check()
+            if best is None or pairs.ratio[index] > best[0].ratio[best[1]]:
+                best = pairs, index
+            if self._outer_of(pairs).min() <= best[0].ratio[best[1]]:
+                break
+        return best
+
+    def above(self, bound: float) -> list[tuple[Pairs, int]]:
+        """Candidates whose ratio exceeds the bound, largest first."""
+        found = [
+            (pairs, int(index))
+            for pairs in self._candidates(bound)
+            for index in np.flatnonzero(pairs.ratio > bound)
+        ]
+        return sorted(found, key=lambda one: -one[0].ratio[one[1]])
+
+    def violates(self, bound: float) -> bool:
+        """Whether floats find a ratio clearly above the bound."""
+        return any(
+            (pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in clock.in_time(self._candidates(bound))
+        )
+
+    def unproved(self, bound: Fraction) -> list[tuple[Pairs, int]]:
+        """Candidates that are not proved in floats to keep the bound."""
+        limit = float(bound) * (1 - 2.0**-50)
+        return [
+            (pairs, int(index))
+            for pairs in self._candidates(limit)
+            for index in np.flatnonzero(
+                ~proved(self.ball, self.rows, pairs, limit) & (self._outer_of(pairs) > limit)
+            )
+        ]
+
+    def _outer_of(self, pairs: Pairs) -> FloatArray:
+        """The bounds of `_outer` on some candidates."""
+        return np.asarray(self._outer[pairs.y, pairs.first, pairs.second])

@@ -1,0 +1,39 @@
+"""A branch and bound written down, so that whoever doubts a bound can go through it again without a solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.data.joint import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Why Σ w ln w - linear·w <= peak for all w >= 0 with Σ w = 1 and inequalities @ w <= 0 (rows of a protocol).
+
+    `inequalities` (m, a) are on w = prior·v; the last `equalities` of them are equations, whose multipliers have
+    any sign. Boxes come parents first. Box 0 is [0, 1]^a; box k > 0 is the part of box `parent[k]`, after that has
+    been shrunk, where coordinate `which[k]` is at most `at[k]` (`upper[k]` false) or at least (true). With chords of
+    t ln t over the box and the multipliers y >= 0 of box k (sparse: `starts` (n + 1,), `index`, `value`),
+    `level[k]` of Σ w = 1, the price in the box is at most Σ_x base_x + (chord - linear - y·inequalities)·w, which is
+    linear: so the box can be shrunk to where that may exceed `peak`, and is closed where it nowhere does.
+    A box has two children or none.
+    """
+
+    inequalities: FloatArray
+    equalities: int
+    parent: IntArray
+    which: IntArray
+    at: FloatArray
+    upper: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    starts: IntArray
+    index: IntArray
+    value: FloatArray
+    level: FloatArray
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes there are."""
+        return len(self.parent)

@@ -1,0 +1,181 @@
+"""Convex cones of rows with infinitely many sides, reached by inequalities that come when a point violates them.
+
+The slice Σ w = 1 of such a cone lies inside a polyhedron that shrinks wherever somebody looks: linear programs over the
+polyhedron bound from above what no row of the cone can exceed, and what they find is moved towards the centre until it
+is a row of the cone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.columns.pricing import divergence, tidy
+from funnel.optimise.linear.programs import NONE, Answers, Bases, best_in_boxes, product
+
+_MOST = 1500
+"""Inequalities in linear programs from which those longest out of use leave them, down to half as many."""
+_MEETS = 1e-6
+"""By how much a row on the border may miss an inequality that it is said to meet."""
+_MISSED = 1e-7
+"""By how much a point may miss an inequality that is known but takes no part."""
+_ROUNDS = 12
+"""Times that linear programs are solved again because their solutions miss such inequalities."""
+_SHOTS = 30
+"""Steps from the outside to the border of the cone; each is Newton's."""
+_ON_BORDER = 1e-12
+"""Excess up to which a row is in the cone."""
+_FLOOR = 1e-9
+"""Share of the prior from which the logarithm is taken as it is."""
+_HOPS = 60
+"""Hops from one start at most."""
+
+
+class Judge(Protocol):
+    """What knows a convex cone with the all-ones vector inside."""
+
+    def worst(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By how much rows (k, a) exceed each of q inequalities (k, q), found for these rows; and these (k, q, a).
+
+        Inequalities hold for every row of the cone, and take the value -1 at the all-ones vector. A row that exceeds
+        none of its own is in the cone.
+        """
+
+
+class ConvexSlice:
+    """The slice {w >= 0 : Σ w = 1, w / prior in the cone}, as far as it is known: `matrix` (m, a) grows.
+
+    Its rows, inequalities on w, have length one.
+    """
+
+    def __init__(self, judge: Judge, prior: FloatArray) -> None:
+        self.prior, self.judge = prior, judge
+        self._store, self.matrix = np.zeros((256, len(prior))), np.zeros((0, len(prior)))
+        self._live, self._used, self._clock = np.zeros(0, np.int64), np.zeros(256, np.int64), 0
+        _, known = judge.worst(np.ones((1, len(prior))))
+        self._remember(known[0])
+
+    def best(
+        self, slope: FloatArray, lower: FloatArray, upper: FloatArray, enough: FloatArray, bases: Bases
+    ) -> Answers:
+        """max slope·w over what is known of the slice, box by box (N, a), or until it is at most `enough` (N,).
+
+        Beginning from bases that an earlier answer has.
+        """
+        self._forget()
+        answers = best_in_boxes(self.matrix, self._live, slope, lower, upper, enough=enough, bases=bases)
+        for _ in range(_ROUNDS):
+            self._count(answers)
+            short = np.flatnonzero(~answers.empty & (np.einsum("na,na->n", slope, answers.point) > enough))
+            again = short[self._enlivened(answers.point[short])]
+            if not len(again):
+                break
+            better = best_in_boxes(
+                self.matrix, self._live, slope[again], lower[again], upper[again], enough=enough[again],
+                bases=answers.bases.take(again),
+            )  # fmt: skip
+            answers = _replaced(answers, again, better)
+        return answers
+
+    def land(self, points: FloatArray, *, cut: bool = True) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Where the ways from points (k, a) to the centre cross the border, and which points are outside (k,).
+
+        These are cut off unless told otherwise, by the inequalities that the rows there meet: they cut deepest.
+        """
+        points = tidy(np.maximum(points, 0.0))
+        aside, share = points / self.prior - 1, np.ones(len(points))
+        outside, active = np.zeros(len(points), np.bool_), np.arange(len(points))
+        for _ in range(_SHOTS):
+            excess, known = self.judge.worst(1 + share[active, None] * aside[active])
+            out = excess.max(axis=1, initial=0.0) > _ON_BORDER
+            if cut:
+                self._remember(known[(excess >= -_MEETS) & (~out & outside[active])[:, None]])
+            active = active[out]
+            if not len(active):
+                break
+            outside[active] = True
+            rise = np.einsum("kqa,ka->kq", known[out], aside[active])
+            with np.errstate(divide="ignore"):
+                share[active] = np.minimum((1 / np.maximum(rise, 0.0)).min(axis=1), share[active])
+        rows = (1 + share[:, None] * aside) * self.prior
+        return rows / rows.sum(axis=1, keepdims=True), outside
+
+    def climb(self, starts: FloatArray, eta: FloatArray, fine: float, deadline: float) -> FloatArray:
+        """Rows of the cone near the starts (k, a), of high price D(w || prior) - eta·w, eta one or each its own.
+
+        Hop from row to row, each on the way to the best for the tangent at the one before, until none over the
+        polyhedron is better than the row by more than `fine`, for the tangent; or with the time (monotonic seconds).
+        """
+        count, size = starts.shape
+        eta = np.broadcast_to(eta, starts.shape)
+        here, reached, slope = starts.copy(), np.full(count, -np.inf), self._slope(starts, eta)
+        active, bases = np.arange(count), Bases.none(count, size)
+        for _ in range(_HOPS):
+            box = np.zeros((len(active), size)), np.ones((len(active), size))
+            answers = self.best(slope[active], *box, np.full(len(active), -np.inf), bases)
+            ahead = np.einsum("na,na->n", slope[active], answers.point - here[active])
+            go = ~answers.empty & ((ahead > fine) | np.isneginf(reached[active]))
+            active, bases = active[go], answers.bases.take(np.flatnonzero(go))
+            if not len(active) or time.monotonic() > deadline:
+                break
+            rows, _ = self.land(answers.point[go])
+            worth = divergence(rows, self.prior) - np.einsum("na,na->n", rows, eta[active])
+            up = worth > reached[active]
+            here[active[up]], reached[active[up]] = rows[up], worth[up]
+            slope[active[up]] = self._slope(rows[up], eta[active[up]])
+        return here[~np.isneginf(reached)]
+
+    def _slope(self, rows: FloatArray, eta: FloatArray) -> FloatArray:
+        """The gradient of the price, but for a constant."""
+        return np.asarray(np.log(np.maximum(rows / self.prior, _FLOOR)) - eta)
+
+    def _remember(self, known: FloatArray) -> None:
+        """More inequalities (k, a) on v; they take part from now on."""
+        rows = known / self.prior
+        before, count = len(self.matrix), len(self.matrix) + len(rows)
+        while count > len(self._store):
+            self._store = np.vstack([self._store, np.zeros_like(self._store)])
+            self._used = np.append(self._used, np.zeros_like(self._used))
+        self._store[before:count] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        self._used[before:count] = self._clock
+        self.matrix = self._store[:count]
+        self._live = np.append(self._live, np.arange(before, count))
+
+    def _count(self, answers: Answers) -> None:
+        """Note which inequalities are of use."""
+        self._clock += 1
+        self._used[np.unique(answers.bases.kind[answers.weights > 0])] = self._clock
+
+    def _forget(self) -> None:
+        """Leave out what has not been of use for long."""
+        if len(self._live) > _MOST:
+            latest = np.argsort(-self._used[self._live], kind="stable")[: _MOST // 2]
+            self._live = np.sort(self._live[latest])
+
+    def _enlivened(self, points: FloatArray) -> IntArray:
+        """The points (k, a) that miss inequalities which took no part; those missed the most do from now on."""
+        resting = np.setdiff1d(np.arange(len(self.matrix)), self._live)
+        if not len(resting) or not len(points):
+            return np.zeros(0, np.int64)
+        excess = product(points, self.matrix[resting].T)
+        worst = excess.argmax(axis=1)
+        missed = np.flatnonzero(excess[np.arange(len(points)), worst] > _MISSED)
+        self._live = np.append(self._live, resting[np.unique(worst[missed])])
+        return missed
+
+
+def _replaced(answers: Answers, boxes: IntArray, better: Answers) -> Answers:
+    """The answers with those of some boxes replaced."""
+    answers.point[boxes], answers.multipliers[boxes] = better.point, better.multipliers
+    answers.bases.kind[boxes], answers.bases.which[boxes] = better.bases.kind, better.bases.which
+    answers.empty[boxes] = better.empty
+    return answers
+
+
+def begun_anew(bases: Bases, boxes: npt.NDArray[np.bool_]) -> Bases:
+    """The same, with none where it is of no use."""
+    return Bases(np.where(boxes[:, None], NONE, bases.kind), bases.which)

@@ -1,0 +1,214 @@
+"""The most informative protocol over a planar cone of many values: pairs priced all at once, never listed.
+
+In w = prior·v an extreme ray is one value inside every facet, or two values on either side of one, at distances
+u (outside) and v, with w = (v, u) / (u + v): it is worth H(X)'s share less the entropy of w. Per unit of moment
+about the facet a pair costs c(u, v) = ln(1 + u/v) / u + ln(1 + v/u) / v, of which the mixed derivative
+1 / (u v (u + v)) is positive, so what lies farther outside belongs to what lies nearer inside. One facet is solved by
+one sweep; a linear program joins the two, and takes in pairs until no pair of values is worth more than its duals say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.data.joint import FloatArray, IntArray
+from funnel.errors import SolverError
+from funnel.optimise.columns.search import Certificate
+from funnel.optimise.cone import Cone
+from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.listing.planar import ON_FACET, plane_facets
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_ENTRY = 1e-10
+"""A pair enters where its price is above this (nats)."""
+_BLOCK = 2**18
+"""Pairs priced at a time: what a processor keeps close by."""
+_FEASIBLE = 1e-10
+"""Feasibility asked of the linear program."""
+_UNUSED = 1e-12
+"""Rows of which no entry exceeds this are rounding errors of the solver."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Rows (k, a) of a protocol, k <= a, and why it is near the best; `rays` counts all extreme rays, none left out."""
+
+    rows: csr_array
+    certificate: Certificate
+    rays: int
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The values on either side of a facet with their distances (> 0): outside nearest first, inside farthest first."""
+
+    outer: IntArray
+    u: FloatArray
+    inner: IntArray
+    v: FloatArray
+
+    @classmethod
+    def of(cls, facet: FloatArray) -> Side:
+        """Sort the values by the facet's coefficients on w (a,); those on it have no part."""
+        order = np.argsort(facet, kind="stable")
+        outer, inner = order[facet[order] > ON_FACET], order[facet[order] < -ON_FACET]
+        return cls(outer, facet[outer], inner, -facet[inner])
+
+    def touches(self, others: FloatArray) -> bool:
+        """Whether pairs on this facet lie inside the others (k, a); all of them lie on one ray of the plane."""
+        if not len(self.outer) or not len(self.inner):
+            return False
+        support, mass = self.pair(-1, 0)
+        return bool((others[:, support] @ mass <= ON_FACET).all())
+
+    def sweep(self, prior: FloatArray) -> IntArray:
+        """The best pairs (k, 2) were this the only facet: the inside far away is enough, taken in order.
+
+        c falls in v, and is supermodular: moments of both sides, in these orders, are cut at the same places.
+        """
+        need = np.cumsum(prior[self.outer] * self.u)
+        have = np.minimum(np.cumsum(prior[self.inner] * self.v), need[-1])
+        cuts = np.union1d(need, have)
+        ends = [np.minimum(np.searchsorted(side, cuts), len(side) - 1) for side in (need, have)]
+        return np.unique(np.column_stack(ends), axis=0)
+
+    def pair(self, i: int, j: int) -> tuple[IntArray, FloatArray]:
+        """The two values of a pair of positions, and their masses."""
+        mass = np.array([self.v[j], self.u[i]])
+        return np.array([self.outer[i], self.inner[j]]), mass / mass.sum()
+
+    def blocks(self, worth: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Prices of all pairs, some rows of the (outer, inner) matrix at a time; `worth` (a,) is -η - ln p.
+
+        D(w||p) - η·w = Σ w worth - H(w), and -H(w) = (u ln u + v ln v) / (u + v) - ln(u + v).
+        """
+        u, v = self.u, self.v
+        left = np.column_stack([worth[self.outer], u, u * np.log(u), np.ones_like(u)])
+        right = np.vstack([v, worth[self.inner], np.ones_like(v), v * np.log(v)])
+        step = max(1, _BLOCK // len(v))
+        for start in range(0, len(u), step):
+            part = slice(start, start + step)
+            total = u[part, None] + v
+            price = left[part] @ right
+            price /= total
+            price -= np.log(total, out=total)
+            yield part, price
+
+    def best(self, worth: FloatArray, deadline: float) -> tuple[IntArray, FloatArray]:
+        """For each value on either side the pair of highest price: positions (k, 2) and prices (k,), if in time."""
+        n, m = len(self.u), len(self.v)
+        partner, price = np.zeros(n, np.int64), np.full(n, -np.inf)
+        other, worthy = np.zeros(m, np.int64), np.full(m, -np.inf)
+        for part, block in self.blocks(worth):
+            if time.monotonic() > deadline:
+                break
+            partner[part], price[part] = block.argmax(axis=1), block.max(axis=1)
+            top = block.max(axis=0)
+            better = top > worthy
+            other[better] = part.start + block[:, better].argmax(axis=0)
+            worthy[better] = top[better]
+        pairs = np.vstack([np.column_stack([np.arange(n), partner]), np.column_stack([other, np.arange(m)])])
+        return pairs, np.concatenate([price, worthy])
+
+
+def best_of_pairs(cone: Cone, prior: FloatArray, *, deadline: float) -> Paired | None:
+    """The most informative protocol over a planar cone, to the last digit, or what there was time for.
+
+    None if the cone is not planar. `prior` (a,) is positive and sums to one. Memory grows with a, time with a² at
+    worst. The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins.
+    SolverError (failed) where the linear program cannot be solved.
+    """
+    facets = plane_facets(cone, prior)
+    return None if facets is None else _Generation(facets, bool(cone.equalities), prior).run(deadline)
+
+
+class _Generation:
+    """Rows that take part, the master over them, and the lowest bound so far."""
+
+    def __init__(self, facets: FloatArray, equal: bool, prior: FloatArray) -> None:
+        size, one, none = len(prior), np.ones(len(prior)), np.zeros(0)
+        sides = [Side.of(facet) for facet in facets]
+        self.prior = prior
+        self.sides = [side for side in sides if side.touches(facets)]
+        self.singles = np.flatnonzero(~((np.abs(facets) if equal else facets) > ON_FACET).any(axis=0))
+        self.rays = len(self.singles) + sum(len(side.u) * len(side.v) for side in self.sides)
+        self.known: list[set[tuple[int, int]]] = [set() for _ in self.sides]
+        self.master = Program(np.zeros((size, 0)), one, one, none, none, tolerance=_FEASIBLE, dual=True)
+        self.support: list[IntArray] = []
+        self.entries: list[FloatArray] = []
+        self.theta = one[:1]
+        self.best = Certificate(-np.log(prior) * prior, 0.0, _ENTRY, 0)
+        self.add(np.arange(size), prior)
+        for single in self.singles:
+            self.add(np.array([single]), one[:1])
+
+    def run(self, deadline: float) -> Paired:
+        """Take in pairs until none is worth more than the duals say, or the time is over."""
+        self.take([side.sweep(self.prior) for side in self.sides])
+        more = True
+        while more and time.monotonic() < deadline:
+            answer = self.master.solve(deadline - time.monotonic())
+            if answer.status == "time":
+                break
+            if answer.status != "optimal":
+                raise _failed(answer)
+            self.theta = answer.point
+            more = self.take(self.better(answer.multipliers, deadline))
+        return Paired(self.protocol(), self.best, self.rays)
+
+    def better(self, duals: FloatArray, deadline: float) -> list[IntArray]:
+        """Price every ray there is: a bound, and per side the pairs (k, 2) worth taking in; none where it is late."""
+        worth = -duals / self.prior - np.log(self.prior)
+        found = [side.best(worth, deadline) for side in self.sides]
+        if time.monotonic() > deadline:
+            return [pairs[:0] for pairs, _ in found]
+        peak = float(max([*worth[self.singles], *(price.max() for _, price in found)]))
+        certificate = Certificate(duals, peak, _ENTRY, self.rays)
+        if certificate.bound < self.best.bound:
+            self.best = certificate
+        return [pairs[price > _ENTRY] for pairs, price in found]
+
+    def take(self, pairs: list[IntArray]) -> bool:
+        """Let pairs of positions (k, 2) per side take part that do not yet; whether there are any."""
+        new = [set(map(tuple, more.tolist())) - known for more, known in zip(pairs, self.known, strict=True)]
+        self.known = [known | more for known, more in zip(self.known, new, strict=True)]
+        for side, more in zip(self.sides, new, strict=True):
+            for i, j in sorted(more):
+                self.add(*side.pair(i, j))
+        return any(new)
+
+    def add(self, support: IntArray, mass: FloatArray) -> None:
+        """One more row, of masses w on some values, which sum to one."""
+        column = np.zeros(len(self.prior))
+        column[support] = mass / self.prior[support]
+        self.support.append(support)
+        self.entries.append(column[support])
+        self.master.add(float(mass @ np.log(column[support])), column)
+
+    def protocol(self) -> csr_array:
+        """The rows in use, as much of each as there is; columns sum to one."""
+        from scipy.sparse import csr_array
+
+        used = [k for k, amount in enumerate(self.theta) if amount * self.entries[k].max() > _UNUSED]
+        data = np.concatenate([self.theta[k] * self.entries[k] for k in used])
+        columns = np.concatenate([self.support[k] for k in used])
+        data /= np.bincount(columns, data, len(self.prior))[columns]
+        starts = np.cumsum([0, *(len(self.support[k]) for k in used)])
+        return csr_array((data, columns, starts), shape=(len(used), len(self.prior)))
+
+
+def _failed(answer: Answer) -> SolverError:
+    """The solver's word under our code."""
+    return SolverError(
+        "solver-failed",
+        f"the linear program over pairs of values ended as {answer.status}",
+        status="failed",
+        advice="Shrink the public alphabet with `bins` or `top`, or use another mechanism.",
+    )

@@ -1,0 +1,174 @@
+"""Integer vectors on exact linear equations: a short basis of their lattice, and protocols on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import FloatArray, IntArray
+from funnel.errors import SolverError
+
+Integers = npt.NDArray[np.object_]
+"""Arrays of Python integers, which do not overflow."""
+
+MAX_DIMENSION = 512
+"""Largest lattice; its bases are dense, and the work grows faster than the cube of this."""
+_TOGETHER = 32
+"""Basis vectors that are reduced at a time."""
+
+
+def kernel(equalities: Sequence[Sequence[int]], dimension: int) -> Integers:
+    """A short basis (d, a) of all integer v with e·v = 0 for every equality e, in exact arithmetic.
+
+    One equality at a time: Euclid's algorithm on the values e·b_i leaves at most one basis vector off the
+    equality; the others are made short again before the next one, a few dozen at a time: more dimensions
+    hardly shorten them any further, and cost their fourth power.
+    SolverError (size) beyond MAX_DIMENSION.
+    """
+    if dimension > MAX_DIMENSION:
+        raise SolverError(
+            "solver-size",
+            f"exact equalities on {dimension:,} values, more than {MAX_DIMENSION}",
+            status="size",
+            advice="Shrink the public alphabet with `bins` or `top`, or allow a small epsilon.",
+        )
+    basis: Integers = np.eye(dimension, dtype=int).astype(object)
+    for equality in equalities:
+        basis = _on_equality(basis, basis @ np.array([int(e) for e in equality], object))
+        parts = range(0, len(basis), _TOGETHER)
+        basis = np.concatenate([reduce(basis[start : start + _TOGETHER]) for start in parts])
+    return basis
+
+
+def _on_equality(basis: Integers, value: Integers) -> Integers:
+    """The basis of those combinations whose values cancel."""
+    while True:
+        off = np.flatnonzero(value != 0)
+        if len(off) < 2:
+            return np.asarray(basis[value == 0])
+        least = off[np.argmin(abs(value[off]))]
+        times = (2 * value + value[least]) // (2 * value[least])
+        times[least] = 0
+        value = value - times * value[least]
+        basis = basis - times[:, None] * basis[least]
+
+
+def reduce(basis: Integers) -> Integers:
+    """A. K. Lenstra, H. W. Lenstra and Lovász, with all Gram–Schmidt quantities kept as integers.
+
+    d[i] are the Gram determinants of the first i vectors and lam[i, j] = d[j+1]·μ_ij (H. Cohen, A Course in
+    Computational Algebraic Number Theory, section 2.6).
+    """
+    basis = basis.copy()
+    gram = _Gram(basis)
+    k = 1
+    while k < len(basis):
+        gram.shorten(k, k - 1)
+        if gram.lovasz(k):
+            for j in range(k - 2, -1, -1):
+                gram.shorten(k, j)
+            k += 1
+        else:
+            gram.swap(k)
+            k = max(k - 1, 1)
+    return basis
+
+
+class _Gram:
+    """Integral Gram–Schmidt data of a basis, which it changes in place together with the basis."""
+
+    def __init__(self, basis: Integers) -> None:
+        size = len(basis)
+        self.basis = basis
+        self.d: list[int] = [1] + [0] * size
+        self.lam: Integers = np.zeros((size, size), object)
+        for i in range(size):
+            self._orthogonalise(i)
+
+    def _orthogonalise(self, i: int) -> None:
+        """Fill row i from the rows before it."""
+        for j in range(i + 1):
+            value = int(self.basis[i] @ self.basis[j])
+            for t in range(j):
+                value = (self.d[t + 1] * value - self.lam[i, t] * self.lam[j, t]) // self.d[t]
+            if j < i:
+                self.lam[i, j] = value
+            else:
+                self.d[i + 1] = value
+
+    def shorten(self, k: int, j: int) -> None:
+        """Subtract the nearest multiple of vector j from vector k."""
+        times = (2 * self.lam[k, j] + self.d[j + 1]) // (2 * self.d[j + 1])
+        if times:
+            self.basis[k] -= times * self.basis[j]
+            self.lam[k, :j] -= times * self.lam[j, :j]
+            self.lam[k, j] -= times * self.d[j + 1]
+
+    def lovasz(self, k: int) -> bool:
+        """Whether vectors k-1 and k may stay in this order (with the usual factor 3/4)."""
+        d, cross = self.d, self.lam[k, k - 1]
+        return bool(4 * (d[k + 1] * d[k - 1] + cross * cross) >= 3 * d[k] * d[k])
+
+    def swap(self, k: int) -> None:
+        """Exchange vectors k-1 and k."""
+        d, lam = self.d, self.lam
+        self.basis[[k - 1, k]] = self.basis[[k, k - 1]]
+        lam[[k - 1, k], : k - 1] = lam[[k, k - 1], : k - 1]
+        cross = lam[k, k - 1]
+        new = (d[k - 1] * d[k + 1] + cross * cross) // d[k]
+        below = slice(k + 1, len(lam))
+        old = lam[below, k].copy()
+        lam[below, k] = (d[k + 1] * lam[below, k - 1] - cross * old) // d[k]
+        lam[below, k - 1] = (new * old + cross * lam[below, k]) // d[k + 1]
+        d[k] = new
+
+
+def nearest(basis: Integers, targets: FloatArray) -> Integers:
+    """Babai's nearest plane: a lattice vector near each row of targets (b, a), in Python integers.
+
+    Done twice, the second time on what the first left over, because floats hold large targets coarsely.
+    """
+    orthogonal, triangle = np.linalg.qr(basis.astype(float).T)
+    whole: Integers = np.vectorize(int, otypes=[object])(np.round(targets))
+    found: Integers = np.zeros_like(whole)
+    for _ in range(2):
+        projected = (whole - found).astype(float) @ orthogonal
+        times = np.zeros_like(projected)
+        for i in range(len(basis) - 1, -1, -1):
+            times[:, i] = np.round(projected[:, i] / triangle[i, i])
+            projected -= times[:, [i]] * triangle[:, i]
+        found = found + _combine(times, basis)
+    return found
+
+
+def _combine(times: FloatArray, basis: Integers) -> Integers:
+    """times @ basis in exact integers; in machine words where they cannot overflow."""
+    largest = int(abs(basis).max())
+    if len(basis) * largest * max(float(np.abs(times).max()), 1.0) < 2.0**62:
+        return np.asarray((times.astype(np.int64) @ basis.astype(np.int64)).astype(object))
+    return np.asarray(np.vectorize(int, otypes=[object])(times) @ basis)
+
+
+def round_exactly(protocol: FloatArray, basis: Integers, bits: int) -> IntArray | None:
+    """Integer weights (b, a) whose rows are in the lattice and whose columns sum to 2^bits, or None.
+
+    Every row but one goes to a near lattice vector, raised by whole multiples of all-ones until nothing is
+    negative; the last row is what remains. The share t of the uninformative protocol pays for it.
+    """
+    total = 1 << bits
+    last = int(protocol.min(axis=1).argmax())
+    others = np.delete(protocol, last, axis=0)
+    reserve = 0
+    for _ in range(8):
+        if reserve >= total:
+            return None
+        rows = nearest(basis, others * float(total - reserve))
+        rows = rows + np.array([[max(0, -min(row))] for row in rows], object)
+        rest = total - rows.sum(axis=0)
+        if min(rest) >= 0:
+            return np.vstack([rows, rest]).astype(np.int64)
+        reserve += math.ceil(-min(rest) * 1.25)
+    return None

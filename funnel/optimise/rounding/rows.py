@@ -1,0 +1,220 @@
+"""Integer rows inside a cone of inequalities, near a real protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.quiet import silenced
+from funnel.optimise.utility import information_slope
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_array
+
+_MOST_CHOICES = 5_000
+"""Entries up to which the integer program is tried."""
+_RANGE = 2**17
+"""How many units an entry may move; one unit on a rare value can be worth many on a frequent one."""
+_REACH = 64
+"""Inequalities further away than this many units enter the integer program only when violated."""
+_NODES = 20
+"""Nodes the integer program may branch on: a limit on work, so that results do not depend on the machine."""
+_ROUNDS = 8
+"""Times that inequalities are added to the integer program, or mass to the rows that need it."""
+_NEAR_FACET = 1e-3
+"""Inequalities further away than this, relative to the row, leave room."""
+_ROOM = 1e-9
+"""Depth inside all inequalities, relative to the row, that is not a rounding error."""
+_RELATIVE = 1e-14
+"""Error of a floating-point product of weights and an inequality, as a share of the weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """What to be near to: a protocol (b, a), the prior (a,), the cone's normalised inequalities (r, a)."""
+
+    protocol: FloatArray
+    prior: FloatArray
+    inequalities: FloatArray
+
+
+def round_by_choice(near: Near, bits: int, margin: float, *, loss: float) -> IntArray | None:
+    """Integer weights (b, a) with the protocol's zeros, chosen by an integer program, or None.
+
+    Columns sum to 2^bits, rows stay `margin` units inside, and slope·w keeps the share 1 - loss of the
+    utility, which by convexity the utility itself can only exceed.
+    """
+    program = _IntegerProgram(near, bits, margin, loss)
+    for _ in range(_ROUNDS):
+        weights = program.solve()
+        if weights is None or not program.add_violated(weights):
+            return weights
+    return None
+
+
+def has_room(near: Near) -> bool:
+    """Whether some protocol with the same zeros is strictly inside every inequality, so that choice may work.
+
+    Where none is (an output that shares no value with another may have no other shape), integers with these
+    zeros meet the cone by luck only.
+    """
+    from scipy.optimize import linprog
+
+    entries = np.nonzero(near.protocol)
+    if len(entries[0]) > _MOST_CHOICES:
+        return False
+    sums = _column_sums(entries[1])
+    size = near.protocol.max(axis=1)
+    tight = near.protocol @ near.inequalities.T > -_NEAR_FACET * size[:, None]
+    options: Any = {
+        "A_ub": _beside(_on_entries(near, entries, tight), size[np.nonzero(tight)[0]]),
+        "b_ub": np.zeros(tight.sum()),
+        "A_eq": _beside(sums, np.zeros(sums.shape[0])),
+        "b_eq": np.ones(sums.shape[0]),
+    }
+    depth = np.append(np.zeros(len(entries[0])), -1.0)
+    result = linprog(depth, bounds=[*[(0, None)] * len(entries[0]), (None, 1)], **options)
+    return bool(result.status == 0 and result.x[-1] > _ROOM)
+
+
+def _column_sums(columns: IntArray) -> csr_array:
+    """The matrix that adds up the entries of each column."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))))
+
+
+def _on_entries(near: Near, entries: tuple[IntArray, ...], active: npt.NDArray[np.bool_]) -> csr_array:
+    """The active (b, r) inequalities of each row, as a matrix on the protocol's non-zero entries."""
+    from scipy.sparse import csr_array
+
+    row, inequality = np.nonzero(active)
+    which, entry = np.nonzero(row[:, None] == entries[0])
+    weight = near.inequalities[inequality[which], entries[1][entry]]
+    return csr_array((weight, (which, entry)), shape=(len(row), len(entries[0])))
+
+
+def _beside(matrix: csr_array, column: FloatArray) -> csr_array:
+    """The matrix and one more column."""
+    from scipy.sparse import csr_array, hstack
+
+    return csr_array(hstack([matrix, csr_array(column[:, None])]))
+
+
+class _IntegerProgram:
+    """Integer steps from the rounded-down protocol; inequalities enter when a solution violates them."""
+
+    def __init__(self, near: Near, bits: int, margin: float, loss: float) -> None:
+        scaled = near.protocol * 2.0**bits
+        self.near = near
+        self.margin = max(margin, 2.0**bits * _RELATIVE)
+        self.base = np.floor(scaled).astype(np.int64)
+        self.entries = np.nonzero(near.protocol)
+        self.active = scaled @ near.inequalities.T > -_REACH * np.abs(near.inequalities).max(axis=1)
+        self.fixed = [self._sums(bits), self._utility(near, (1 - loss) * 2.0**bits)]
+
+    def solve(self) -> IntArray | None:
+        """Any integer point, as weights; None when there is none, or none was found in the nodes allowed."""
+        from scipy.optimize import Bounds, milp
+
+        start = self.base[self.entries]
+        bounds = Bounds(np.maximum(-start, -_RANGE), np.full(len(start), _RANGE))
+        with silenced():
+            result = milp(
+                np.zeros(len(start)),
+                integrality=np.ones(len(start), int),
+                bounds=bounds,
+                constraints=[*self.fixed, *self._inside()],
+                options={"node_limit": _NODES},
+            )
+        if result.x is None:
+            return None
+        weights = self.base.copy()
+        weights[self.entries] += np.round(result.x).astype(np.int64)
+        return weights
+
+    def add_violated(self, weights: IntArray) -> bool:
+        """Let inequalities that these weights violate take part from now on; whether there are any."""
+        violated = weights @ self.near.inequalities.T > -self.margin / 2
+        self.active |= violated
+        return bool(violated.any())
+
+    def _sums(self, bits: int) -> LinearConstraint:
+        """Columns sum to 2^bits."""
+        from scipy.optimize import LinearConstraint
+
+        missing = ((1 << bits) - self.base.sum(axis=0)).astype(float)
+        return LinearConstraint(_column_sums(self.entries[1]), missing, missing)
+
+    def _utility(self, near: Near, share: float) -> LinearConstraint:
+        """The linear lower bound of the utility keeps a share of it."""
+        from scipy.optimize import LinearConstraint
+
+        slope = information_slope(near.protocol, near.prior)
+        needed = share * (slope * near.protocol).sum() - (slope * self.base).sum()
+        return LinearConstraint(slope[self.entries][None, :], needed, np.inf)
+
+    def _inside(self) -> list[LinearConstraint]:
+        """Active inequalities, on the steps."""
+        from scipy.optimize import LinearConstraint
+
+        if not self.active.any():
+            return []
+        room = -self.margin - (self.base @ self.near.inequalities.T)[self.active]
+        matrix = _on_entries(self.near, self.entries, self.active)
+        return [LinearConstraint(matrix, np.full(len(room), -np.inf), room)]
+
+
+def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:
+    """Integer weights (b, a) by largest remainders, with uninformative mass for rows outside, or None.
+
+    Always succeeds with enough bits: each row needs a few units of the all-ones vector, whatever 2^bits is.
+    Whole units leave the remainders as they are; ever more rows get some, as rounding anew pushes out others.
+    """
+    from scipy.sparse import csr_array
+
+    total = 1 << bits
+    margin = max(margin, total * _RELATIVE)
+    row, column = np.nonzero(near.protocol)
+    share, level = near.protocol[row, column], near.inequalities.sum(axis=1)
+    mass = np.zeros(len(near.protocol), np.int64)
+    for attempt in range(_ROUNDS):
+        rest = total - int(mass.sum())
+        if rest <= 0:
+            break
+        units = _largest_remainders(share, column, rest)
+        shape = csr_array((units.astype(float), (row, column)), shape=near.protocol.shape)
+        need = (shape @ near.inequalities.T + mass[:, None] * level + margin).max(axis=1, initial=-1.0)
+        if (need <= 0).all():
+            weights = np.repeat(mass[:, None], near.protocol.shape[1], axis=1)
+            weights[row, column] += units
+            return weights
+        more = np.ceil(np.maximum(need + need.max() * 2**attempt, 0.0))
+        if more.sum() >= total:
+            break
+        mass += more.astype(np.int64)
+    return None
+
+
+def _largest_remainders(share: FloatArray, column: IntArray, total: int) -> IntArray:
+    """Integers in the shares' proportion that sum to `total` in each column: down, then up where most was cut off."""
+    scaled = total * share
+    units = np.floor(scaled).astype(np.int64)
+    order = np.lexsort((units - scaled, column))
+    place = np.arange(len(order)) - np.searchsorted(column[order], column[order])
+    units[order] += place < _missing(units, column, total)[column[order]]
+    largest = np.lexsort((-share, column))[np.unique(np.sort(column), return_index=True)[1]]
+    units[largest] += _missing(units, column, total)
+    return units
+
+
+def _missing(units: IntArray, column: IntArray, total: int) -> IntArray:
+    """What each column lacks of a total; columns are 0, 1, …, and none is empty."""
+    missing = np.full(int(column.max()) + 1, total)
+    np.subtract.at(missing, column, units)
+    return missing

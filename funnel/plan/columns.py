@@ -1,0 +1,114 @@
+"""How a public attribute reads its source column: the raw key that rows are grouped by, and its label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from funnel.engine.counting import BELOW
+from funnel.engine.sql import identifier, literal
+from funnel.policy.columns import Attribute
+
+OTHER = "other"
+_KEPT = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    "DATE",
+)
+"""Types that are released as they are; any other is released as text."""
+_FLOATS = {"FLOAT", "DOUBLE", "REAL"}
+
+
+@dataclass(frozen=True)
+class Key:
+    """`raw` computes a row's key from the source; of `name`, the key's own column, `text` is the value as text
+    and `label` what may be released of it."""
+
+    name: str
+    raw: str
+    text: str
+    label: str
+    released_type: str
+
+
+def secret_key(index: int, column: str, kind: str) -> Key:
+    """The key of a sensitive column: its value."""
+    return _plain(f"s{index}", column, kind)
+
+
+def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
+    """The key of a public attribute: its value, its bin, or its value among the most frequent."""
+    name = f"x{block}_{index}"
+    if attribute.bins is not None:
+        bins = _bins(present(attribute.name, kind), attribute.bins)
+        return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
+    if attribute.round is not None:
+        return _rounded(name, present(attribute.name, kind), attribute.round, attribute.clip)
+    key = _plain(name, attribute.name, kind)
+    if attribute.top is None:
+        return key
+    kept = f"SELECT value FROM {identifier('top_' + name)}"
+    stays = f"{key.text} IN ({kept}) OR {identifier(name)} IS NULL"
+    label = f"CASE WHEN {stays} THEN {key.text} ELSE {literal(OTHER)} END"
+    return Key(name, key.raw, key.text, label, "VARCHAR")
+
+
+def present(column: str, kind: str) -> str:
+    """The column, with a floating-point NaN read as missing."""
+    quoted = identifier(column)
+    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in _FLOATS else quoted
+
+
+def bin_labels(edges: tuple[float, ...]) -> list[str]:
+    """`[low, high)` per bin; the last one is open."""
+    texts = [format(edge, ".15g") for edge in edges]
+    ends = [*texts[1:], "∞"]
+    return [f"[{low}, {high})" for low, high in zip(texts, ends, strict=True)]
+
+
+def _plain(name: str, column: str, kind: str) -> Key:
+    released = kind if kind.startswith(_KEPT) else "VARCHAR"
+    text = _text(identifier(name), kind)
+    return Key(name, present(column, kind), text, text, released)
+
+
+def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None) -> Key:
+    """The nearest multiple of a step as an exact decimal number, halves upwards; the ends are rounded too."""
+    low, high = (_number(end) for end in clip) if clip else ("", "")
+    kept = f"greatest({low}, least({high}, {value}))" if clip else value
+    exact = Decimal(repr(step)).normalize()
+    decimals = max(-int(exact.as_tuple().exponent), 0)
+    kind = "BIGINT" if decimals == 0 else f"DECIMAL(18,{decimals})"
+    steps = f"CAST(floor({kept} / {_number(step)} + 0.5) AS BIGINT)"
+    times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {kind})"
+    raw = f"CASE WHEN {value} IS NULL THEN NULL ELSE {times} END"
+    text = f"CAST({identifier(name)} AS VARCHAR)"
+    return Key(name, raw, text, text, kind)
+
+
+def _number(value: float) -> str:
+    """A number as SQL reads it."""
+    return f"CAST({literal(repr(float(value)))} AS DOUBLE)"
+
+
+def _text(key: str, kind: str) -> str:
+    """One spelling per number, whatever its type: permanent draws go by the label, and 1.0 is the 1 of last night."""
+    text = f"CAST({key} AS VARCHAR)"
+    if kind.startswith("DECIMAL"):
+        return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
+    if kind in _FLOATS:
+        whole = f"{key} = trunc({key}) AND abs({key}) < 1e15"
+        return f"CASE WHEN {whole} THEN CAST(CAST({key} AS BIGINT) AS VARCHAR) ELSE {text} END"
+    return text
+
+
+def _bins(value: str, edges: tuple[float, ...]) -> str:
+    """A CASE over half-open intervals; a value below the first edge gets a label that the count refuses."""
+    texts = [format(edge, ".15g") for edge in edges]
+    uppers = [*texts, None]
+    labels = [BELOW, *bin_labels(edges)]
+    arms = [
+        f"WHEN {value} < {upper} THEN {literal(label)}"
+        for upper, label in zip(uppers, labels, strict=True)
+        if upper
+    ]
+    return f"CASE WHEN {value} IS NULL THEN NULL {' '.join(arms)} ELSE {literal(labels[-1])} END"

@@ -1,0 +1,163 @@
+"""What a new key costs: the composed leakage now, and after one more release under it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from funnel.draw.keys import Key, load_key, one_time_key, write_key
+from funnel.errors import DrawError
+from funnel.files import writing
+from funnel.ledger.composition import Together
+from funnel.ledger.journal import Ledger
+from funnel.ledger.rotation import agree, last_asked
+from funnel.ledger.view import Account, account
+from funnel.lock.lock import Lock
+from funnel.plan.prepare import asked_by
+from funnel.plan.run import Limits, Report, execute, silent
+from funnel.policy import Policy
+
+KEEP = (
+    "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
+    "then, giving it back costs nothing. After that no command needs it; whoever has it could undo the draws of every "
+    "release that was made with it, so destroy it, or keep it as safe as the table itself for as long as those "
+    "releases can be read."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """A policy's composed leakage now (`before`), and `after` one release under a new key; nats, None: infinite.
+
+    `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file.
+    """
+
+    before: Account
+    after: Together
+    old: str | None
+    new: str | None
+    written: Path | None
+
+    @property
+    def now(self) -> float | None:
+        """The composed leakage so far; 0 where nothing was released, None where infinite or not `measured`."""
+        latest = self.before.latest
+        if latest is None:
+            return None if self.before.lines else 0.0
+        return latest.composed
+
+    @property
+    def measured(self) -> bool:
+        """False where no release so far was measured in the policy's own terms: another secret, or an old ledger."""
+        return self.before.latest is not None or not self.before.lines
+
+    @property
+    def cost(self) -> float | None:
+        """What one release under the new key adds, in nats; None where that has no finite bound."""
+        if self.now is None or self.after.figure is None:
+            return None
+        return max(0.0, round(self.after.figure - self.now, 4))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `key rotate --json` prints."""
+        policy = self.before.policy
+        return {
+            "name": policy.name,
+            "ledger": str(self.before.path),
+            "releases": len(self.before.lines),
+            "measure": self.after.measure,
+            "composed": self.now,
+            "measured": self.measured,
+            "after": self.after.as_dict(),
+            "cost": self.cost,
+            "budget": policy.budget,
+            "old_key": self.old,
+            "new_key": self.new,
+            "written": None if self.written is None else str(self.written),
+            "keep": KEEP,
+        }
+
+    def text(self) -> str:
+        """A few lines for a person."""
+        many = len(self.before.lines)
+        now = (
+            self._nats(self.now)
+            if self.measured
+            else f"not measured in {self.after.measure} about this secret"
+        )
+        lines = [
+            f"old key    {self.old or 'none: nothing was released with a key yet'}",
+            f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
+            f"after one  {self._nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
+            f"cost       {self._nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and gives "
+            "another answer",
+        ]
+        if self.before.policy.budget is not None:
+            lines.append(f"budget     {self.before.policy.budget:g}")
+        return "\n".join([*lines, *self._done()])
+
+    def _nats(self, figure: float | None) -> str:
+        return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}"
+
+    def _done(self) -> list[str]:
+        if self.new is None:
+            return [
+                "Nothing was changed. `--to FILE` makes the new key; `--accept` takes the one named in the policy."
+            ]
+        made = (
+            [] if self.written is None else [f"wrote      {self.written}: name it as draws.key of the policy"]
+        )
+        return [f"new key    {self.new}", *made, KEEP]
+
+
+def rotate(
+    policy: Policy,
+    to: Path | None = None,
+    *,
+    accept: bool = False,
+    lock: Lock | None = None,
+    limits: Limits,
+    progress: Report = silent,
+) -> Rotation:
+    """Measure what a new key costs a policy; then make one in `to`, or accept the one that the policy names now.
+
+    Without either nothing is changed. The table is counted and the protocol solved (or taken from `lock`), and nothing
+    is drawn. Raises FunnelError, and then neither a key nor a record of it is made.
+    """
+    if policy.draws.kind != "permanent" or policy.draws.key is None:
+        raise DrawError(
+            "key-missing",
+            "this policy draws anew in every release, and so has no key to rotate",
+            where=policy.file,
+            advice="Permanent draws need `source.entity` and `draws.key`.",
+        )
+    private = policy.path(policy.release.private)
+    before, entries = account(policy), Ledger(private).entries()
+    named = load_key(policy.draws.key, policy.directory) if accept else None
+    if to is not None:
+        _check_place(policy, to)
+    summary = execute(
+        policy, limits=limits, dry_run=True, lock=lock, key=named or one_time_key(), progress=progress
+    )
+    new: Key | None = named or (None if to is None else write_key(to))
+    if new is not None:
+        with writing(private):
+            agree(private, asked_by(policy), entries, new.fingerprint)
+    last = last_asked(asked_by(policy), entries)
+    old = None if last is None else str(last["key_fingerprint"])
+    return Rotation(before, summary.together, old, None if new is None else new.fingerprint, to)
+
+
+def _check_place(policy: Policy, to: Path) -> None:
+    """Refuse before the work what would be refused after it, and a key among what is published. Raises DrawError."""
+    if os.path.lexists(to):
+        write_key(to)
+    if to.resolve().is_relative_to(policy.path(policy.release.to).resolve()):
+        raise DrawError(
+            "key-write",
+            "the key would lie in the published folder",
+            where=str(to),
+            advice="Name a file that the readers of the releases cannot reach.",
+        )

@@ -1,0 +1,142 @@
+"""What killed runs left aside, and how it is told from what others keep: by names, and by what the ledger knows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import LedgerError
+from funnel.files import writing
+from funnel.ledger.archive import FOLDER
+from funnel.release.naming import RELEASE_ID as _ID
+
+Entry = Mapping[str, Any]
+_ASIDE = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
+_PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
+
+
+class Leftovers:
+    """What lies aside in a published folder and its private one; the caller holds the lock, `entries` is the ledger.
+
+    Another policy may publish into the same folder under a lock of its own; its work is not touched: what lies in TO
+    is ours where our private folder or our ledger knows its release. Raises ReleaseError where the disk refuses.
+    """
+
+    def __init__(self, to: Path, private: Path, entries: Sequence[Entry]) -> None:
+        self.to, self.private, self._entries = to, private, entries
+        with writing(private):
+            self._hidden = _aside(private)
+        self._entered = {str(entry["release"]) for entry in entries}
+        self._known = self._entered | {release_id for _, release_id in self._hidden} | set(releases(private))
+
+    def remove(self) -> list[str]:
+        """Remove all of it, and finish what had only `latest` left to do; what to tell of it.
+
+        A release whose entry stands in the ledger and that never became visible has its evidence removed: nobody has
+        seen it. Its entry stays, and counts.
+        """
+        with writing(self.to):
+            staged = [(path, release_id) for path, release_id in _aside(self.to) if release_id in self._known]
+        cut_off = {
+            release_id for path, release_id in staged + self._hidden if path.name.startswith(".staging")
+        }
+        for path, release_id in staged:
+            # The evidence first: that the release is still staged is what tells that nobody has seen it.
+            if path.name.startswith(".staging"):
+                with writing(self.private):
+                    _remove(self.private / release_id)
+            with writing(self.to):
+                if not self._points_on(path, release_id):
+                    _remove(path)
+        with writing(self.private):
+            for path, _ in self._hidden:
+                _remove(path)
+        self._remove_protocols()
+        return [self._told(release_id) for release_id in sorted(cut_off)]
+
+    def _told(self, release_id: str) -> str:
+        what = f"release {release_id} was cut off before anybody could see it, and what it left was removed"
+        return what + ("; its entry in the ledger stays, and counts" if release_id in self._entered else "")
+
+    def _remove_protocols(self) -> None:
+        """Copies of protocols that no entry of the ledger names: of runs that were cut off before their entry."""
+        wanted = {entry.get("protocol_sha256") for entry in self._entries}
+        with writing(self.private):
+            for path in (self.private / FOLDER).glob("*") if (self.private / FOLDER).is_dir() else ():
+                match = _PROTOCOL.fullmatch(path.name)
+                if match and (match[1] not in wanted or path.name.startswith(".")):
+                    path.unlink()
+
+    def _points_on(self, link: Path, release_id: str) -> bool:
+        """Whether `link` is all that a killed run had left to do, its release being visible; then do it."""
+        latest = self.to / "latest"
+        newer = not latest.is_symlink() or latest.readlink().name < release_id
+        if not (link.is_symlink() and (self.to / release_id).is_dir() and newer):
+            return False
+        link.replace(latest)
+        return True
+
+
+def check_entered(private: Path, entries: Sequence[Entry]) -> None:
+    """Every release whose evidence lies in PRIVATE is in the ledger, since its entry came first. Raises LedgerError."""
+    with writing(private):
+        found = releases(private)
+    missing = sorted(set(found) - {str(entry["release"]) for entry in entries})
+    if missing:
+        raise _not_entered(missing, private)
+
+
+def check_visible(to: Path, name: str, seen: Sequence[str], entries: Sequence[Entry]) -> None:
+    """Every release of this policy, by its name, that was `seen` before the ledger was read is in it.
+
+    Releases of other policies, under ledgers of their own, may lie in the same folder. Raises LedgerError.
+    """
+    known = {str(entry["release"]) for entry in entries}
+    missing = [one for one in seen if one not in known and _named(to / one) == name]
+    if missing:
+        raise _not_entered(missing, to)
+
+
+def _named(release: Path) -> str:
+    """The name in a manifest; none where it cannot be read."""
+    try:
+        return str(json.loads((release / "release.json").read_bytes())["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _not_entered(missing: Sequence[str], where: Path) -> LedgerError:
+    """The error of releases that were made under a ledger which does not know of them any more."""
+    more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+    return LedgerError(
+        "ledger",
+        f"the ledger does not know of release {missing[-1]}{more}: it was lost, or is older than they are",
+        where=str(where),
+        advice="What they told would not be counted. Restore the private folder from a backup. Where there is none, "
+        "move these releases, and their evidence, to another folder: what they told stays told, and nothing counts it.",
+    )
+
+
+def releases(folder: Path) -> list[str]:
+    """The names of the releases in a folder, oldest first. Raises OSError."""
+    found = (
+        [path.name for path in folder.iterdir() if re.fullmatch(_ID, path.name)] if folder.is_dir() else []
+    )
+    return sorted(found)
+
+
+def _aside(folder: Path) -> list[tuple[Path, str]]:
+    """Paths of our staging pattern in a folder, with their release ids. Raises OSError."""
+    found = ((path, _ASIDE.fullmatch(path.name)) for path in sorted(folder.iterdir()))
+    return [(path, match[1]) for path, match in found if match]
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)

@@ -1,0 +1,143 @@
+"""What a release says can be kept at most comes with a proof that the auditor goes through without the solver."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import funnel
+from funnel.optimise import solve
+from funnel.optimise.columns.search import Certificate
+from funnel.plan.rebuild import rebuild
+from funnel.release import solution
+from tests.support.policies import write_policy
+from tests.unit.audit.samples import detail, missing, statuses
+
+BOXES, ROWS, PAIRS = (
+    "gone through again",
+    "rows of two different entries priced",
+    "values and pairs of values priced",
+)
+SMALL = {"sensitive": ["race"], "public": [["sex", "relationship"]], "estimate": {"minimum": 1}}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "lip": (BOXES, {}),
+    "ldp of many secret values": (BOXES, {"sensitive": ["occupation"], "privacy__notion": "ldp"}),
+    "two secret values": (PAIRS, {"sensitive": ["sex"], "privacy__epsilon": 0.1}),
+    "ldp of two secret values": (PAIRS, {"sensitive": ["sex"], "privacy": {"notion": "ldp", "epsilon": 0.1}}),
+    "perfect of two secret values": (PAIRS, {"sensitive": ["sex"], "privacy": {"notion": "perfect"}}),
+    "perfect of more": (BOXES, {"sensitive": ["race"], "privacy": {"notion": "perfect"}}),
+    "srlip": (BOXES, SMALL | {"privacy": {"notion": "srlip", "epsilon": 0.5}}),
+    "the usual ldp": (ROWS, {"public": ["relationship"], "privacy": {"notion": "ldp-x", "epsilon": 1.0}}),
+    "time that is over": (BOXES, {"sensitive": ["occupation"], "mechanism": {"kind": "optimal", "time_limit": 0.7}}),
+    "robust, by way of pairs of distributions": (BOXES, {
+        "sensitive": ["sex"], "public": ["sex", "income"], "privacy": {"notion": "rldp", "epsilon": 1.0},
+        "mechanism": {"kind": "optimal", "time_limit": 20, "gap": 1e-3},
+    }),
+    "robust, by way of the secret": (ROWS, {
+        "sensitive": ["race"], "public": ["race", "sex"], "privacy": {"notion": "rldp", "epsilon": 1.0},
+        "mechanism": {"kind": "polyopt", "time_limit": 1},
+    }),
+    "robust, by way of lists of vertices": ("listed again", {
+        "sensitive": ["race"], "public": ["race", "relationship"], "privacy": {"notion": "rldp", "epsilon": 1.0},
+        "mechanism": {"kind": "polyopt", "time_limit": 6}, "estimate": {"minimum": 1},
+    }),
+    "the reference without robustness": (ROWS, {
+        "sensitive": ["race"], "public": ["race", "sex"], "privacy": {"notion": "ldp", "epsilon": 1.0},
+        "mechanism": "non-robust",
+    }),
+}  # fmt: skip
+
+
+@pytest.fixture
+def released(
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[funnel.Summary, Path]]:
+    """A release made in this process."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+
+    def make(**changes: Any) -> tuple[funnel.Summary, Path]:
+        summary = funnel.run(write_policy(tmp_path, **changes))
+        return summary, Path(str(summary.release))
+
+    return make
+
+
+def claims(release: Path, private: Path) -> Any:
+    return funnel.audit_release(release, private)
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_the_bound_of_a_release_is_proven_anew(what: str, released, tmp_path) -> None:
+    how, changes = CASES[what]
+    summary, release = released(**changes)
+    report = claims(release, tmp_path / "private")
+    assert report.passed
+    assert statuses(report)["utility-bound"] == "passed"
+    told = detail(report, "utility-bound")
+    assert told.endswith((how, "which bounds everything") if what == "time that is over" else how)
+    assert summary.measured.normalised <= summary.measured.normalised_bound
+
+
+def test_a_proof_is_private_and_the_published_report_gives_no_number_of_boxes(released, tmp_path) -> None:
+    _, release = released()
+    kept = tmp_path / "private" / release.name
+    assert not (release / "proof.bin").exists()
+    assert (kept / "proof.bin").stat().st_mode & 0o777 == 0o600
+    boxes = json.loads((kept / "solution.json").read_text())["certificate"]["proof"]["boxes"]
+    published, full = (" ".join(json.loads((folder / "report.json").read_text())["utility"]["sentences"])
+                       for folder in (release, kept))  # fmt: skip
+    assert f"branch and bound of {boxes:,} boxes; with the private evidence" in full
+    assert "branch and bound; with the private evidence" in published
+    assert f"{boxes:,} boxes" not in published
+
+
+def test_the_full_report_can_be_rebuilt_and_says_the_same_of_the_proof(released, tmp_path) -> None:
+    _, release = released()
+    kept = tmp_path / "private" / release.name
+    rebuild(release, tmp_path / "private", tmp_path / "again")
+    sentences = [
+        json.loads((folder / "report.json").read_text())["utility"]["sentences"]
+        for folder in (kept, tmp_path / "again")
+    ]
+    assert sentences[0] == sentences[1]
+
+
+def test_of_several_blocks_no_bound_is_claimed(released, tmp_path) -> None:
+    _, release = released(public=["education_num", "sex"], estimate={"minimum": 1})
+    report = claims(release, tmp_path / "private")
+    assert detail(report, "utility-bound") == "not claimed: no upper bound is stated"
+    assert "utility-bound" not in missing(report)
+    assert not (tmp_path / "private" / release.name / "proof.bin").exists()
+
+
+def test_a_proof_too_large_to_be_read_again_is_not_kept(released, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(solution, "MOST_BYTES", 100)
+    _, release = released()
+    assert not (tmp_path / "private" / release.name / "proof.bin").exists()
+    assert statuses(claims(release, tmp_path / "private"))["utility-bound"] == "not checked"
+
+
+@pytest.mark.parametrize("figure", ["duals", "peak"])
+def test_a_release_whose_proof_does_not_hold_is_never_published(
+    figure: str, tmp_path, key, monkeypatch
+) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", key)
+
+    def lying(*arguments: Any, **options: Any) -> Certificate | None:
+        honest = honestly(*arguments, **options)
+        assert honest is not None
+        less = {"duals": honest.duals * 0.99, "peak": honest.peak - 1e-3}
+        return Certificate(**(vars(honest) | {figure: less[figure]}))
+
+    honestly = solve.boxed
+    monkeypatch.setattr(solve, "boxed", lying)
+    monkeypatch.setattr(solve, "max", lambda bound, value: bound, raising=False)
+    with pytest.raises(funnel.FunnelError) as caught:
+        funnel.run(write_policy(tmp_path))
+    assert caught.value.code == "audit-failed"
+    assert not os.path.lexists(tmp_path / "releases" / "latest")

@@ -1,0 +1,147 @@
+"""Every command as its users meet it: help with an example, exit codes, JSON, quiet in a log."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import funnel
+from tests.support.census import CENSUS
+from tests.support.policies import write_policy
+
+ROOT = Path(funnel.__file__).parent.parent
+COMMANDS = [
+    "init",
+    "check",
+    "plan",
+    "run",
+    "lock",
+    "diff",
+    "compare",
+    "ledger",
+    "audit",
+    "report",
+    "estimate",
+    "key new",
+    "key rotate",
+    "schema",
+]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(command, name):
+    done = command(*name.split(), "--help")
+    assert done.code == 0
+    assert f"funnel {name}" in done.out.split("Example")[1] or "Example: export" in done.out
+
+
+def test_init_check_plan_run_audit_report_estimate(cli, tmp_path):
+    """The way of a new user, from a table to an estimate, with nothing but the commands."""
+    assert cli("init", CENSUS, "--to", tmp_path / "people.yaml").code == 0
+    again = cli("init", CENSUS, "--to", tmp_path / "people.yaml")
+    assert again.code == 1
+    assert "[release-write]" in again.err
+
+    checked = cli("check", tmp_path / "people.yaml", "--json")
+    assert checked.code == 0
+    assert checked.json["ok"] is True
+
+    planned = cli("plan", tmp_path / "people.yaml", "--json")
+    assert planned.code == 0
+    assert [step["step"] for step in planned.json["steps"]][-1] == "publish"
+    assert planned.json["sizes"]["sensitive"] >= 2
+
+    run = cli("run", tmp_path / "people.yaml")
+    assert run.code == 0, run.err
+    assert run.err == ""
+    assert "leakage" in run.out
+
+    release = next(tmp_path.glob("releases/*/latest"))
+    private = next(tmp_path.glob("private/*"))
+    assert cli("audit", release, "--private", private).code == 0
+    assert cli("report", release, "--private", private, "--to", tmp_path / "full").code == 0
+    assert stat.S_IMODE((tmp_path / "full" / "report.json").stat().st_mode) == 0o600
+    estimate = cli("estimate", release, "--json")
+    assert estimate.code == 0
+    assert json.loads(estimate.out)
+
+
+@pytest.mark.parametrize("place", ["{release}", "{release}/../latest", "{release}/deeper", "{release}/.."])
+def test_the_full_report_never_goes_where_readers_are(command, tmp_path, place):
+    assert command("run", write_policy(tmp_path, mechanism="randomised-response")).code == 0
+    release = (tmp_path / "releases" / "latest").resolve()
+    before = {path.name: path.read_bytes() for path in release.iterdir()}
+    target = place.format(release=release)
+    done = command("report", release, "--private", tmp_path / "private", "--to", target)
+    assert done.code == 1
+    assert {path.name: path.read_bytes() for path in release.iterdir()} == before
+
+
+def test_check_reports_every_policy_and_every_error(command, tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("version: 1\nname: bad\nprivaci: {}\nsensitive: [a]\npublic: [b, b]\n")
+    good = write_policy(tmp_path)
+    done = command("check", good, bad)
+    assert done.code == 1
+    assert f"{good}: ok" in done.out
+    lines = [line for line in done.err.splitlines() if line.startswith(str(bad))]
+    assert len(lines) >= 3
+    assert all(line.split(":")[1].isdigit() for line in lines)
+
+
+def test_check_without_the_table_checks_the_rest(command, tmp_path):
+    done = command("check", write_policy(tmp_path, source__table="not-here.parquet"))
+    assert done.code == 0
+    assert "not checked" in done.out
+
+
+def test_a_new_key_is_private_and_never_overwritten(command, tmp_path):
+    first, second = command("key", "new").out, command("key", "new").out
+    assert first != second
+    assert first.startswith("funnel-key-1:")
+    assert command("key", "new", "--to", tmp_path / "my.key").code == 0
+    assert stat.S_IMODE((tmp_path / "my.key").stat().st_mode) == 0o600
+    assert command("key", "new", "--to", tmp_path / "my.key").code == 1
+    assert command("run", write_policy(tmp_path, draws__key="file:my.key"), env={"FUNNEL_KEY": ""}).code == 0
+
+
+def test_the_schema_is_json_schema(command):
+    schema = command("schema").json
+    assert schema["$schema"].startswith("https://json-schema.org/draft/2020-12")
+    assert {"source", "sensitive", "public", "privacy", "release"} <= set(schema["properties"])
+
+
+@pytest.mark.parametrize("memory", ["lots", "0", "-1GB", "5"])
+def test_a_size_that_is_none_is_wrong_usage(command, tmp_path, memory):
+    assert command("run", write_policy(tmp_path), "--memory", memory).code == 2
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path, key):
+    """On a pseudo-terminal the steps can be seen; the words of the result stay free of control codes."""
+    path = write_policy(tmp_path, mechanism="randomised-response")
+    master, slave = pty.openpty()
+    environment = {**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    process = subprocess.Popen([sys.executable, "-m", "funnel", "run", str(path)], env=environment,
+                               stdout=subprocess.PIPE, stderr=slave, text=True)  # fmt: skip
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    out, _ = process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == 0
+    assert b"draw" in seen or b"solve" in seen
+    assert "\x1b" not in out

@@ -1,0 +1,154 @@
+"""funnel compare: the figures that a run would give, at every epsilon, for every mechanism that fits."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+import funnel
+from funnel.errors import PlanError, SourceError
+from funnel.mechanisms import MECHANISMS
+from funnel.mechanisms.choice import PASSED_OVER
+from funnel.optimise import effort, memory
+from tests.support.policies import write_policy
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """Sex is public, relationship hidden: small alphabets, so that everything is quick."""
+    folder = tmp_path_factory.mktemp("compare")
+    return funnel.compare(write_policy(folder, sensitive=["relationship"], public=["sex"]), (1.0, 0.25, 1.0))
+
+
+def test_every_fitting_mechanism_has_a_point_at_every_epsilon_once_and_in_order(compared):
+    fitting = {kind for kind, one in MECHANISMS.items() if one.misfit("lip", secret_public=False) is None}
+    assert {line.mechanism for line in compared.lines} == fitting - {"auto"}
+    assert compared.lines[0].mechanism == "optimal"
+    assert all([point.epsilon for point in line.points] == [0.25, 1.0] for line in compared.lines)
+
+
+def test_a_point_is_what_a_run_would_give(compared, tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    for line in compared.lines:
+        (_, point) = line.points
+        changes = {"sensitive": ["relationship"], "public": ["sex"], "mechanism": line.mechanism}
+        run = funnel.run(write_policy(tmp_path, **changes), dry_run=True)
+        assert point.normalised == pytest.approx(run.measured.normalised)
+        assert point.upper_bound == pytest.approx(run.measured.normalised_bound)
+        assert point.leakage == run.measured.own.nats
+        assert point.leakage <= 1.0
+
+
+def test_no_reader_of_x_alone_passes_the_certified_bound(compared):
+    optimal = compared.lines[0]
+    for line in compared.lines:
+        for bound, point in zip(optimal.points, line.points, strict=True):
+            if not MECHANISMS[line.mechanism].reads_secret and point.normalised is not None:
+                assert point.normalised <= bound.upper_bound + 1e-9
+
+
+def test_a_point_without_a_figure_says_why_and_is_not_zero(tmp_path):
+    found = funnel.compare(write_policy(tmp_path), (1.0,), time_limit=1e-9)
+    assert {point.normalised for line in found.lines for point in line.points} == {None}
+    assert {point.reason for line in found.lines for point in line.points} == {PASSED_OVER["solver-time"]}
+    text = found.text()
+    assert "0.00%" not in text
+    assert text.count(PASSED_OVER["solver-time"]) == len(found.lines)
+    crosses = list(ElementTree.fromstring(found.svg()).iter(f"{SVG}path"))
+    assert len(crosses) == len(found.lines)
+
+
+def test_each_epsilon_begins_with_what_smaller_ones_found(tmp_path, monkeypatch):
+    """And with nothing else: the next comparison begins anew."""
+    monkeypatch.setattr(effort, "WORTH_LISTING", 0.0)
+    recalled, recall = [], memory.recall
+
+    def recorded(cone, prior):
+        recalled.append(len(recall(cone, prior)))
+        return recall(cone, prior)
+
+    monkeypatch.setattr(memory, "recall", recorded)
+    for _ in range(2):
+        recalled.clear()
+        funnel.compare(write_policy(tmp_path, public=["relationship"]), (1.0, 0.5))
+        assert recalled[0] == 0
+        assert recalled[1] > 0
+
+
+def test_what_reads_the_secret_is_refused_where_some_secret_is_rare(tmp_path):
+    changes = {"sensitive": ["native_country"], "public": ["sex"], "estimate__minimum": 10}
+    found = funnel.compare(write_policy(tmp_path, **changes), (0.5,))
+    reasons = {line.mechanism: line.points[0].reason for line in found.lines}
+    assert reasons["conditional-reporting"] == PASSED_OVER["below-minimum"]
+    assert reasons["optimal"] is None
+
+
+def test_perfect_privacy_has_one_epsilon(tmp_path):
+    policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"], privacy={"notion": "perfect"})
+    assert {point.epsilon for line in funnel.compare(policy).lines for point in line.points} == {0.0}
+    with pytest.raises(PlanError) as caught:
+        funnel.compare(policy, (0.5,))
+    assert caught.value.code == "epsilon"
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e9, float("nan"), float("inf")])
+def test_an_epsilon_that_is_no_bound_is_refused(tmp_path, epsilon):
+    with pytest.raises(PlanError) as caught:
+        funnel.compare(write_policy(tmp_path), (0.5, epsilon))
+    assert caught.value.code == "epsilon"
+
+
+def test_the_reference_under_robust_privacy_is_named_dashed_and_last(tmp_path):
+    """Without robustness at least as much is kept; that is what the promise costs."""
+    changes = {"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"}
+    found = funnel.compare(write_policy(tmp_path, **changes), (1.0,))
+    (reference,) = [line for line in found.lines if line.keeps is not None]
+    assert found.lines[-1] is reference
+    assert (reference.mechanism, reference.keeps) == ("non-robust", "ldp")
+    for line in found.lines:
+        for point in line.points:
+            assert point.normalised <= reference.points[0].upper_bound + 1e-9
+    assert f"{reference.mechanism} (reference, ldp only)" in found.text()
+    assert f"{reference.mechanism} (reference, ldp only)" in found.svg()
+
+
+def test_the_table_is_checked_as_in_a_run(tmp_path):
+    with pytest.raises(SourceError) as caught:
+        funnel.compare(write_policy(tmp_path, public=["education"], estimate__minimum=1000))
+    assert caught.value.code == "below-minimum"
+
+
+def test_the_command_writes_a_picture_and_nothing_else(command, tmp_path):
+    policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"])
+    for name in ("p.svg", "p.html"):
+        done = command("compare", policy, "--epsilon", "0.5,1", "--picture", tmp_path / name, "--json")
+        assert done.code == 0, done.err
+        assert done.err == ""
+        assert [point["epsilon"] for point in done.json["lines"][0]["points"]] == [0.5, 1.0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.html", "p.svg", "policy.yaml"]
+    assert ElementTree.parse(tmp_path / "p.svg").getroot().tag == f"{SVG}svg"
+    page = (tmp_path / "p.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<script" not in page
+    shown = command("compare", policy, "--epsilon", "0.5,1")
+    assert "optimal" in shown.out
+    assert "%" in shown.out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("--epsilon", "a"), ("--epsilon", ""), ("--epsilon", "1,-2"), ("--epsilon", "nan"),
+     ("--picture", "p.png"), ("--time-limit", "0")],
+)  # fmt: skip
+def test_wrong_usage_is_exit_code_two(command, tmp_path, wrong):
+    assert command("compare", write_policy(tmp_path), *wrong).code == 2
+
+
+def test_a_picture_that_cannot_be_written_is_told(command, tmp_path):
+    policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"])
+    done = command("compare", policy, "--epsilon", "1", "--picture", tmp_path / "no" / "p.svg")
+    assert done.code == 1
+    assert "[release-write]" in done.err

@@ -1,0 +1,188 @@
+"""Interrupts, rivals and tampering, on real releases of the real program; kills are in `tests/trials`."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.errors import LedgerError, SourceError
+from funnel.release.naming import new_release_id
+from funnel.release.publish import Publisher
+from tests.flow.conftest import nothing_published
+from tests.support.policies import write_policy
+
+ROOT = Path(funnel.__file__).parent.parent
+FLIPS = 25
+
+
+INTERRUPTED = """
+import os, signal, sys
+from funnel import cli, execute
+signal.signal(signal.SIGINT, signal.default_int_handler)
+carry_out = execute._Work.carry_out
+def interrupted(work, step):
+    if type(step).__name__ == sys.argv[1]:
+        os.kill(os.getpid(), signal.SIGINT)
+    carry_out(work, step)
+execute._Work.carry_out = interrupted
+cli.main(["run", sys.argv[2]])
+"""
+"""A run to which Ctrl-C happens as a step begins; shells let their background jobs ignore it, so it is heeded again."""
+
+
+@pytest.mark.parametrize("step", ["Solve", "Draw", "Publish"])
+def test_an_interrupt_leaves_nothing_behind(step, tmp_path, key):
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, step, str(write_policy(tmp_path))],
+        env={**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 130
+    assert "[interrupted]" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert nothing_published(tmp_path)
+
+
+def test_two_runs_at_once_the_second_is_told_who_is_first(cli, tmp_path):
+    path = write_policy(tmp_path)
+    with Publisher(tmp_path / "releases", tmp_path / "private", new_release_id(datetime.now(UTC))):
+        run = cli("run", path)
+    assert run.code == 1
+    assert "[release-busy]" in run.err
+    assert str(os.getpid()) in run.err
+    assert nothing_published(tmp_path)
+    assert cli("run", path).code == 0
+
+
+@pytest.mark.parametrize("rows", ["", "1,single,x\n" * 2])
+def test_an_error_about_the_table_names_it(tmp_path, key, monkeypatch, rows):
+    """Also where the check that finds it knows nothing of files."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    (tmp_path / "table.csv").write_text("person_id,marital_status,education\n" + rows)
+    with pytest.raises(SourceError) as caught:
+        funnel.run(write_policy(tmp_path, source__table="table.csv"))
+    assert str(tmp_path / "table.csv") in str(caught.value)
+
+
+def test_a_lost_ledger_is_not_begun_anew(tmp_path, key, monkeypatch):
+    """The releases of the policy are still there to be seen; another policy in the same folder is free to begin."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path = write_policy(tmp_path, mechanism="randomised-response")
+    first = Path(funnel.run(path).release)
+    (tmp_path / "private").rename(tmp_path / "kept")
+    with pytest.raises(LedgerError, match=f"does not know of release {first.name}"):
+        funnel.run(path)
+    assert not (tmp_path / "private").exists()
+    funnel.run(
+        write_policy(tmp_path, name="another", mechanism="randomised-response", release__private="others")
+    )
+    (tmp_path / "kept").rename(tmp_path / "private")
+    funnel.run(write_policy(tmp_path, mechanism="randomised-response"))
+
+
+def test_what_was_cleaned_up_after_a_killed_run_is_told(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path = write_policy(tmp_path, mechanism="randomised-response")
+    last = Path(funnel.run(path).release)
+    last.rename(last.with_name(f".staging-{last.name}"))
+    (tmp_path / "releases" / "latest").unlink()
+    summary = funnel.run(path)
+    assert any(last.name in told and "stays, and counts" in told for told in summary.warnings)
+    assert not (tmp_path / "private" / last.name).exists()
+
+
+def test_a_read_only_target_is_one_clear_error(cli, tmp_path):
+    path = write_policy(tmp_path, release__to="/proc/releases")
+    run = cli("run", path)
+    assert run.code == 1
+    assert "[release-write]" in run.err
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory, key) -> tuple[Path, Path]:
+    """One release and its private folder."""
+    folder = tmp_path_factory.mktemp("tampered")
+    os.environ["FUNNEL_KEY"] = key
+    summary = funnel.run(write_policy(folder))
+    return Path(summary.release), folder / "private"
+
+
+@pytest.mark.parametrize(
+    "name", ["data.parquet", "protocol.json", "release.json", "report.html", "report.json"]
+)
+def test_any_changed_byte_of_a_published_file_fails_the_audit(release, tmp_path, name):
+    folder, private = release
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    original = (copy / name).read_bytes()
+    choice = random.Random(name)
+    places = {0, len(original) - 1, *(choice.randrange(len(original)) for _ in range(FLIPS))}
+    for place in sorted(places):
+        changed = bytearray(original)
+        changed[place] ^= 1 << choice.randrange(8)
+        (copy / name).write_bytes(changed)
+        report = funnel.audit_release(copy, private)
+        failed = [finding for finding in report.findings if finding.status == "failed"]
+        assert failed, (name, place)
+        assert all(finding.claim and finding.detail for finding in failed)
+    (copy / name).write_bytes(original)
+    assert funnel.audit_release(copy, private).passed
+
+
+@pytest.mark.parametrize("change", ["removed", "added", "longer"])
+def test_a_file_removed_added_or_lengthened_fails_the_audit(cli, release, tmp_path, change):
+    folder, private = release
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    if change == "removed":
+        (copy / "report.html").unlink()
+    elif change == "added":
+        (copy / "notes.txt").write_text("nothing")
+    else:
+        with (copy / "release.json").open("a") as file:
+            file.write("\n")
+    audit = cli("audit", copy, "--private", private, "--json")
+    assert audit.code == 1
+    assert audit.json["passed"] is False
+    assert "FAIL" in audit.json["verdict"]
+
+
+def test_the_auditor_needs_no_more_than_the_files(cli, release, tmp_path):
+    """Copied elsewhere, without key or source, in another process."""
+    folder, private = release
+    shutil.copytree(folder, tmp_path / "published" / folder.name)
+    shutil.copytree(private, tmp_path / "kept")
+    audit = cli(
+        "audit", tmp_path / "published" / folder.name, "--private", tmp_path / "kept", env={"FUNNEL_KEY": ""}
+    )
+    assert audit.code == 0
+    assert "every claim that can be checked holds" in audit.out
+    public = cli("audit", tmp_path / "published" / folder.name)
+    assert public.code == 0
+    assert "were not checked" in public.out
+
+
+def test_the_report_is_rebuilt_byte_for_byte(cli, release, tmp_path):
+    folder, private = release
+    copy = tmp_path / "published" / folder.name
+    shutil.copytree(folder, copy)
+    original = (copy / "report.html").read_bytes()
+    (copy / "report.html").unlink()
+    assert cli("report", copy).code == 0
+    assert (copy / "report.html").read_bytes() == original
+    assert cli("report", copy, "--private", private).code == 1
+    full = cli("report", copy, "--private", private, "--to", tmp_path / "full")
+    assert full.code == 0
+    kept = private / folder.name
+    assert (tmp_path / "full" / "report.html").read_bytes() == (kept / "report.html").read_bytes()

@@ -1,0 +1,206 @@
+"""Many releases under one ledger, with the real commands: what they leak together, the budget, the audit of all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import funnel
+from funnel.errors import LedgerError
+from funnel.plan import run as execute
+from tests.support.policies import write_policy
+from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
+
+
+@pytest.fixture
+def night(tmp_path, key, monkeypatch):
+    """One more release of a table of people, in this process; returns what `run --json` prints."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+
+    def run(counts=MONDAY, **changes) -> dict[str, Any]:
+        people(tmp_path, counts)
+        return funnel.run(write_policy(tmp_path, **(SMALL | changes))).as_dict()
+
+    return run
+
+
+def rechained(private: Path, entries: list[dict[str, Any]], name: str = "ledger") -> None:
+    """A ledger (or another chained record) and its head, written anew by someone who knows how."""
+    previous, lines = "0" * 64, []
+    for number, entry in enumerate(entries, start=1):
+        line = json.dumps(entry | {"sequence": number, "previous": previous}, ensure_ascii=False).encode()
+        previous = hashlib.sha256(line).hexdigest()
+        lines.append(line + b"\n")
+    (private / f"{name}.jsonl").write_bytes(b"".join(lines))
+    (private / f"{name}.head").write_text(json.dumps({"sequence": len(lines), "sha256": previous}) + "\n")
+
+
+def test_two_nights_a_new_key_and_a_new_policy(command, night, tmp_path, monkeypatch):
+    """Repeat, change, rotate, change the policy; look at the ledger with the commands; audit all; tamper."""
+    first, again, changed = night(), night(), night(TUESDAY)
+    people(tmp_path, TUESDAY)
+    path, new = write_policy(tmp_path, **SMALL), {"FUNNEL_KEY": funnel.new_key()}
+    assert command("key", "rotate", path, "--accept", env=new).code == 0
+    rotated = command("run", path, "--json", env=new).json
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    funnel.rotate_key(path, accept=True)
+    policy = night(TUESDAY, privacy={"notion": "mutual-information", "epsilon": 0.002})
+    figures = [one["composed"]["figure"] for one in (first, again, changed, rotated)]
+    assert figures[0] == figures[1] < figures[2] <= figures[3] <= ceiling(TUESDAY) + 1e-4
+    assert (first["warnings"], again["warnings"]) == ([], [])
+    assert "release 3" in changed["warnings"][0]
+    assert policy["composed"]["measure"] == "mutual_information"
+
+    path = write_policy(tmp_path, **SMALL, budget=5.0)
+    shown = command("ledger", path)
+    assert (shown.code, shown.err) == (0, "")
+    assert "an unbroken chain" in shown.out
+    assert "budget     5 nats" in shown.out
+    told = funnel.ledger(path).as_dict()
+    assert [one["composed"] for one in told["releases"]] == [*figures, policy["composed"]["figure"]]
+    assert told["left"] == pytest.approx(5 - figures[3], abs=1e-9)
+    assert [one["added"] for one in told["releases"]][:4] == pytest.approx(
+        [figures[0], 0, figures[2] - figures[1], figures[3] - figures[2]], abs=1e-9
+    )
+    assert len({one["key"] for one in told["releases"]}) == 3
+
+    audit = command("audit", tmp_path / "releases", "--private", tmp_path / "private", "--json")
+    assert audit.code == 0, audit.out
+    composed = [
+        finding
+        for release in audit.json["releases"]
+        for finding in release["findings"]
+        if finding["claim"] == "ledger-composed"
+    ]
+    assert [finding["status"] for finding in composed] == ["passed"] * 5
+    tamper(tmp_path)
+
+
+def failed(folder: Path) -> set[str]:
+    """Claims that fail, of any release or of all."""
+    found = funnel.audit_history(folder / "releases", folder / "private")
+    every = [*found.findings, *(finding for one in found.releases for finding in one.findings)]
+    claims = {finding.claim for finding in every if finding.status == "failed"}
+    assert found.passed == (not claims)
+    assert ("FAIL" in found.verdict) == bool(claims)
+    return claims
+
+
+def tamper(folder: Path) -> None:
+    """Entries replayed, dropped, moved and changed, each time with a chain and a head that fit."""
+    private = folder / "private"
+    whole = [json.loads(line) for line in (private / "ledger.jsonl").read_text().splitlines()]
+    lower = whole[2] | {"composed": whole[2]["composed"] | {"figure": 0.2, "measured": 0.2}}
+    for entries, claims in (
+        ([*whole, whole[0]], {"history-entered", "history-order", "ledger-entry"}),
+        (whole[:-1], {"history-entered", "ledger-entry"}),
+        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-composed"}),
+        ([*whole[:2], lower, *whole[3:]], {"ledger-composed"}),
+    ):
+        rechained(private, entries)
+        assert failed(folder) == claims
+    rechained(private, whole)
+    assert failed(folder) == set()
+    for kept in (private / "protocols").iterdir():
+        kept.write_text(kept.read_text().replace("rule", "Rule", 1))
+    assert failed(folder) == {"ledger-composed"}
+
+
+def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
+    first = night(budget=0.5)
+    people(tmp_path, TUESDAY)
+    path = write_policy(tmp_path, **SMALL, budget=0.5)
+    before = sorted(file.name for file in tmp_path.rglob("*"))
+    refused = command("run", path, "--json")
+    assert refused.code == 1
+    assert refused.json["error"]["code"] == "budget"
+    assert "together with the 1 before it would leak" in refused.json["error"]["message"]
+    assert "[budget]" in refused.err
+    with pytest.raises(LedgerError, match="the budget is"):
+        funnel.run(path, dry_run=True)
+    assert sorted(file.name for file in tmp_path.rglob("*")) == before
+    assert funnel.ledger(path).left == pytest.approx(0.5 - first["composed"]["figure"], abs=1e-9)
+    dry = funnel.run(write_policy(tmp_path, **SMALL, budget=5.0), dry_run=True).as_dict()
+    assert dry["composed"]["releases"] == 2
+    assert dry["composed"]["figure"] > first["composed"]["figure"]
+
+
+def test_a_release_above_its_policys_budget_is_found(night, tmp_path, monkeypatch):
+    """By an auditor who takes nobody's word that it was refused; one that is within it is told how far."""
+    figure = night(budget=5.0)["composed"]["figure"]
+    found = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private").findings
+    (own,) = (one for one in found if one.claim == "ledger-budget")
+    assert (own.status, own.detail) == ("passed", f"{figure:g} of 5 nats")
+    monkeypatch.setattr(execute, "check_budget", lambda *_: None)
+    night(budget=figure)
+    assert failed(tmp_path) == set()
+    night(budget=figure - 1e-4)
+    assert failed(tmp_path) == {"ledger-budget"}
+
+
+def test_a_dry_run_without_the_key_looks_back_as_under_a_new_one(night, tmp_path, monkeypatch):
+    night()
+    monkeypatch.delenv("FUNNEL_KEY")
+    dry = funnel.run(write_policy(tmp_path, **SMALL), dry_run=True).as_dict()
+    assert dry["composed"]["groups"] == 2
+
+
+def test_a_ledger_without_releases_and_one_that_is_damaged(command, night, tmp_path):
+    path = write_policy(tmp_path, **SMALL, budget=1.0)
+    empty = command("ledger", path, "--json")
+    assert (empty.code, empty.err) == (0, "")
+    assert empty.json["releases"] == []
+    assert empty.json["left"] == 1.0
+    assert "no release yet" in funnel.ledger(path).text()
+    night()
+    ledger = tmp_path / "private" / "ledger.jsonl"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"draws": "permanent"', b'"draws": "permanenT"'))
+    broken = command("ledger", path)
+    assert broken.code == 1
+    assert "[ledger]" in broken.err
+
+
+def test_releases_that_are_gone_are_told_and_releases_of_nobody_fail(night, tmp_path):
+    gone, kept = (Path(night(**FRESH)["release"]) for _ in range(2))
+    for path in sorted(gone.iterdir()):
+        path.unlink()
+    gone.rmdir()
+    missing = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert [one.claim for one in missing.failed] == ["history-released"]
+    assert "published, and not there any more" in missing.text() and gone.name in missing.text()
+    (tmp_path / "private" / gone.name / "published").unlink()
+    audit = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert audit.passed
+    assert f"never visible: {gone.name}" in audit.text()
+    foreign = kept.with_name("20200101T000000Z-abcdef")
+    foreign.mkdir()
+    strange = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert not strange.passed
+    assert f"another ledger: {foreign.name}" in strange.text()
+
+
+def answers(release: str) -> list[str]:
+    return [row[0] for row in duckdb.sql(f"SELECT x FROM '{release}/data.parquet'").fetchall()]
+
+
+def test_what_is_answered_depends_on_neither_threads_nor_row_order(night, tmp_path):
+    first = night()
+    rows = duckdb.sql(f"SELECT id, s, x FROM '{tmp_path}/people.parquet'").fetchall()
+    order = np.random.default_rng(3).permutation(len(rows))
+    shuffled = ", ".join(f"({rows[i][0]}, '{rows[i][1]}', '{rows[i][2]}')" for i in order)
+    duckdb.sql(
+        f"COPY (SELECT * FROM (VALUES {shuffled}) t(id, s, x)) TO '{tmp_path}/people.parquet' (FORMAT parquet)"
+    )
+    second = funnel.run(write_policy(tmp_path, **SMALL), threads=1).as_dict()
+    assert answers(first["release"]) == answers(second["release"])
+    evidence = [
+        json.loads((tmp_path / "private" / Path(one["release"]).name / "evidence.json").read_text())["draws"]
+        for one in (first, second)
+    ]
+    assert evidence[0] == evidence[1], "as many of each value answered alike"

@@ -1,0 +1,425 @@
+"""A policy under a lock, night after night: what is drawn from, what is refused, and that the auditor agrees."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+import yaml
+
+import funnel
+from funnel.errors import LockError, SourceError
+from tests.flow.conftest import nothing_published
+from tests.support.policies import write_policy
+
+BASE = {
+    "source": {"table": "people.parquet", "entity": "id"},
+    "sensitive": ["s"],
+    "public": ["x"],
+    "privacy": {"notion": "lip", "epsilon": 0.3},
+}
+MONDAY = [
+    ("s0", "a", 200),
+    ("s0", "b", 100),
+    ("s0", "c", 60),
+    ("s1", "a", 100),
+    ("s1", "b", 90),
+    ("s1", "c", 120),
+]
+TUESDAY = [
+    ("s0", "a", 202),
+    ("s0", "b", 99),
+    ("s0", "c", 60),
+    ("s1", "a", 99),
+    ("s1", "b", 92),
+    ("s1", "c", 119),
+]
+FAR = [
+    ("s0", "a", 300),
+    ("s0", "b", 100),
+    ("s0", "c", 10),
+    ("s1", "a", 40),
+    ("s1", "b", 90),
+    ("s1", "c", 180),
+]
+
+
+def people(folder: Path, groups: Sequence[tuple[str | int | None, ...]]) -> None:
+    """A table of groups (s, x, …, rows), everybody with an id; columns s, x, z, …"""
+    rows = [group[:-1] for group in groups for _ in range(group[-1])]
+    names = ["id", "s", "x", "z"][: 1 + len(rows[0])]
+    values = ", ".join(
+        f"({i}, {', '.join('NULL' if part is None else repr(part) for part in row)})"
+        for i, row in enumerate(rows)
+    )
+    select = f"SELECT * FROM (VALUES {values}) t({', '.join(names)})"
+    duckdb.sql(f"COPY ({select}) TO '{folder / 'people.parquet'}' (FORMAT parquet)")
+
+
+@pytest.fixture
+def folder(tmp_path, key, monkeypatch) -> Path:
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people(tmp_path, MONDAY)
+    return tmp_path
+
+
+def audited(folder: Path) -> None:
+    """The newest release, by the auditor's own word, with its evidence; every claim of a lock is checked."""
+    report = funnel.audit_release(folder / "releases" / "latest", folder / "private")
+    assert report.passed, report.text()
+    status = {one.claim: one.status for one in report.findings}
+    assert status["lock"] == "passed"
+    assert status["leakage-bound"] == "passed"
+
+
+def run(folder: Path, **changes) -> dict:
+    return funnel.run(write_policy(folder, **(BASE | changes)), locked=True).as_dict()
+
+
+def released(folder: Path, column: str = "x") -> dict[str, int]:
+    """Rows of each value of the newest release."""
+    found = duckdb.sql(
+        f"SELECT {column}, count(*) FROM '{folder}/releases/latest/data.parquet' GROUP BY 1"
+    ).fetchall()
+    return dict(found)
+
+
+def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
+    """Lock, run, drift a little, run, drift too far, refuse, look at what a new lock changes, replace it."""
+    policy = write_policy(folder, **BASE)
+    with pytest.raises(LockError, match="no lock"):
+        run(folder)
+    locked = command("lock", policy, "--json")
+    assert (locked.code, locked.json["written"]) == (0, True)
+    text = (folder / "policy.lock.yaml").read_text()
+
+    first = cli("run", policy, "--locked", "--json")
+    assert first.code == 0, first.err
+    assert first.json["locked"]["distance"] == 0
+    assert first.json["utility"]["upper_bound"] is None
+    audited(folder)
+    people(folder, TUESDAY)
+    second = run(folder)
+    assert 0 < second["locked"]["distance"] < 0.02
+    assert second["locked"]["leakage_then"] == first.json["locked"]["leakage_then"]
+    assert second["composed"]["figure"] == pytest.approx(
+        second["leakage"]["lip"], abs=1e-4
+    )  # it only repeats
+    audited(folder)
+    assert len({path.read_bytes() for path in folder.glob("releases/2*/protocol.json")}) == 1
+
+    people(folder, FAR)
+    before = sorted(folder.glob("releases/*"))
+    refused = command("run", policy, "--locked", "--json")
+    assert refused.code == 1
+    assert refused.json["error"]["code"] == "lock-leaks"
+    assert "funnel lock --force" in refused.err
+    assert sorted(folder.glob("releases/*")) == before
+
+    again = command("lock", policy)
+    assert again.code == 1
+    assert "[lock-exists]" in again.err
+    assert again.out.splitlines()[-1] == "privacy: unchanged"
+    assert (folder / "policy.lock.yaml").read_text() == text
+    assert command("lock", "--force", policy).code == 0
+    assert command("lock", "--check", policy).out.startswith(f"{folder / 'policy.lock.yaml'}: ok")
+    run(folder)
+    assert funnel.api.audit(folder / "releases", folder / "private").passed
+
+
+def test_a_lock_on_the_same_night_is_up_to_date(folder):
+    policy = write_policy(folder, **BASE)
+    made = funnel.lock(policy)
+    text = made.path.read_bytes()
+    again = funnel.lock(policy)
+    assert (again.same, again.written) == (True, False)
+    assert made.path.read_bytes() == text
+    assert funnel.check(made.path).ok  # policies/*.yaml holds locks too
+    made.path.write_bytes(text[:-9])
+    assert not funnel.check(made.path).ok
+
+
+def test_the_lock_is_plain_yaml_and_holds_no_counts(folder):
+    """Every number in it is a weight, a term, or a rounded figure; the counts lie in private, for their owner."""
+    made = funnel.lock(write_policy(folder, **BASE))
+    facts = yaml.safe_load(made.path.read_text())
+    weights = [row for _, row in facts["block.0"]["inputs"]]
+    assert {sum(row) for row in weights} == {1 << facts["block.0"]["bits"]}
+    assert facts["leakage"]["lip"] <= 0.285  # five per cent of 0.3 are left to drift
+    assert all(round(figure, 4) == figure for figure in facts["leakage"].values())
+    told = {key for key in facts if key not in ("terms", "block.0")}
+    assert not told & {"cells", "joint", "counts_of"}
+    kept = folder / "private" / "locks" / f"{made.lock.checksum}.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    counts = sorted(cell[-1] for cell in json.loads(kept.read_text())["joint"]["cells"])
+    assert counts == sorted(group[-1] for group in MONDAY)
+
+
+def test_rare_values_of_the_secret_are_not_named(folder):
+    people(folder, [*MONDAY, ("very rare", "a", 3)])
+    made = funnel.lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
+    assert "very rare" not in made.path.read_text()
+    assert made.lock.secrets == 3
+
+
+@pytest.mark.parametrize("careless", ["0.3", "a", "\n"])
+def test_a_changed_lock_is_not_used(folder, careless):
+    """Any edit, even of a space at the end, is caught by the checksum; nothing is published."""
+    path = funnel.lock(write_policy(folder, **BASE)).path
+    text = path.read_text()
+    changed = {"0.3": text.replace("epsilon: 0.3", "epsilon: 3.0"), "a": text.replace('[["a"]', '[["A"]'),
+               "\n": text.replace("\n", " \n", 1)}[careless]  # fmt: skip
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(LockError, match="checksum") as caught:
+        run(folder)
+    assert caught.value.code == "lock-damaged"
+    assert nothing_published(folder)
+    assert funnel.lock(folder / "policy.yaml", force=True).written
+
+
+def test_the_lock_of_another_policy_names_what_differs(folder):
+    funnel.lock(write_policy(folder, **BASE))
+    with pytest.raises(LockError, match=r"privacy.epsilon is 0.4, the lock has 0.3") as caught:
+        run(folder, privacy={"notion": "lip", "epsilon": 0.4})
+    assert caught.value.code == "lock-policy"
+    agreement = funnel.check_lock(folder / "policy.yaml")
+    assert not agreement.ok
+    assert nothing_published(folder)
+    # where the table lies, and where releases go, is not the lock's business
+    run(folder, release={"to": "elsewhere", "private": "private"}, description="another sentence")
+
+
+NEW = [*TUESDAY, ("s0", "new", 7), ("s1", "new", 8)]
+
+
+def test_unseen_values_are_an_error(folder):
+    funnel.lock(write_policy(folder, **BASE))
+    people(folder, NEW)
+    with pytest.raises(SourceError, match=r"'new' \(15\)") as caught:
+        run(folder)
+    assert caught.value.code == "unseen-value"
+    assert nothing_published(folder)
+
+
+def test_unseen_values_are_dropped_and_counted(folder):
+    changes = {"public": [{"name": "x", "unseen": "drop"}]}
+    funnel.lock(write_policy(folder, **(BASE | changes)))
+    people(folder, NEW)
+    found = run(folder, **changes)
+    assert found["rows"] == sum(group[-1] for group in TUESDAY)
+    assert (found["locked"]["dropped"], found["locked"]["new"]) == (15, 1)
+    assert sum(released(folder).values()) == found["rows"]
+    evidence = json.loads(next(folder.glob("private/2*/evidence.json")).read_text())
+    assert evidence["locked"]["drift"]["values"]["unseen"] == [
+        {"columns": ["x"], "value": "new", "rows": 15, "rule": "drop"}
+    ]
+    assert "new (15 rows, drop)" in next(folder.glob("private/2*/report.json")).read_text()
+    assert "15 rows" not in (folder / "releases/latest/report.json").read_text()
+    audited(folder)
+
+
+def test_unseen_values_go_under_other(folder):
+    """`other` is there because the table has it; without it there is nothing to put them under."""
+    changes = {"public": [{"name": "x", "unseen": "other"}]}
+    with pytest.raises(LockError, match="no value `other`"):
+        funnel.lock(write_policy(folder, **(BASE | changes)))
+    others = [("s0", "other", 40), ("s1", "other", 45)]
+    people(folder, [*MONDAY, *others])
+    funnel.lock(write_policy(folder, **(BASE | changes)))
+    people(folder, [*MONDAY, ("s0", "other", 38), ("s1", "other", 42), ("s0", "new", 2), ("s1", "newer", 3)])
+    found = run(folder, **changes)
+    assert found["rows"] == sum(group[-1] for group in [*MONDAY, *others])
+    assert (found["locked"]["pooled"], found["locked"]["new"]) == (5, 2)
+    assert found["locked"]["distance"] == 0
+    audited(folder)
+
+
+def test_top_keeps_the_values_of_the_lock(folder):
+    """What was frequent when the lock was made stays a value of its own, and what is frequent now is `other`."""
+    rest = [("s0", "d", 20), ("s1", "d", 20), ("s0", "e", 15), ("s1", "e", 15)]
+    people(folder, [*MONDAY, *rest])
+    changes = {"public": [{"name": "x", "top": 3}]}
+    funnel.lock(write_policy(folder, **(BASE | changes)))
+    swapped = [(s, {"d": "c", "c": "d"}.get(x, x), rows) for s, x, rows in [*MONDAY, *rest]]
+    people(folder, [(s, {"e": "brand new"}.get(x, x), rows) for s, x, rows in [*MONDAY, *rest]])
+    assert run(folder, **changes)["locked"]["distance"] == 0
+    assert set(released(folder)) <= {"a", "b", "c", "other"}
+    people(folder, swapped)
+    try:
+        run(folder, **changes)
+    except LockError as error:
+        assert error.code == "lock-leaks"  # d is common now, and counted as other all the same
+    assert set(released(folder)) <= {"a", "b", "c", "other"}
+
+
+def test_values_that_are_gone_or_rare_tonight(folder):
+    """A value of the lock without records, or with fewer than the minimum, changes nothing about the protocol."""
+    funnel.lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
+    for few in (3, 0):
+        people(folder, [*(group for group in MONDAY if group[1] != "b"), ("s0", "b", few), ("s1", "b", few)])
+        found = run(folder, privacy={"notion": "lip", "epsilon": 2.0})
+        assert found["locked"]["gone"] == (few == 0)
+        assert found["alphabet"]["public"] == 3
+        audited(folder)
+
+
+def test_new_and_vanished_secrets_are_measured_as_they_are(folder):
+    generous = {"privacy": {"notion": "lip", "epsilon": 1.0}}
+    funnel.lock(write_policy(folder, **(BASE | generous)), room=0.5)
+    people(folder, [*TUESDAY, ("s2", "a", 30), ("s2", "b", 20), ("s2", "c", 20)])
+    found = run(folder, **generous)
+    assert (found["locked"]["new_secrets"], found["locked"]["gone_secrets"]) == (1, 0)
+    assert found["alphabet"]["sensitive"] == 3
+    audited(folder)
+
+
+def test_missing_values_are_what_the_policy_says(folder):
+    """A NULL is a value like any other where it is a category: known to the lock, or unseen."""
+    changes = {"source": {"table": "people.parquet", "entity": "id", "missing": "category"}}
+    missing = [("s0", None, 30), ("s1", None, 33)]
+    funnel.lock(write_policy(folder, **(BASE | changes)))
+    people(folder, [*MONDAY, *missing])
+    with pytest.raises(SourceError, match="missing"):
+        run(folder, **changes)
+    funnel.lock(folder / "policy.yaml", force=True)
+    assert run(folder, **changes)["rows"] == 733
+    audited(folder)
+
+
+TWO = [(s, x, z, 20 + 7 * (int(s[1]) + len(x) + len(z))) for s in ("s0", "s1") for x in ("a", "bb", "ccc")
+       for z in ("p", "qq")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("public", "privacy"),
+    [
+        (["x", "z"], {"notion": "lip", "epsilon": 0.5}),
+        (["x", "z"], {"notion": "srlip", "epsilon": 0.5}),
+        (["x", "z"], {"notion": "srlip", "epsilon": 0.5, "solve": "sequential"}),
+        ([["x", "z"]], {"notion": "ldp", "epsilon": 0.5}),
+        (["s", "x"], {"notion": "rldp", "epsilon": 1.0}),
+        (["x", "z"], {"notion": "ldp-x", "epsilon": 1.0}),
+        (["x", "z"], {"notion": "mutual-information", "epsilon": 0.02}),
+    ],
+)
+def test_several_columns_under_every_notion(folder, public, privacy):
+    """Blocks side by side, and those that a notion makes one: with a combination that is gone, and one that is new."""
+    people(folder, TWO)
+    dropping = [
+        [{"name": one, "unseen": "drop"} for one in item]
+        if isinstance(item, list)
+        else {"name": item, "unseen": "drop"}
+        for item in public
+    ]
+    mechanism = {"rldp": "polyopt", "mutual-information": "randomised-response"}.get(
+        privacy["notion"], "optimal"
+    )
+    changes = {"public": dropping, "privacy": privacy, "mechanism": mechanism}
+    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.3)
+    people(
+        folder,
+        [group for group in TWO if group[1:3] != ("a", "p")] + [("s0", "new", "p", 4), ("s1", "a", "r", 4)],
+    )
+    found = run(folder, **changes)
+    assert found["locked"]["new"] >= 1
+    assert found["rows"] <= sum(group[-1] for group in TWO)
+    assert sum(released(folder, "x").values()) == found["rows"]
+    audited(folder)
+
+
+def test_robust_policies_say_whether_tonight_lies_in_the_ball(folder):
+    changes = {"public": ["s", "x"], "privacy": {"notion": "rldp", "epsilon": 1.5}, "mechanism": "polyopt"}
+    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.4)
+    near = run(folder, **changes)["locked"]
+    assert (near["inside"], near["divergence"]) == (True, 0)
+    people(folder, TUESDAY)
+    moved = run(folder, **changes)["locked"]
+    p, q = (np.array([group[-1] for group in night]) / 1.0 for night in (MONDAY, TUESDAY))
+    p, q = p / p.sum(), q / q.sum()
+    assert moved["divergence"] == pytest.approx(math.log((p**2 / q).sum()))
+    assert moved["inside"] is (moved["divergence"] <= moved["radius"])
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["auto", "conditional-reporting", "unary-encoding", "randomised-response"]
+)
+def test_every_kind_of_mechanism(folder, mechanism):
+    changes = {"mechanism": mechanism, "privacy": {"notion": "lip", "epsilon": 0.5}}
+    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.2)
+    people(folder, TUESDAY)
+    found = run(folder, **changes)
+    assert found["mechanism"] in (
+        mechanism,
+        *(["optimal", "conditional-reporting"] if mechanism == "auto" else []),
+    )
+    audited(folder)
+
+
+def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
+    """Its protocol names the values of the secret, so a new one, or one that has become rare, is no small matter."""
+    changes = {"mechanism": "conditional-reporting", "privacy": {"notion": "lip", "epsilon": 1.0}}
+    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.2)
+    people(folder, [*MONDAY, ("s2", "a", 40), ("s2", "b", 40), ("s2", "c", 40)])
+    with pytest.raises(SourceError) as new:
+        run(folder, **changes)
+    people(
+        folder,
+        [(s, x, 4 if (s, x) == ("s0", "b") else rows) for s, x, rows in MONDAY if (s, x) != ("s1", "b")],
+    )
+    with pytest.raises(SourceError) as rare:
+        run(folder, **changes)
+    assert (new.value.code, rare.value.code) == ("unseen-value", "below-minimum")
+
+
+def test_without_a_key_or_the_counts_of_that_night(folder):
+    """Fresh draws have no key, so nothing is said of the counts; without them the claim is measured all the same."""
+    changes = {"source": {"table": "people.parquet"}, "draws": {"kind": "fresh"}}
+    made = funnel.lock(write_policy(folder, **(BASE | changes)))
+    assert made.lock.counts is None
+    (folder / "private" / "locks" / f"{made.lock.checksum}.json").unlink()
+    found = run(folder, **changes)
+    assert (found["locked"]["known"], found["locked"]["distance"]) == (False, None)
+    report = funnel.audit_release(folder / "releases" / "latest", folder / "private")
+    assert report.passed
+    assert "minimum" in {one.claim for one in report.unchecked}
+
+
+@pytest.mark.parametrize("where", ["lock.yaml", "evidence.json", "release.json"])
+def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
+    """A lock with other weights, counts of the lock's night below the minimum, or a manifest with another lock."""
+    funnel.lock(write_policy(folder, **BASE))
+    run(folder)
+    private, release = next(folder.glob("private/2*")), folder / "releases" / "latest"
+    path = (release if where == "release.json" else private) / where
+    text = path.read_text()
+    if where == "lock.yaml":
+        body = re.sub(r'\nprotocol: "\w{4}', '\nprotocol: "0000', text).rpartition("checksum")[0]
+        path.write_text(f'{body}checksum: "{hashlib.sha256(body.encode()).hexdigest()}"\n')
+    else:
+        evidence = json.loads(text)
+        if where == "evidence.json":
+            evidence["locked"]["records"][0][0] = 2
+        else:
+            evidence["locked"]["checksum"] = "0" * 64
+        path.write_text(json.dumps(evidence))
+    report = funnel.audit_release(release, folder / "private")
+    wanted = "minimum" if where == "evidence.json" else "lock"
+    assert wanted in {one.claim for one in report.of("failed")}
+
+
+def test_a_dry_run_under_a_lock_draws_nothing(folder):
+    policy = write_policy(folder, **BASE)
+    funnel.lock(policy)
+    found = funnel.run(policy, locked=True, dry_run=True).as_dict()
+    assert found["release"] is None
+    assert found["locked"]["distance"] == 0
+    assert nothing_published(folder)

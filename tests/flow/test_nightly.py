@@ -1,0 +1,126 @@
+"""examples/nightly: the git check stops what it should, the night's script logs, the units are well formed."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import funnel
+from tests.support.policies import write_policy
+from tests.unit.ledger.test_history import MONDAY, SMALL, people
+
+NIGHTLY = Path(funnel.__file__).parent.parent / "examples" / "nightly"
+
+
+@pytest.fixture
+def shell(tmp_path, key):
+    """Run a command in the folder of a policy, with `funnel` as the scripts call it."""
+    program = tmp_path / "bin" / "funnel"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m funnel "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "FUNNEL": str(program), "FUNNEL_KEY": key,
+        "PYTHONPATH": str(NIGHTLY.parent.parent), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
+    }  # fmt: skip
+    (tmp_path / "work").mkdir()
+
+    def run(*command: object, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*map(str, command)], cwd=tmp_path / "work", env=environment | env, capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
+    """A laxer policy is stopped, a stricter one passes, what cannot be compared needs a word; other YAML is let be."""
+    work = tmp_path / "work"
+    shell("git", "init", "-q")
+    shell("git", "config", "user.email", "a@b.c")
+    shell("git", "config", "user.name", "a")
+    write_policy(work, **SMALL)
+    (work / "other thing.yaml").write_text("a: 1\n")
+    shell("git", "add", ".")
+    assert shell(NIGHTLY / "pre-commit").returncode == 0
+    shell("git", "commit", "-qm", "first")
+    (work / "other thing.yaml").write_text("a: 2\n")
+
+    outcomes = []
+    for changes, env in (
+        ({"privacy": {"notion": "ldp", "epsilon": 0.3}}, {}),
+        ({"privacy": {"notion": "ldp", "epsilon": 0.1}}, {}),
+        ({"source": SMALL["source"] | {"filter": "id > 1"}}, {}),
+        ({"source": SMALL["source"] | {"filter": "id > 1"}}, {"FUNNEL_ALLOW": "1"}),
+    ):
+        write_policy(work, **(SMALL | changes))
+        shell("git", "add", ".")
+        done = shell(NIGHTLY / "pre-commit", **env)
+        outcomes.append((done.returncode, done.stdout.splitlines()[-1]))
+        assert "other thing" not in done.stdout
+    verdicts = ["weaker", "stronger", "incomparable", "incomparable"]
+    assert outcomes == [(code, f"privacy: {told}") for code, told in zip((1, 0, 1, 0), verdicts, strict=True)]
+
+
+def test_a_night_is_one_line_in_the_log(shell, tmp_path, key):
+    """Published with its drift, or refused with its reason: either way the exit code of funnel and a line of JSON."""
+    work, log = tmp_path / "work", tmp_path / "log.jsonl"
+    people(work, MONDAY)
+    policy = write_policy(work, **SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUNNEL_KEY", key)
+        funnel.lock(policy)
+    assert shell(NIGHTLY / "nightly", policy, log).returncode == 0
+    people(work, [[200, 40, 3], [3, 50, 145]])
+    assert shell(NIGHTLY / "nightly", policy, log).returncode == 1
+    first, second = (json.loads(line) for line in log.read_text().splitlines())
+    assert first["locked"]["distance"] == 0
+    assert second["error"]["code"] == "lock-leaks"
+    write_policy(work, **(SMALL | {"budget": 1.0}))
+    refused = shell(NIGHTLY / "nightly", policy, log)
+    assert refused.returncode == 1
+    assert "budget is 1.0" in refused.stdout
+    assert len(log.read_text().splitlines()) == 2
+
+
+def test_the_units_are_well_formed(tmp_path):
+    """By the reading of systemd itself where it is there; its paths are those of the script's example."""
+    units = {}
+    for name in ("funnel@.service", "funnel@.timer"):
+        parser = configparser.ConfigParser(interpolation=None, strict=False)
+        parser.optionxform = str
+        parser.read(NIGHTLY / name)
+        units[name] = parser
+        shutil.copy(NIGHTLY / name, tmp_path)
+    service = units["funnel@.service"]["Service"]
+    assert service["ExecStart"].split()[0].endswith("/examples/nightly/nightly")
+    assert units["funnel@.timer"]["Timer"]["OnCalendar"]
+    analyse = shutil.which("systemd-analyze")
+    if analyse:
+        unit = tmp_path / "funnel@.service"
+        unit.write_text(unit.read_text().replace(service["ExecStart"].split()[0], str(NIGHTLY / "nightly")))
+        done = subprocess.run(
+            [analyse, "verify", "--recursive-errors=no", str(tmp_path / "funnel@census.service")],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert [line for line in done.stderr.splitlines() if "funnel@" in line] == []
+
+
+def test_the_airflow_file_is_python_that_runs_the_commands():
+    tree = ast.parse((NIGHTLY / "airflow_dag.py").read_text())
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert any("funnel run --locked" in text for text in texts)
+    assert any("funnel audit" in text for text in texts)

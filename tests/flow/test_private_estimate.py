@@ -1,0 +1,340 @@
+"""Private estimates as people use them: what is published is made of noisy counts, and the auditor can tell."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import funnel
+from funnel.draw.histogram import Estimated
+from funnel.errors import AuditFailure, FunnelError
+from funnel.ledger.spending import charge
+from funnel.measure.uncertainty import radius
+from funnel.plan import count as counted
+from tests.support.policies import write_policy
+
+PEOPLE = "SELECT 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
+VALUES = {"s": ["s0", "s1", "never"], "x": ["x0", "x1", "x2"]}
+ONE = " UNION ALL SELECT '{secret}', 'alone'"
+"""One person has a value of their own."""
+
+
+def policy(folder: Path, query: str = PEOPLE, **changes) -> Path:
+    duckdb.sql(f"COPY ({query}) TO '{folder}/table.parquet'")
+    terms = {
+        "source": {"table": "table.parquet"}, "sensitive": ["s"], "public": ["x"], "draws": None,
+        "estimate": {"kind": "private", "epsilon": 1.0, "minimum": 1, "values": VALUES},
+    }  # fmt: skip
+    return write_policy(folder, **{**terms, **changes})
+
+
+def claims(report: funnel.AuditReport) -> dict[str, tuple[str, str]]:
+    return {one.claim: (one.status, one.detail) for one in report.findings}
+
+
+def text(folder: Path, name: str) -> dict:
+    return json.loads((folder / name).read_text())
+
+
+def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_protected(tmp_path):
+    summary = funnel.run(policy(tmp_path))
+    found = claims(funnel.audit_release(summary.release, tmp_path / "private"))
+    assert not [claim for claim, (status, _) in found.items() if status == "failed"]
+    assert found["estimate-noise"][0] == found["estimate-spent"][0] == "passed"
+    status, detail = found["leakage-true"]
+    assert status == "not checked"
+    assert "as estimated" in detail
+    manifest = text(Path(summary.release), "release.json")
+    assert manifest["rows"] == summary.rows == 600
+    assert manifest["estimate"] == {
+        "minimum": 1,
+        "kind": "private",
+        "epsilon": 1.0,
+        "estimates": 1,
+        "spent": 1.0,
+    }
+    assert manifest["alphabet"]["sensitive"] == 3
+    (told,) = (
+        one["text"]
+        for one in text(Path(summary.release), "report.json")["limits"]
+        if "Laplace" in one["text"]
+    )
+    assert "at most 2.72 times as likely" in told
+    assert "Under the true one the released values can tell more" in told
+    promise = text(Path(summary.release), "report.json")["promise"]
+    assert "noisy counts" in promise["condition"]
+    assert "noisy counts" in promise["observer"]
+
+
+@pytest.mark.parametrize("mechanism", ["optimal", "conditional-reporting", "unary-encoding"])
+def test_all_that_is_published_but_the_drawn_values_follows_from_the_noisy_counts(
+    tmp_path, monkeypatch, mechanism
+):
+    """Two tables, the same noisy counts: the same protocol, report and figures, to the last byte."""
+    kept, seen, truths = [], [], []
+    for secret in ("s0", "s1"):
+        folder = tmp_path / secret
+        folder.mkdir()
+        path = policy(
+            folder, PEOPLE + ONE.format(secret=secret), mechanism=mechanism,
+            estimate__values=VALUES | {"x": [*VALUES["x"], "alone"]},
+        )  # fmt: skip
+
+        def estimated(domain, counts, epsilon) -> Estimated:
+            noise = np.array([1, -2, 0, 3, -1, 0, 5, -4, 0, 1, 2, -1])
+            seen.append(seen[0] if seen else counts + noise)
+            truths.append(counts.tolist())
+            return Estimated(domain, epsilon, counts, seen[0])
+
+        monkeypatch.setattr(counted, "estimate", estimated)
+        release = Path(funnel.run(path).release)
+        manifest = text(release, "release.json")
+        report = (release / "report.json").read_text()
+        for key in ("release", "created", "plan_sha256"):  # the plan names folders
+            report = report.replace(manifest.pop(key), key)
+        manifest.pop("files")
+        kept.append((manifest, report, (release / "protocol.json").read_text()))
+    assert truths[0] != truths[1]
+    assert kept[0] == kept[1]
+
+
+def test_with_counts_of_its_own_the_same_table_publishes_another_protocol_for_another_secret(tmp_path):
+    published = []
+    for secret in ("s0", "s1"):
+        folder = tmp_path / secret
+        folder.mkdir()
+        query = "SELECT 's' || (i % 3 // 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
+        query += ONE.format(secret=secret)
+        path = policy(folder, query, estimate={"minimum": 1}, privacy={"notion": "ldp", "epsilon": 0.5})
+        published.append((Path(funnel.run(path).release) / "protocol.json").read_text())
+    assert published[0] != published[1]
+
+
+def test_every_run_spends_again_until_the_budget_is_used_up_and_so_does_a_run_that_fails(tmp_path):
+    path = policy(tmp_path, estimate__budget=2.5)
+    first = text(Path(funnel.run(path).release), "release.json")
+    impossible = policy(tmp_path, estimate__budget=2.5, estimate__minimum=10_000)
+    with pytest.raises(FunnelError) as failed:
+        funnel.run(impossible)
+    assert failed.value.code == "below-minimum"
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(policy(tmp_path, estimate__budget=2.5))
+    assert (refused.value.code, first["estimate"]["spent"]) == ("budget", 1.0)
+    last = text(Path(funnel.run(policy(tmp_path, estimate__budget=3)).release), "release.json")["estimate"]
+    assert (last["estimates"], last["spent"]) == (3, 3.0)
+    reports = [funnel.audit_release(one, tmp_path / "private") for one in (tmp_path / "releases").glob("2*")]
+    assert [one.passed for one in reports] == [True, True]
+
+
+def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
+    path = policy(tmp_path, estimate__budget=1.5)
+    funnel.run(path)
+    monkeypatch.setattr(
+        counted, "charge", lambda private, name, epsilon, _: charge(private, name, epsilon, None)
+    )
+    with pytest.raises(AuditFailure, match="spent more than the policy's budget"):
+        funnel.run(path)
+
+
+def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
+    path = policy(tmp_path, estimate__budget=2)
+    assert "private ones" not in funnel.ledger(path).text()
+    funnel.run(path)
+    assert "estimates  1 private ones, 1 nats spent of 2" in funnel.ledger(path).text()
+    assert funnel.ledger(path).as_dict()["estimates"] == {"number": 1, "spent": 1.0}
+    assert "with noise on every count (epsilon 1 nats)" in funnel.plan(path).text()
+
+
+def test_mechanisms_are_compared_over_a_private_estimate_which_spends_nothing(tmp_path):
+    path = policy(tmp_path, privacy={"notion": "lip", "epsilon": 0.5})
+    assert funnel.compare(path, [0.5]).rows == 600
+    assert not (tmp_path / "private").exists()
+
+
+def test_a_dry_run_publishes_nothing_and_spends_nothing(tmp_path):
+    funnel.run(policy(tmp_path), dry_run=True)
+    assert not (tmp_path / "private").exists()
+
+
+def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(policy(tmp_path, PEOPLE + ONE.format(secret="s0")))
+    assert refused.value.code == "undeclared-value"
+    assert "x 'alone'" in refused.value.message
+    assert not (tmp_path / "private" / "estimates.jsonl").exists()
+
+
+def test_a_record_of_estimates_that_is_damaged_stops_the_next_run(tmp_path):
+    """Gone, cut short, edited, or another's: what was spent on these people is not known any more."""
+    path = policy(tmp_path)
+    funnel.run(path)
+    funnel.run(path)
+    record, head = tmp_path / "private" / "estimates.jsonl", tmp_path / "private" / "estimates.head"
+    whole, confirmed = record.read_text(), head.read_text()
+    first, _ = whole.splitlines(keepends=True)
+    damage = {
+        "is missing or cut short": first,
+        "does not follow from the line before it": whole.replace('"1"', '"1/9"', 1),
+        "is numbered 2": whole.removeprefix(first),
+        "is not an entry": "x" + whole,
+    }
+    for said, text in damage.items():
+        record.write_text(text)
+        with pytest.raises(FunnelError) as refused:
+            funnel.run(path)
+        assert (refused.value.code, said in refused.value.message) == ("ledger", True)
+        assert "Restore the private folder from a backup" in refused.value.advice
+    head.unlink()
+    record.unlink()
+    with pytest.raises(FunnelError) as forgotten:
+        funnel.run(path)
+    assert "the ledger tells of 2 nats" in forgotten.value.message
+    record.write_text(whole)
+    head.write_text(confirmed)
+    assert text_of_estimate(funnel.run(path).release) == (3, 3.0)
+
+
+def text_of_estimate(release: str) -> tuple[int, float]:
+    told = text(Path(release), "release.json")["estimate"]
+    return told["estimates"], told["spent"]
+
+
+def test_several_blocks_with_bins_and_missing_values_are_estimated_over_all_their_combinations(tmp_path):
+    query = (
+        "SELECT 's' || (i % 2) AS s, nullif('x' || (hash(i) % 3), 'x2') AS x, (hash(i) // 7 % 50)::INT AS age "
+        "FROM range(900) t(i)"
+    )
+    path = policy(
+        tmp_path, query, source__missing="category", public=["x", {"name": "age", "bins": [0, 20, 60]}],
+        estimate__values={"s": ["s0", "s1"], "x": ["x0", "x1"]}, mechanism="auto",
+    )  # fmt: skip
+    summary = funnel.run(path)
+    report = funnel.audit_release(summary.release, tmp_path / "private")
+    assert report.passed
+    assert "36 cells" in claims(report)["estimate-noise"][1]
+
+
+def test_a_secret_that_is_released_too_is_one_column_of_the_domain(tmp_path):
+    path = policy(
+        tmp_path, public=["s", "x"], privacy={"notion": "ldp-x", "epsilon": 1.0}, mechanism="optimal",
+        estimate__values={"s": ["s0", "s1"], "x": VALUES["x"]},
+    )  # fmt: skip
+    summary = funnel.run(path)
+    report = funnel.audit_release(summary.release, tmp_path / "private")
+    assert report.passed
+    assert "6 cells" in claims(report)["estimate-noise"][1]
+
+
+@pytest.mark.parametrize("public", [["x"], ["s", "x"]])
+def test_a_robust_promise_is_about_a_set_that_is_wide_enough_for_the_noise(tmp_path, public):
+    query = PEOPLE.replace("range(600)", "range(6000)")
+    mechanism = "optimal" if public == ["x"] else "polyopt"
+    path = policy(
+        tmp_path, query, public=public, privacy={"notion": "rldp", "epsilon": 1.0}, mechanism=mechanism,
+        estimate__values={"s": ["s0", "s1"], "x": VALUES["x"]},
+    )  # fmt: skip
+    summary = funnel.run(path)
+    found = claims(funnel.audit_release(summary.release, tmp_path / "private"))
+    assert not [claim for claim, (status, _) in found.items() if status == "failed"]
+    assert found["uncertainty"][0] == found["estimate-noise"][0] == "passed"
+    assert "within" in found["leakage-true"][1]
+    parameters = text(Path(summary.release), "release.json")["parameters"]
+    assert parameters["radius"] > radius(0.95, 2, 6000, 6)
+
+
+def test_a_robust_promise_needs_counts_that_are_seen_through_the_noise(tmp_path):
+    path = policy(tmp_path, privacy={"notion": "rldp", "epsilon": 1.0})
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(path)
+    assert refused.value.code == "below-minimum"
+    assert "1 of the declared values of the secret" in refused.value.message
+    assert (tmp_path / "private" / "estimates.jsonl").read_text().count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    funnel.run(policy(folder))
+    return folder
+
+
+def changed(folder: Path, made: Path, change) -> dict[str, tuple[str, str]]:
+    """The audit of a release whose evidence was changed, as if its writer had kept that."""
+    shutil.copytree(made, folder, dirs_exist_ok=True, symlinks=True)
+    release = (folder / "releases" / "latest").resolve()
+    evidence = folder / "private" / release.name / "evidence.json"
+    kept = json.loads(evidence.read_text())
+    change(kept)
+    evidence.write_text(json.dumps(kept))
+    return claims(funnel.audit_release(release, folder / "private"))
+
+
+def without_noise(kept: dict) -> None:
+    kept["private"]["cells"] = [[*cell[:3], 0, 0] for cell in kept["private"]["cells"]]
+
+
+def other_epsilon(kept: dict) -> None:
+    kept["private"]["epsilon"] = "2"
+
+
+def a_cell_less(kept: dict) -> None:
+    kept["private"]["cells"].pop()
+
+
+def moved(kept: dict) -> None:
+    """One record more in one cell, one less noise: the noisy count stays, the records do not."""
+    cells = kept["private"]["cells"]
+    pair = [max(cells, key=lambda cell, x=x: (cell[1] == x, cell[2])) for x in (0, 1)]
+    for cell, by in zip(pair, (1, -1), strict=True):
+        noise = cell[3] - cell[4] - by
+        cell[2:] = [cell[2] + by, max(noise, 0), max(-noise, 0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [
+        (without_noise, "estimate-noise"), (other_epsilon, "estimate-noise"), (a_cell_less, "counts"),
+        (moved, "draw-inputs"),
+    ],
+)  # fmt: skip
+def test_evidence_that_does_not_fit_is_found(tmp_path, made, change, claim):
+    found = changed(tmp_path, made, change)
+    assert found[claim][0] == "failed"
+
+
+def test_noise_that_is_not_noise_is_found(tmp_path, made):
+    """All cells 40 up, at a rate of 1/2: 20 standard deviations."""
+
+    def shift(kept: dict) -> None:
+        for cell in kept["private"]["cells"]:
+            cell[3:] = [cell[3] + 40, cell[4]]
+        kept["joint"]["cells"] = [
+            [s, x, max(n + up - down, 1)] for s, x, n, up, down in kept["private"]["cells"]
+        ]
+
+    found = changed(tmp_path, made, shift)
+    assert found["estimate-noise"][0] == "failed"
+    assert "the noise" in found["estimate-noise"][1]
+
+
+def test_an_estimate_that_is_not_on_record_is_found(tmp_path, made):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
+    release, record = (tmp_path / "releases" / "latest").resolve(), tmp_path / "private" / "estimates.jsonl"
+    whole = record.read_text()
+    for damaged in ("", whole.replace(release.name, "20200101T000000Z-abcdef"), whole + whole):
+        record.write_text(damaged)
+        assert claims(funnel.audit_release(release, tmp_path / "private"))["estimate-spent"][0] == "failed"
+
+
+def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):
+    release = (made / "releases" / "latest").resolve()
+    kept = text(made / "private" / release.name, "evidence.json")["private"]
+    assert Fraction(kept["epsilon"]) == 1
+    assert sum(cell[2] for cell in kept["cells"]) == 600
+    assert "private" not in text(release, "release.json")

@@ -1,0 +1,279 @@
+"""A lock over a private estimate: noise drawn once, for many nights, none of which tells of its own counts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.errors import FunnelError
+from funnel.plan import count as counted
+from funnel.plan import run as execute
+from tests.flow.test_ledger import rechained
+from tests.flow.test_private_estimate import PEOPLE, VALUES, claims, policy, text
+
+FAR = "SELECT 's' || (i % 2) AS s, 'x' || (i % 2) AS x FROM range(600) t(i)"
+"""As many people, whose secret shows in x."""
+NEAR = PEOPLE.replace("hash(i)", "hash(i + 1)")
+LIP = {"notion": "lip", "epsilon": 0.5}
+
+
+def night(folder: Path, query: str) -> None:
+    duckdb.sql(f"COPY ({query}) TO '{folder}/table.parquet'")
+
+
+def lines(folder: Path, name: str) -> list[dict]:
+    return [json.loads(line) for line in (folder / "private" / name).read_text().splitlines()]
+
+
+def latest(folder: Path) -> tuple[Path, Path]:
+    """The newest release, and its private folder."""
+    release = (folder / "releases" / "latest").resolve()
+    return release, folder / "private" / release.name
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A lock, and one night that is far from that of the lock."""
+    folder = tmp_path_factory.mktemp("locked")
+    path = policy(folder, privacy=LIP, estimate__budget=1.5)
+    funnel.lock(path)
+    night(folder, FAR)
+    funnel.run(path, locked=True)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, made) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
+    return tmp_path
+
+
+def test_a_night_spends_nothing_and_estimates_and_solves_nothing(folder, monkeypatch):
+    def never(*arguments: object, **named: object) -> None:
+        raise AssertionError("a night under a lock estimates or solves")
+
+    monkeypatch.setattr(counted, "estimate", never)
+    monkeypatch.setattr(execute, "choose", never)
+    record = (folder / "private" / "estimates.jsonl").read_bytes()
+    night(folder, NEAR)
+    funnel.run(folder / "policy.yaml", locked=True)
+    assert (folder / "private" / "estimates.jsonl").read_bytes() == record
+    assert len({path.read_bytes() for path in folder.glob("releases/2*/protocol.json")}) == 1
+    found = funnel.audit_history(folder / "releases", folder / "private")
+    assert found.passed, found.text()
+    told = claims(found.releases[-1])
+    assert [told[one][0] for one in ("lock", "estimate-noise", "estimate-spent", "minimum")] == ["passed"] * 4
+    assert "nothing was estimated for this release" in told["estimate-noise"][1]
+    estimate = text(latest(folder)[0], "release.json")["estimate"]
+    assert (estimate["estimates"], estimate["spent"]) == (1, 1.0)
+    assert {entry["lock"] for entry in lines(folder, "ledger.jsonl")} == {
+        text(latest(folder)[0], "release.json")["locked"]["checksum"]
+    }
+
+
+def test_nothing_published_or_said_follows_from_tonights_counts_but_the_drawn_values(tmp_path, made):
+    """Two tables on the same night after the same history: one manifest, one report, one protocol, one summary."""
+    kept = []
+    for query in (NEAR, FAR):
+        home = tmp_path / str(len(kept))
+        shutil.copytree(made, home, symlinks=True)
+        night(home, query)
+        said = funnel.run(home / "policy.yaml", locked=True)
+        release = Path(said.release)
+        manifest, report = text(release, "release.json"), (release / "report.json").read_text()
+        for key in ("release", "created", "plan_sha256"):  # the plan names folders
+            report = report.replace(manifest.pop(key), key)
+        manifest.pop("files")
+        summary = said.as_dict() | {"release": None}
+        shown = [line for line in said.text().splitlines() if not line.startswith(("released", "report"))]
+        kept.append((manifest, report, (release / "protocol.json").read_text(), summary, shown))
+    assert kept[0] == kept[1]
+
+
+def test_a_night_that_is_far_from_the_lock_is_released_and_its_drift_stays_private(made):
+    """A stop would be one fact a night about tonight's counts; the operator reads it in the private folder."""
+    release, private = latest(made)
+    drift = text(private, "evidence.json")["locked"]["drift"]
+    assert drift["leakage_now"] is None or drift["leakage_now"] > LIP["epsilon"]
+    assert drift["distance"] > 0.1
+    assert "of the distribution moved, noise included" in (private / "report.json").read_text()
+    published = "".join(path.read_text() for path in release.glob("*.[jh]*"))
+    assert "of the distribution moved" not in published
+    assert "nor does any release wait for it" in published
+    found = funnel.audit_release(release, made / "private")
+    assert found.passed, found.text()
+    assert "above ε" in claims(found)["leakage-true"][1]
+
+
+def test_an_unchanged_person_answers_as_before(tmp_path, key, monkeypatch):
+    """Permanent draws under a lock: one more night adds nothing to what all of them tell together."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people = PEOPLE.replace("SELECT", "SELECT i AS id,")
+    path = policy(
+        tmp_path,
+        people,
+        privacy=LIP,
+        source={"table": "table.parquet", "entity": "id"},
+        draws={"key": "env:FUNNEL_KEY"},
+    )
+    funnel.lock(path)
+    figures = [funnel.run(path, locked=True).as_dict()["composed"]["figure"] for _ in range(2)]
+    assert figures[0] == figures[1]
+    night(tmp_path, people.replace("600", "700"))
+    assert funnel.run(path, locked=True).as_dict()["composed"]["figure"] == figures[0]
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
+PUBLIC = {"s": ["s0", "s1"], "x": VALUES["x"]}
+
+
+@pytest.mark.parametrize(
+    ("public", "privacy", "mechanism"),
+    [
+        (["x", "z"], {"notion": "srlip", "epsilon": 1.0, "solve": "joint"}, "optimal"),
+        (["x", "z"], {"notion": "ldp", "epsilon": 1.0}, "auto"),
+        (["s", "x"], {"notion": "ldp-x", "epsilon": 1.0}, "optimal"),
+        (["x"], {"notion": "mutual-information", "epsilon": 0.1}, "randomised-response"),
+        (["x"], {"notion": "lip", "epsilon": 1.0}, "conditional-reporting"),
+        (["x"], {"notion": "lip", "epsilon": 1.0}, "unary-encoding"),
+        (["s", "x"], {"notion": "rldp", "epsilon": 1.0}, "polyopt"),
+    ],
+)
+def test_every_notion_and_kind_of_mechanism(tmp_path, public, privacy, mechanism):
+    """Locked on one night; on the next one value of the secret has nobody, and the auditor agrees all the same."""
+    people = PEOPLE.replace("range(600)", "range(6000)").replace(
+        " FROM", ", 'z' || (hash(i) // 5 % 2) AS z FROM"
+    )
+    values = PUBLIC | ({"z": ["z0", "z1"]} if "z" in public else {})
+    path = policy(
+        tmp_path, people, public=public, privacy=privacy, mechanism=mechanism, estimate__values=values
+    )
+    made = funnel.lock(path)
+    assert (made.lock.rows, made.lock.room) == (6000, 0.0)
+    night(tmp_path, people.replace("(i % 2)", "0"))
+    funnel.run(path, locked=True)
+    release, private = latest(tmp_path)
+    found = funnel.audit_release(release, tmp_path / "private")
+    assert found.passed, found.text()
+    assert text(release, "release.json")["leakage"] == made.lock.leakage
+    assert sum(text(private, "evidence.json")["private"]["tonight"]) == 6000
+
+
+def test_a_lock_that_is_there_is_kept_and_another_one_spends_again(folder):
+    path = folder / "policy.yaml"
+    whole = (folder / "policy.lock.yaml").read_bytes()
+    again = funnel.lock(path)
+    assert (again.same, again.written, "up to date" in again.text()) == (True, False, True)
+    assert not funnel.lock(path, room=0.1).same
+    laxer = policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=1.5)
+    other = funnel.lock(laxer)
+    assert (other.same, other.written, other.difference.verdict) == (False, False, "weaker")
+    assert "nothing was estimated" in other.text()
+    assert (folder / "policy.lock.yaml").read_bytes() == whole
+    with pytest.raises(FunnelError) as refused:
+        funnel.lock(laxer, force=True)
+    assert (refused.value.code, "funnel lock" in refused.value.advice) == ("budget", True)
+    funnel.lock(policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=2.0), force=True)
+    assert [one["release"][:5] for one in lines(folder, "estimates.jsonl")] == ["lock-"] * 2
+    funnel.run(folder / "policy.yaml", locked=True)
+    assert funnel.audit_history(folder / "releases", folder / "private").passed
+
+
+def test_the_lock_names_the_noisy_counts_by_a_hash_and_holds_none(folder):
+    kept = json.loads(next((folder / "private" / "locks").iterdir()).read_text())
+    written = (folder / "policy.lock.yaml").read_text()
+    assert sum(kept["estimated"][0]) == 600
+    assert kept["estimated"][0] != kept["estimated"][1]
+    assert "cells" not in written
+    assert 'noisy: "' in written
+    assert "counts: null" in written
+
+
+def test_a_dry_run_under_a_lock_tells_no_drift(folder):
+    said = funnel.run(folder / "policy.yaml", locked=True, dry_run=True)
+    assert said.as_dict()["locked"].keys() == {"lock", "made", "told"}
+    assert "not told" in said.text()
+    assert len(lines(folder, "estimates.jsonl")) == 1
+
+
+def gone(folder: Path) -> None:
+    shutil.rmtree(folder / "private" / "locks")
+
+
+def exchanged(folder: Path) -> None:
+    kept = next((folder / "private" / "locks").iterdir())
+    content = json.loads(kept.read_text())
+    content["estimated"][1][0] += 1
+    kept.write_text(json.dumps(content))
+
+
+def forgotten(folder: Path) -> None:
+    for name in ("estimates.jsonl", "estimates.head", "ledger.jsonl", "ledger.head"):
+        (folder / "private" / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"), [(gone, "lock-damaged"), (exchanged, "lock-damaged"), (forgotten, "ledger")]
+)
+def test_without_what_the_lock_was_made_from_no_night_is_released(folder, damage, code):
+    before = sorted((folder / "releases").iterdir())
+    damage(folder)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(folder / "policy.yaml", locked=True)
+    assert refused.value.code == code
+    assert "backup" in refused.value.advice
+    assert sorted((folder / "releases").iterdir()) == before
+
+
+def other_noise(kept: dict) -> None:
+    """The same counts at last, of other noise: both counts and noise of one cell moved by one."""
+    cell = kept["private"]["cells"][0]
+    noise = cell[3] - cell[4] + 1
+    cell[3:] = [max(noise, 0), max(-noise, 0)]
+    kept["joint"]["cells"] = [[s, x, max(n + up - down, 1)] for s, x, n, up, down in kept["private"]["cells"]]
+
+
+def other_people(kept: dict) -> None:
+    tonight = kept["private"]["tonight"]
+    most = tonight.index(max(tonight))
+    tonight[most] -= 1
+    tonight[most - 1] += 1
+
+
+def one_more(kept: dict) -> None:
+    kept["private"]["tonight"][0] += 1
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [(other_noise, "estimate-noise"), (other_people, "draw-inputs"), (one_more, "counts")],
+)
+def test_evidence_that_is_not_of_the_lock_is_found(folder, change: Callable[[dict], None], claim: str):
+    release, private = latest(folder)
+    kept = text(private, "evidence.json")
+    change(kept)
+    (private / "evidence.json").write_text(json.dumps(kept))
+    assert claims(funnel.audit_release(release, folder / "private"))[claim][0] == "failed"
+
+
+def test_an_estimate_or_an_entry_of_another_lock_is_found(folder):
+    release, _ = latest(folder)
+    (entry,) = lines(folder, "ledger.jsonl")
+    rechained(folder / "private", [entry | {"lock": "0" * 64}])
+    assert claims(funnel.audit_release(release, folder / "private"))["ledger-entry"][0] == "failed"
+    rechained(folder / "private", [{key: value for key, value in entry.items() if key != "lock"}])
+    assert funnel.audit_release(release, folder / "private").passed, (
+        "entries of the first versions name no lock"
+    )
+    rechained(folder / "private", [entry])
+    (spent,) = lines(folder, "estimates.jsonl")
+    rechained(folder / "private", [spent | {"release": "lock-20200101T000000Z-abcdef"}], "estimates")
+    assert claims(funnel.audit_release(release, folder / "private"))["estimate-spent"][0] == "failed"
+    rechained(folder / "private", [spent, spent | {"release": "another"}], "estimates")
+    assert funnel.audit_release(release, folder / "private").passed, "others may estimate after the lock"

@@ -1,0 +1,234 @@
+"""Each thing that is wrong makes one clear error, exit code 1, and publishes nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.engine.duckdb import DuckDB
+from tests.flow.conftest import evidence_left, nothing_published
+from tests.support.policies import write_policy
+
+ROOT = Path(funnel.__file__).parent.parent
+
+
+def table(folder: Path, query: str) -> str:
+    duckdb.sql(f"COPY ({query}) TO '{folder}/table.parquet'")
+    return "table.parquet"
+
+
+PEOPLE = "SELECT i AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(1000) t(i)"
+
+
+CASES = [
+    ("unknown-column", None, {"public": ["eduction"]}),
+    ("unknown-column", None, {"source__entity": "personid"}),
+    ("source-empty", PEOPLE + " WHERE false", {}),
+    ("source-empty", PEOPLE, {"source__filter": "x = 'nobody'"}),
+    (
+        "source-all-null",
+        "SELECT i AS id, 's' || (i % 2) AS s, NULL::VARCHAR AS x FROM range(99) t(i)",
+        {"source__missing": "category"},
+    ),
+    (
+        "source-nulls",
+        "SELECT i AS id, 's' || (i % 2) AS s, nullif('x' || (i % 3), 'x1') AS x FROM range(99) t(i)",
+        {},
+    ),
+    ("unknown-key", None, {"privaci": {"notion": "lip"}}),
+    ("epsilon", None, {"privacy__epsilon": -1.0}),
+    ("epsilon", None, {"privacy__epsilon": 0}),
+    (
+        "entity-repeated",
+        "SELECT i // 2 AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(1000) t(i)",
+        {},
+    ),
+    (
+        "entity-repeated",
+        "SELECT (i // 2)::VARCHAR AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(1000) t(i)",
+        {},
+    ),
+    (
+        "entity-null",
+        "SELECT nullif(i, 5) AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(1000) t(i)",
+        {},
+    ),
+    (
+        "below-minimum",
+        "SELECT i AS id, 's' || (i % 2) AS s, CASE WHEN i < 5 THEN 'rare' ELSE 'x' END AS x FROM range(99) t(i)",
+        {},
+    ),
+    ("below-bins", None, {"public": [{"name": "age", "bins": [20, 40]}]}),
+    ("one-secret", "SELECT i AS id, 's' AS s, 'x' || (i % 3) AS x FROM range(99) t(i)", {}),
+    (
+        "nothing-to-release",
+        None,
+        {"sensitive": ["education"], "public": ["education_num"], "privacy": {"notion": "perfect"}},
+    ),
+    (
+        "alphabet-too-large",
+        "SELECT i AS id, 's' || (i % 2) AS s, i AS x FROM range(1000000) t(i)",
+        {"estimate": {"minimum": 1}},
+    ),
+    ("source-missing", None, {"source__table": "none.parquet"}),
+    ("source-unreadable", None, {"source__table": "policy.yaml"}),
+    ("key-missing", None, {"draws__key": "env:NO_SUCH_KEY"}),
+    ("key-missing", None, {"draws__key": "file:no-such.key"}),
+    ("key-unreadable", None, {"draws__key": "file:policy.yaml"}),
+    (
+        "below-minimum",
+        "SELECT i AS id, if(i < 3, 'rare', 's' || (i % 2)) AS s, 'x' || (i % 3) AS x FROM range(99) t(i)",
+        {"mechanism": "conditional-reporting"},
+    ),
+    ("epsilon", None, {"privacy__epsilon": 1e7}),
+    ("sensitive-public", None, {"public": ["marital_status"]}),
+    ("filter", None, {"source__filter": "age > 18; DROP TABLE people"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "query", "changes"), CASES, ids=[f"{i}-{c[0]}" for i, c in enumerate(CASES)]
+)
+def test_one_clear_error_and_nothing_published(command, tmp_path, code, query, changes):
+    if query is not None:
+        table(tmp_path, query)
+        changes = {
+            "source": {"table": "table.parquet", "entity": "id"},
+            "sensitive": ["s"],
+            "public": ["x"],
+            **changes,
+        }
+    path = write_policy(tmp_path, **changes)
+    path.chmod(0o600)  # one case names the policy itself as the key
+    run = command("run", path)
+    assert run.code == 1, (run.code, run.out, run.err)
+    assert f"[{code}]" in run.err
+    assert run.err.count("[") == run.err.count("]")
+    assert "Traceback" not in run.err
+    assert run.out == ""
+    assert nothing_published(tmp_path)
+    assert evidence_left(tmp_path) == []
+
+
+def test_errors_are_data_for_programs(command, tmp_path):
+    run = command("run", write_policy(tmp_path, public=["eduction"]), "--json")
+    assert run.code == 1
+    assert run.json["error"]["code"] == "unknown-column"
+    assert run.json["error"]["problems"][0]["line"] > 0
+    assert "education" in run.json["error"]["problems"][0]["suggestion"]
+
+
+def test_a_source_that_vanishes_between_counting_and_drawing(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    table(tmp_path, PEOPLE)
+    path = write_policy(
+        tmp_path, source={"table": "table.parquet", "entity": "id"}, sensitive=["s"], public=["x"]
+    )
+    stream = DuckDB.stream
+
+    def vanish(engine, statement, rows):
+        (tmp_path / "table.parquet").unlink()
+        return stream(engine, statement, rows)
+
+    monkeypatch.setattr(DuckDB, "stream", vanish)
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.run(path)
+    assert caught.value.code == "source-changed"
+    assert nothing_published(tmp_path)
+    assert evidence_left(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SELECT i AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(999) t(i)",
+        "SELECT i AS id, 's' || (i % 2) AS s, 'x' || (hash(i + 1) % 3) AS x FROM range(1000) t(i)",
+        "SELECT i AS id, 's' || (i % 2) AS s, 'new' AS x FROM range(1000) t(i)",
+    ],
+)
+def test_a_source_that_changes_between_counting_and_drawing(tmp_path, key, monkeypatch, change):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    table(tmp_path, PEOPLE)
+    path = write_policy(
+        tmp_path, source={"table": "table.parquet", "entity": "id"}, sensitive=["s"], public=["x"]
+    )
+    stream = DuckDB.stream
+
+    def rewrite(engine, statement, rows):
+        table(tmp_path, change)
+        return stream(engine, statement, rows)
+
+    monkeypatch.setattr(DuckDB, "stream", rewrite)
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.run(path)
+    assert caught.value.code == "source-changed"
+    assert nothing_published(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    assert funnel.run(path).release is not None
+
+
+@pytest.mark.parametrize("room", [0, 300, 2_000, 40_000])
+def test_a_full_disk_publishes_nothing_and_the_next_run_works(tmp_path, key, room):
+    """No file may grow beyond `room` bytes: what a full disk does, wherever it strikes."""
+    path = write_policy(tmp_path)
+    script = (
+        f"import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room})); "
+        f"from funnel.cli.app import main; main(['run', {str(path)!r}])"
+    )
+    environment = {**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    assert "[release-write]" in run.stderr
+    assert nothing_published(tmp_path)
+    again = subprocess.run(
+        [sys.executable, "-m", "funnel", "run", str(path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_key_file_that_others_can_read_is_refused(command, tmp_path):
+    (tmp_path / "open.key").write_text(funnel.new_key())
+    (tmp_path / "open.key").chmod(0o644)
+    run = command("run", write_policy(tmp_path, draws__key="file:open.key"))
+    assert run.code == 1
+    assert "[key-permissions]" in run.err
+    assert "chmod 600" in run.err
+    assert nothing_published(tmp_path)
+
+
+def test_no_message_holds_the_key(command, tmp_path):
+    secret = funnel.new_key()
+    for changes in ({"draws__key": "env:BAD"}, {"public": ["none"]}, {}):
+        run = command(
+            "run",
+            write_policy(tmp_path, **changes),
+            "--traceback",
+            env={"BAD": secret[:-3] + "abc", "FUNNEL_KEY": secret},
+        )
+        assert secret.removeprefix("funnel-key-1:")[:16] not in run.out + run.err
+
+
+def test_wrong_usage_is_exit_code_2(command):
+    assert command("run").code == 2
+    assert command("no-such-command").code == 2
+    assert command("run", "a.yaml", "--no-such-option").code == 2

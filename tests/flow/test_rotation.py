@@ -1,0 +1,259 @@
+"""Another key is refused until somebody has seen what it costs; a clock that goes back changes no order."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.errors import DrawError, LedgerError
+from funnel.ledger import journal as ledger_module
+from funnel.ledger.rotation import Asked
+from funnel.plan import prepare
+from funnel.release.naming import last_named, next_time
+from tests.support.policies import write_policy
+from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, people
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A policy with one release under the key in `a.key`."""
+    people(tmp_path, MONDAY)
+    funnel.write_key(tmp_path / "a.key")
+    return named(tmp_path, "a")
+
+
+def named(folder: Path, key: str, **changes: object) -> Path:
+    return write_policy(folder, **SMALL | {"draws__key": f"file:{key}.key"} | changes)
+
+
+def made(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "releases").iterdir() if not path.is_symlink())
+
+
+def test_another_key_is_refused_until_it_is_accepted(policy: Path, tmp_path: Path) -> None:
+    first = funnel.run(policy).as_dict()
+    funnel.write_key(tmp_path / "b.key")
+    changed = named(tmp_path, "b")
+    before = made(tmp_path)
+    for dry in (False, True):
+        with pytest.raises(DrawError, match="was drawn with key") as caught:
+            funnel.run(changed, dry_run=dry)
+        assert caught.value.code == "key-changed"
+        assert "funnel key rotate" in (caught.value.advice or "")
+    assert made(tmp_path) == before
+    told = funnel.rotate_key(changed, accept=True)
+    second = funnel.run(changed).as_dict()
+    assert second["composed"]["figure"] == told.after.figure
+    assert told.cost == pytest.approx(second["composed"]["figure"] - first["composed"]["figure"], abs=1e-4)
+    assert told.cost > 0
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+    assert funnel.run(changed).as_dict()["composed"]["figure"] == second["composed"]["figure"]
+    with pytest.raises(DrawError, match="was drawn with key"):
+        funnel.run(named(tmp_path, "a"))
+
+
+def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
+    """From a to b and back to a, each agreed to; b once more was not."""
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    for key in ("b", "a"):
+        funnel.rotate_key(named(tmp_path, key), accept=True)
+        funnel.run(named(tmp_path, key))
+    with pytest.raises(DrawError, match="was drawn with key"):
+        funnel.run(named(tmp_path, "b"))
+
+
+def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path, tmp_path: Path) -> None:
+    """Renamed, or a second one about the same column: with the key that answered before, or with consent."""
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    funnel.run(named(tmp_path, "a", name="renamed"))
+    for name in ("test", "renamed", "another"):
+        with pytest.raises(DrawError) as caught:
+            funnel.run(named(tmp_path, "b", name=name))
+        assert caught.value.code == "key-changed"
+    assert "the release of policy renamed about them" in caught.value.message
+    assert len(made(tmp_path)) == 2
+    funnel.rotate_key(named(tmp_path, "b", name="another"), accept=True)
+    with pytest.raises(DrawError):
+        funnel.run(named(tmp_path, "b", name="third"))
+    for key, name in (("b", "another"), ("a", "test"), ("b", "another"), ("a", "renamed")):
+        funnel.run(named(tmp_path, key, name=name))
+    funnel.run(named(tmp_path, "a", **FRESH))
+    funnel.run(named(tmp_path, "a"))
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
+def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
+    """What it asks was not asked before, so no key makes it tell more; columns are the same in either case."""
+    entries = [
+        {
+            "name": "one",
+            "draws": "permanent",
+            "key_fingerprint": "a",
+            "sequence": 1,
+            "drawn": [{"columns": ["X", "y"]}],
+        },
+        {
+            "name": "one",
+            "draws": "fresh",
+            "key_fingerprint": None,
+            "sequence": 2,
+            "drawn": [{"columns": ["z"]}],
+        },
+        {"name": "old", "draws": "permanent", "key_fingerprint": "b", "sequence": 3},
+    ]
+    cases = {
+        ("two", "x"): {"a"}, ("two", "z"): {"a", "b", "c"}, ("one", "z"): {"a"}, ("old", "z"): {"b"},
+        ("old", "y"): set(),
+    }  # fmt: skip
+    for (name, column), allowed in cases.items():
+        asked = Asked(name, frozenset({column}))
+        assert {key for key in "abc" if not asked.changed(entries, key)} == allowed
+
+
+def test_without_to_or_accept_nothing_changes(policy: Path, tmp_path: Path) -> None:
+    funnel.run(policy)
+    files = sorted(str(path) for path in tmp_path.rglob("*"))
+    told = funnel.rotate_key(policy)
+    assert "Nothing was changed" in told.text()
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == files
+    assert told.as_dict()["new_key"] is None
+
+
+def test_a_key_is_never_overwritten_and_never_published(policy: Path, tmp_path: Path) -> None:
+    funnel.run(policy)
+    whole = (tmp_path / "a.key").read_bytes()
+    for place in (
+        tmp_path / "a.key",
+        tmp_path / "releases" / "new.key",
+        tmp_path / "releases" / "latest" / "k",
+    ):
+        with pytest.raises(DrawError) as caught:
+            funnel.rotate_key(policy, place)
+        assert caught.value.code == "key-write"
+    assert (tmp_path / "a.key").read_bytes() == whole
+    assert not (tmp_path / "private" / "rotations.json").exists()
+
+
+def test_a_budget_that_a_new_key_would_break_refuses_the_rotation(policy: Path, tmp_path: Path) -> None:
+    first = funnel.run(policy).as_dict()
+    tight = named(tmp_path, "a", budget=first["composed"]["figure"] + 1e-3)
+    with pytest.raises(LedgerError, match="the budget is"):
+        funnel.rotate_key(tight, tmp_path / "b.key")
+    assert not (tmp_path / "b.key").exists()
+    funnel.run(tight)
+
+
+def test_before_the_first_release_a_new_key_costs_what_that_release_does(
+    policy: Path, tmp_path: Path
+) -> None:
+    told = funnel.rotate_key(policy, tmp_path / "b.key")
+    assert told.now == 0
+    assert told.old is None
+    assert funnel.run(named(tmp_path, "b")).as_dict()["composed"]["figure"] == told.after.figure
+
+
+def test_a_ledger_that_measured_another_secret_has_no_figure_to_begin_with(
+    policy: Path, tmp_path: Path
+) -> None:
+    """Not 0: something was released, and nobody knows what it tells about this secret."""
+    funnel.run(named(tmp_path, "a", sensitive=["x"], public=["s"]))
+    told = funnel.rotate_key(named(tmp_path, "a"))
+    assert (told.now, told.cost, told.measured) == (None, None, False)
+    assert "not measured" in told.text()
+
+
+def test_draws_without_a_key_have_none_to_rotate(tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    with pytest.raises(DrawError, match="no key to rotate"):
+        funnel.rotate_key(write_policy(tmp_path, **SMALL | FRESH))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": "x", "rotations": []}'])
+def test_a_damaged_record_of_agreed_keys_is_refused(content: str, policy: Path, tmp_path: Path) -> None:
+    funnel.run(policy)
+    (tmp_path / "private" / "rotations.json").write_text(content)
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    with pytest.raises(LedgerError, match="record of agreed keys"):
+        funnel.run(named(tmp_path, "b"))
+
+
+def test_the_command(command, policy: Path, tmp_path: Path) -> None:
+    funnel.run(policy)
+    told = command("key", "rotate", policy, "--to", tmp_path / "b.key", "--json")
+    assert (told.code, told.err) == (0, "")
+    assert told.json["cost"] > 0
+    assert told.json["written"] == str(tmp_path / "b.key")
+    assert (tmp_path / "b.key").read_text().strip() not in told.out
+    assert (tmp_path / "b.key").stat().st_mode & 0o777 == 0o600
+    assert command("run", named(tmp_path, "b")).code == 0
+    wrong = command("run", named(tmp_path, "a"), "--json")
+    assert wrong.code == 1
+    assert wrong.json["error"]["code"] == "key-changed"
+    assert command("key", "rotate", policy, "--to", tmp_path / "c.key", "--accept").code == 2
+    shown = command("key", "rotate", "--help")
+    assert "Keep the old key until" in " ".join(shown.out.split())
+
+
+class Clock(datetime):
+    """A clock that shows what it is told."""
+
+    shown = datetime(2030, 1, 1, tzinfo=UTC)
+
+    @classmethod
+    def now(cls, tz: object = None) -> datetime:
+        return cls.shown
+
+
+def test_a_clock_that_goes_back_changes_no_order(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Years back, hours back, the same second: names, entries and `latest` only ever go forward."""
+    monkeypatch.setattr(prepare, "datetime", Clock)
+    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    warned = []
+    for back in (timedelta(0), timedelta(days=2000), timedelta(hours=3), timedelta(0)):
+        Clock.shown = datetime(2030, 1, 1, tzinfo=UTC) - back
+        warned.append(funnel.run(policy).as_dict()["warnings"])
+        assert (tmp_path / "releases" / "latest").readlink().name == made(tmp_path)[-1]
+    assert [len(one) for one in warned] == [0, 1, 1, 0]
+    assert "check the clock" in warned[1][0] and "2024" in warned[1][0]
+    entries = [json.loads(line) for line in (tmp_path / "private" / "ledger.jsonl").read_text().splitlines()]
+    assert [one["release"] for one in entries] == made(tmp_path)
+    assert [one["written"] for one in entries] == sorted(one["written"] for one in entries)
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
+def test_a_ledger_of_another_policy_in_the_same_folder_counts_too(policy: Path, tmp_path: Path) -> None:
+    """`latest` is one link for all that publish into a folder."""
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases" / "latest").symlink_to("20990101T000000Z-abcdef")
+    summary = funnel.run(policy).as_dict()
+    assert Path(summary["release"]).name.startswith("20990101T000001Z")
+    assert "check the clock" in summary["warnings"][0]
+
+
+def test_next_time_is_after_the_last_and_else_the_clocks() -> None:
+    last = datetime(2026, 1, 1, tzinfo=UTC)
+    for seconds in (-(10**8), -61, -1, 0, 0.5, 1, 100):
+        now = last + timedelta(seconds=seconds)
+        time, told = next_time(now, last)
+        assert time >= last + timedelta(seconds=1)
+        assert time == max(now, last + timedelta(seconds=1))
+        assert (told is not None) == (seconds < -60)
+    assert next_time(last, None) == (last, None)
+
+
+def test_names_that_are_no_times_are_passed_over(tmp_path: Path) -> None:
+    for name in ("20269999T999999Z-abcdef", "99991231T235959Z-abcdef", "../elsewhere"):
+        (tmp_path / "latest").unlink(missing_ok=True)
+        (tmp_path / "latest").symlink_to(name)
+        assert last_named(tmp_path, [{"release": "r1"}]) is None
+    entries = [{"release": "20260102T000000Z-abcdef"}, {"release": "20250102T000000Z-abcdef"}]
+    assert last_named(tmp_path, entries) == datetime(2026, 1, 2, tzinfo=UTC)

@@ -1,0 +1,212 @@
+"""A signed release: the public key alone shows every change to what was published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.audit import AuditReport
+from funnel.errors import DrawError, PolicyError, ReleaseError
+from tests.support.policies import write_policy
+from tests.unit.ledger.test_history import MONDAY, SMALL, people
+
+SIGNED = SMALL | {"release__sign": "file:sign.key"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `releases` of two signed releases and one that is not, `private`, and two key pairs."""
+    folder = tmp_path_factory.mktemp("signed")
+    people(folder, MONDAY)
+    for name in ("sign", "other"):
+        funnel.write_signing_key(folder / f"{name}.key")
+        (folder / f"{name}.pub").write_text(funnel.public_key(str(folder / f"{name}.key")) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUNNEL_KEY", funnel.new_key())
+        for name, changes in (("first", SIGNED), ("second", SIGNED), ("plain", SMALL)):
+            release = Path(funnel.run(write_policy(folder, **changes)).release or "")
+            (folder / name).symlink_to(release)
+    return folder
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    """The first release, to be damaged."""
+    shutil.copytree((made / "first").resolve(), tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def of(report: AuditReport, claim: str) -> tuple[str, str]:
+    return next((one.status, one.detail) for one in report.findings if one.claim == claim)
+
+
+def failing(folder: Path, key: Path) -> set[str]:
+    return {one.claim for one in funnel.audit_release(folder, public_key=key).of("failed")}
+
+
+def test_the_public_key_is_all_it_takes(made: Path) -> None:
+    line = (made / "sign.pub").read_text()
+    for given in (line, made / "sign.pub"):
+        report = funnel.audit_release(made / "first", public_key=given)
+        assert report.passed
+        status, detail = of(report, "signature")
+        assert status == "passed"
+        assert json.loads((made / "first" / "release.json").read_text())["signed"]["public_key"] in detail
+        assert "only that shows the counts, the leakage and the draws" in report.text()
+    whole = funnel.audit_history(made / "releases", made / "private", public_key=made / "sign.pub")
+    assert [one.passed for one in whole.releases].count(False) == 1, "one of them is not signed"
+
+
+def test_without_the_public_key_a_signature_is_not_believed(made: Path) -> None:
+    report = funnel.audit_release(made / "first", made / "private")
+    assert report.passed
+    status, detail = of(report, "signature")
+    assert status == "not checked"
+    assert detail.startswith("signed by ") and "not checked" in detail
+    assert of(funnel.audit_release(made / "plain"), "signature")[1].startswith("not claimed: ")
+
+
+def test_every_change_to_any_published_file_fails(made: Path, copy: Path) -> None:
+    """One byte of each file changed, each file gone, one more file."""
+    key = made / "sign.pub"
+    assert not failing(copy, key)
+    for path in sorted(copy.iterdir()):
+        whole = path.read_bytes()
+        for place in (0, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            assert failing(copy, key), (path.name, place)
+        path.write_bytes(whole + b"\n")
+        assert failing(copy, key), path.name
+        path.unlink()
+        assert failing(copy, key), path.name
+        path.write_bytes(whole)
+    (copy / "notes.txt").write_text("and one more thing")
+    assert failing(copy, key) == {"file-list"}
+
+
+def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy: Path) -> None:
+    """Every hash made right again, so that nothing but the signature can tell."""
+    manifest = json.loads((copy / "release.json").read_text())
+    report = json.loads((copy / "report.json").read_text())
+    manifest["description"] = report["description"] = "something else"
+    raw = json.dumps(report).encode()
+    (copy / "report.json").write_bytes(raw)
+    manifest["files"]["report.json"] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+    (copy / "release.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    assert funnel.audit_release(copy).passed
+    assert failing(copy, made / "sign.pub") == {"signature"}
+
+
+def test_another_key_another_release_and_no_signature_fail(made: Path, copy: Path) -> None:
+    assert failing(copy, made / "other.pub") == {"signature"}
+    assert failing(made / "plain", made / "sign.pub") == {"signature"}
+    shutil.copy(made / "second" / "release.sig", copy / "release.sig")
+    assert failing(copy, made / "sign.pub") == {"signature"}
+    manifest = json.loads((copy / "release.json").read_text())
+    del manifest["signed"]
+    (copy / "release.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    (copy / "release.sig").unlink()
+    assert failing(copy, made / "sign.pub") >= {"signature"}
+
+
+def test_a_signature_by_another_key_under_the_first_ones_name_fails(made: Path, copy: Path) -> None:
+    from funnel.release.sign import load_signing_key
+
+    load_signing_key("file:other.key", made).sign_release(copy)
+    assert failing(copy, made / "sign.pub") == {"signature"}
+
+
+@pytest.mark.parametrize("ending", ["", "\n\n", " \n", "\r\n"])
+def test_a_signature_is_written_in_one_way_only(ending: str, made: Path, copy: Path) -> None:
+    signature = copy / "release.sig"
+    signature.write_bytes(signature.read_bytes().rstrip(b"\n") + ending.encode())
+    assert failing(copy, made / "sign.pub") == {"signature"}
+    assert not funnel.audit_release(copy).passed
+
+
+def test_what_is_no_public_key_is_refused_and_never_repeated(made: Path, tmp_path: Path) -> None:
+    private = (made / "sign.key").read_text().strip()
+    public = (made / "sign.pub").read_text().strip()
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "short").write_text(public[:-2])
+    for given in (
+        private,
+        made / "sign.key",
+        public[:-1],
+        tmp_path / "empty",
+        tmp_path / "short",
+        "nowhere",
+        "\0",
+    ):
+        with pytest.raises(ReleaseError) as caught:
+            funnel.audit_release(made / "first", public_key=given)
+        assert caught.value.code == "key-unreadable"
+        assert private[20:40] not in str(caught.value.as_dict())
+
+
+def test_the_private_key_is_nowhere_but_in_its_file(made: Path) -> None:
+    body = (made / "sign.key").read_bytes().strip().partition(b":")[2]
+    for path in (*(made / "releases").rglob("*"), *(made / "private").rglob("*")):
+        if path.is_file():
+            assert body[:12] not in path.read_bytes(), path
+
+
+def test_the_report_names_the_key_and_how_to_check(made: Path) -> None:
+    print_ = json.loads((made / "first" / "release.json").read_text())["signed"]["public_key"]
+    page = (made / "first" / "report.html").read_text()
+    assert print_ in page and "--public-key" in page
+    assert "--public-key" not in (made / "plain" / "report.html").read_text()
+
+
+def test_a_run_without_its_signing_key_publishes_nothing(
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(tmp_path, MONDAY)
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path = write_policy(tmp_path, **SIGNED)
+    with pytest.raises(DrawError) as caught:
+        funnel.run(path)
+    assert caught.value.code == "key-missing"
+    (tmp_path / "sign.key").write_text(key)
+    (tmp_path / "sign.key").chmod(0o600)
+    with pytest.raises(DrawError, match="not a key") as caught:
+        funnel.run(path)
+    assert "funnel-signing-1:" in (caught.value.advice or "")
+    assert not (tmp_path / "releases").exists()
+
+
+def test_the_signing_key_may_not_lie_in_the_published_folder(tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    with pytest.raises(PolicyError, match=r"release.sign.*published folder"):
+        funnel.load(write_policy(tmp_path, **SMALL | {"release__sign": "file:releases/sign.key"}))
+
+
+def test_a_key_pasted_into_the_policy_is_not_repeated(tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    pasted = funnel.new_signing_key()
+    with pytest.raises(PolicyError) as caught:
+        funnel.load(write_policy(tmp_path, **SMALL | {"release__sign": pasted}))
+    assert pasted[20:40] not in str(caught.value.as_dict())
+
+
+def test_the_commands(command, made: Path, tmp_path: Path) -> None:
+    new = command("key", "new", "--signing", "--to", tmp_path / "k")
+    assert (new.code, new.err) == (0, "")
+    assert (tmp_path / "k").read_text().strip() not in new.out
+    body = (tmp_path / "k").read_text().strip().partition(":")[2]
+    (tmp_path / "cut").write_text((tmp_path / "k").read_text().strip()[:-2])
+    (tmp_path / "cut").chmod(0o600)
+    broken = command("key", "public", tmp_path / "cut", "--traceback")
+    assert broken.code == 1
+    assert "Traceback" in broken.err and body[:10] not in broken.err
+    shown = command("key", "public", tmp_path / "k")
+    assert shown.out.startswith("funnel-public-1:") and len(shown.out.splitlines()) == 1
+    assert command("audit", made / "first", "--public-key", made / "sign.pub").code == 0
+    wrong = command("audit", made / "first", "--public-key", shown.out.strip(), "--json")
+    assert wrong.code == 1
+    assert [one["claim"] for one in wrong.json["findings"] if one["status"] == "failed"] == ["signature"]

@@ -1,0 +1,412 @@
+"""What changed for privacy: a table of cases, and what must hold of every comparison."""
+
+from __future__ import annotations
+
+import io
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+import funnel
+from funnel.analyst.diff import Difference, Side, compare
+from funnel.analyst.diff.sides import of_policy
+from funnel.data.released import Channel
+from funnel.errors import FunnelError
+from funnel.mechanisms import MECHANISMS
+from funnel.notions import NOTIONS
+from funnel.policy import loads
+from funnel.policy.columns import Attribute
+from funnel.policy.model import Draws, Estimate, Policy, Release, Source
+from tests.support.strategies import joints, protocols
+
+BASE = {
+    "version": 1,
+    "name": "people",
+    "source": {"table": "t.csv", "entity": "id", "missing": "drop", "filter": "age > 17"},
+    "estimate": {"minimum": 20},
+    "sensitive": ["s"],
+    "public": ["x", {"name": "age", "bins": [0, 20, 40]}, {"name": "town", "top": 10}],
+    "privacy": {"notion": "ldp", "epsilon": 1.0},
+    "mechanism": "randomised-response",
+    "draws": {"key": "env:KEY"},
+    "budget": 2.0,
+    "release": {"to": "r", "private": "p"},
+}
+OPPOSITE = {
+    "weaker": "stronger",
+    "stronger": "weaker",
+    "incomparable": "incomparable",
+    "unchanged": "unchanged",
+}
+
+
+def side(**changes) -> Side:
+    """A policy with some sections merged (mappings) or replaced (anything else); None removes one."""
+    policy = {key: dict(value) if isinstance(value, dict) else value for key, value in BASE.items()}
+    for key, value in changes.items():
+        if value is None:
+            del policy[key]
+        elif isinstance(value, dict) and isinstance(policy.get(key, {}), dict):
+            merged = policy.get(key, {}) | value
+            policy[key] = {name: one for name, one in merged.items() if one is not None}
+        else:
+            policy[key] = value
+    return of_policy(loads(yaml.safe_dump(policy)), "policy.yaml")
+
+
+def privacy(notion: str, epsilon: float | None = None, **more) -> dict:
+    """A privacy section in full."""
+    return {"privacy": {"notion": notion, "epsilon": epsilon, **more}, "mechanism": MECHANISM.get(notion, "optimal"),
+            "public": ["x"] if notion != "rldp" else ["s", "x"]}  # fmt: skip
+
+
+MECHANISM = {"rldp": "polyopt", "mutual-information": "randomised-response"}
+
+
+PRIVATE = {
+    "public": ["x"],
+    "estimate": {
+        "kind": "private",
+        "epsilon": 1.0,
+        "budget": 9.0,
+        "values": {"s": ["a", "b"], "x": ["c", "d"]},
+    },
+}
+
+
+def public(*items) -> dict:
+    return {"public": list(items)}
+
+
+CASES = {
+    "larger epsilon": ({}, {"privacy": {"epsilon": 2.0}}, "weaker", {"privacy.epsilon"}),
+    "column removed": ({}, public("x", {"name": "town", "top": 10}), "stronger", {"public.age"}),
+    "column added": ({}, public(*BASE["public"], "new"), "weaker", {"public.new"}),
+    "finer bins": ({}, public("x", {"name": "age", "bins": [0, 20, 30, 40]}, BASE["public"][2]), "weaker",
+                   {"public.age"}),
+    "other bins": ({}, public("x", {"name": "age", "bins": [0, 30, 40]}, BASE["public"][2]), "incomparable",
+                   {"public.age"}),
+    "bins instead of values": ({}, public({"name": "x", "bins": [0, 5]}, *BASE["public"][1:]), "stronger",
+                               {"public.x"}),
+    "bins instead of rounding": (public({"name": "x", "round": 5}), public({"name": "x", "bins": [0, 5]}),
+                                 "incomparable", {"public.x"}),
+    "more values": ({}, public(*BASE["public"][:2], {"name": "town", "top": 12}), "weaker", {"public.town"}),
+    "all values": ({}, public(*BASE["public"][:2], "town"), "weaker", {"public.town"}),
+    "coarser numbers": (public({"name": "x", "round": 5}), public({"name": "x", "round": 10}), "stronger",
+                        {"public.x"}),
+    "wider ends": (public({"name": "x", "round": 5, "clip": [0, 10]}), public({"name": "x", "round": 5}),
+                   "weaker", {"public.x"}),
+    "wider ends, coarser numbers": (public({"name": "x", "round": 5, "clip": [0, 10]}),
+                                    public({"name": "x", "round": 10}), "incomparable", {"public.x"}),
+    "steps that do not nest": (public({"name": "x", "round": 4}), public({"name": "x", "round": 6}),
+                               "incomparable", {"public.x"}),
+    "unseen dropped": (public("x"), public({"name": "x", "unseen": "drop"}), "weaker", {"public.x.unseen"}),
+    "columns as one block": (public("x", "y"), public(["x", "y"]), "unchanged", {"public"}),
+    "secret added": ({}, {"sensitive": ["s", "t"]}, "stronger", {"sensitive"}),
+    "another secret": ({}, {"sensitive": ["t"]}, "incomparable", {"sensitive"}),
+    "smaller groups": ({}, {"estimate": {"minimum": 5}}, "weaker", {"estimate.minimum"}),
+    "missing as a category": ({}, {"source": {"missing": "category"}}, "weaker", {"source.missing"}),
+    "missing as an error": ({}, {"source": {"missing": "error"}}, "stronger", {"source.missing"}),
+    "another filter": ({}, {"source": {"filter": "age > 20"}}, "incomparable", {"source.filter"}),
+    "several rows each": ({"draws": {"kind": "fresh", "key": None}},
+                          {"draws": {"kind": "fresh", "key": None}, "source": {"entity": None}}, "weaker",
+                          {"source.entity"}),
+    "fresh draws": ({}, {"draws": {"kind": "fresh"}}, "weaker", {"draws.kind"}),
+    "another key": ({}, {"draws": {"key": "env:OTHER"}}, "incomparable", {"draws.key"}),
+    "no budget": ({}, {"budget": None}, "weaker", {"budget"}),
+    "noisy counts": ({"public": ["x"]}, PRIVATE, "stronger", {"estimate.kind"}),
+    "less noise": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"epsilon": 2.0}}, "weaker",
+                   {"estimate.epsilon"}),
+    "larger budget": ({}, {"budget": 3.0}, "weaker", {"budget"}),
+    "another mechanism": ({}, {"mechanism": "optimal"}, "unchanged", {"mechanism.kind"}),
+    "signed": ({}, {"release": {"sign": "env:SIGN"}}, "stronger", {"release.sign"}),
+    "another signing key": ({"release": {"sign": "env:SIGN"}}, {"release": {"sign": "file:k"}}, "incomparable",
+                            {"release.sign"}),
+    "formulas kept": ({"release": {"format": "csv"}}, {"release": {"format": "csv", "formulas": "keep"}}, "weaker",
+                      {"release.formulas"}),
+    "formulas in no CSV file": ({}, {"release": {"formulas": "keep"}}, "unchanged", set()),
+    "another ledger": ({}, {"release": {"private": "q"}}, "incomparable", {"release.private"}),
+    "another table": ({}, {"source": {"table": "u.csv"}}, "unchanged", set()),
+    "weaker here, stronger there": ({}, {"privacy": {"epsilon": 2.0}, "budget": 1.0}, "incomparable",
+                                    {"privacy.epsilon", "budget"}),
+    "lip for ldp": (privacy("ldp", 1.0), privacy("lip", 1.0), "weaker", {"privacy"}),
+    "lip at half": (privacy("ldp", 1.0), privacy("lip", 0.5), "stronger", {"privacy"}),
+    "lip at some less": (privacy("ldp", 1.0), privacy("lip", 0.7), "incomparable", {"privacy"}),
+    "srlip for lip": (privacy("lip", 1.0), privacy("srlip", 1.0), "stronger", {"privacy"}),
+    "srlip for ldp": (privacy("ldp", 1.0), privacy("srlip", 1.0), "incomparable", {"privacy"}),
+    "ldp-x for srlip": (privacy("srlip", 1.0), privacy("ldp-x", 1.0), "stronger", {"privacy"}),
+    "perfect for ldp": (privacy("ldp", 0.1), privacy("perfect"), "stronger", {"privacy"}),
+    "perfect for srlip": (privacy("srlip", 0.1), privacy("perfect"), "incomparable", {"privacy"}),
+    "an average for lip": (privacy("lip", 0.1), privacy("mutual-information", 0.1), "weaker",
+                           {"privacy", "mechanism.kind"}),
+    "more confidence": (privacy("rldp", 1.0), privacy("rldp", 1.0, confidence=0.99), "stronger",
+                        {"privacy.confidence"}),
+    "confidence spelt out": (privacy("rldp", 1.0), privacy("rldp", 1.0, confidence=0.95), "unchanged",
+                             {"privacy.confidence"}),
+    "a smaller ball": (privacy("rldp", 1.0, radius=0.1), privacy("rldp", 1.0, radius=0.05), "weaker",
+                       {"privacy.radius"}),
+    "another order": (privacy("rldp", 1.0), privacy("rldp", 1.0, order=3.0), "incomparable", {"privacy.order"}),
+    "a radius for a confidence": (privacy("rldp", 1.0), privacy("rldp", 1.0, radius=0.1), "incomparable",
+                                  {"privacy.radius"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_change_means(case):
+    old, new, verdict, found = CASES[case]
+    difference = compare(side(**old), side(**new))
+    assert {one.term for one in difference.findings} == found, difference.text()
+    assert difference.verdict == verdict, difference.text()
+    assert difference.fails() == (verdict in ("weaker", "incomparable"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_way_back_is_the_opposite(case):
+    old, new, _, _ = CASES[case]
+    there, back = compare(side(**old), side(**new)), compare(side(**new), side(**old))
+    assert back.verdict == OPPOSITE[there.verdict]
+    assert {(one.term, one.verdict) for one in back.findings} == {
+        (one.term, OPPOSITE[one.verdict]) for one in there.findings
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_differs_from_itself(case):
+    for one in CASES[case][:2]:
+        assert compare(side(**one), side(**one)) == Difference("policy.yaml", "policy.yaml", ())
+
+
+PLAIN = "of no consequence for what is promised to anyone"
+IRRELEVANT = {
+    "version": "there is one",
+    "name": "composition, budget and consent to another key go by people and columns, whatever the policy is called",
+    "description": PLAIN,
+    "source.table": "nobody can see from the name of a file whose records it holds",
+    "release.to": PLAIN,
+    "release.format": PLAIN,
+}
+"""Fields of a policy that a change is not told of, and why."""
+NUMBERS = {"name": "x", "round": 5, "clip": [0, 10]}
+CHANGES: dict[str, tuple[dict, dict]] = {
+    "source.filter": CASES["another filter"][:2],
+    "source.entity": CASES["several rows each"][:2],
+    "source.missing": CASES["missing as an error"][:2],
+    "estimate.minimum": CASES["smaller groups"][:2],
+    "estimate.kind": CASES["noisy counts"][:2],
+    "estimate.epsilon": CASES["less noise"][:2],
+    "estimate.budget": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"budget": 8.0}}),
+    "estimate.values": (
+        PRIVATE,
+        PRIVATE | {"estimate": PRIVATE["estimate"] | {"values": {"s": ["a"], "x": ["c"]}}},
+    ),
+    "sensitive": CASES["secret added"][:2],
+    "public.name": (public("x"), public("y")),
+    "public.bins": CASES["finer bins"][:2],
+    "public.round": CASES["coarser numbers"][:2],
+    "public.clip": (public(NUMBERS), public(NUMBERS | {"clip": [0, 20]})),
+    "public.top": CASES["more values"][:2],
+    "public.unseen": CASES["unseen dropped"][:2],
+    "privacy.notion": CASES["lip for ldp"][:2],
+    "privacy.epsilon": CASES["larger epsilon"][:2],
+    "privacy.split": (public("x", "y"), public("x", "y") | {"privacy": {"split": {"x": 0.4, "y": 0.6}}}),
+    "privacy.solve": (privacy("srlip", 1.0), privacy("srlip", 1.0, solve="joint")),
+    "privacy.confidence": CASES["more confidence"][:2],
+    "privacy.order": CASES["another order"][:2],
+    "privacy.radius": CASES["a smaller ball"][:2],
+    "mechanism.kind": CASES["another mechanism"][:2],
+    "mechanism.time_limit": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "time_limit": 9.0}}),
+    "mechanism.gap": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "gap": 0.1}}),
+    "mechanism.sets": (
+        privacy("rldp", 1.0),
+        privacy("rldp", 1.0) | {"mechanism": {"kind": "polyopt", "sets": "simplex"}},
+    ),
+    "mechanism.calibration": tuple(
+        privacy("rldp", 1.0) | {"mechanism": {"kind": "independent-reporting", "calibration": one}}
+        for one in ("measured", "paper")
+    ),
+    "mechanism.search": tuple(
+        privacy("mutual-information", 0.1) | {"mechanism": {"kind": "greedy-funnel", "search": one}}
+        for one in ("best", "paper")
+    ),
+    "mechanism.release": tuple(
+        public("x") | {"mechanism": {"kind": "unary-encoding", "release": one}} for one in ("set", "bits")
+    ),
+    "draws.kind": CASES["fresh draws"][:2],
+    "draws.key": CASES["another key"][:2],
+    "budget": CASES["larger budget"][:2],
+    "release.private": CASES["another ledger"][:2],
+    "release.formulas": CASES["formulas kept"][:2],
+    "release.sign": CASES["signed"][:2],
+}
+"""For every other field, two policies that differ in it."""
+
+
+def fields() -> set[str]:
+    """Every field of the policy models, by dotted name; those of all notions, mechanisms and public columns."""
+    inner: dict[str, list[type[BaseModel]]] = {
+        "source": [Source], "estimate": [Estimate], "draws": [Draws], "release": [Release], "public": [Attribute],
+        "privacy": list(NOTIONS.values()), "mechanism": list(MECHANISMS.values()),
+    }  # fmt: skip
+    found = set(Policy.model_fields) - set(inner)
+    return found | {
+        f"{name}.{key}" for name, models in inner.items() for one in models for key in one.model_fields
+    }
+
+
+def test_every_field_of_a_policy_is_judged_or_known_to_be_irrelevant():
+    """A field that is new has to be put into one of the two; what is irrelevant makes no finding."""
+    assert fields() == set(CHANGES) | set(IRRELEVANT)
+    assert not set(CHANGES) & set(IRRELEVANT)
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_change_of_a_judged_field_is_told(field):
+    section = field.split(".")[0]
+    old, new = CHANGES[field]
+    told = {one.term for one in compare(side(**old), side(**new)).findings}
+    if section == "public":
+        assert any(one.startswith("public.") for one in told)
+    else:
+        assert told & {field, section if field == "privacy.notion" else field}
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("name", {"name": "other"}),
+        ("description", {"description": "other"}),
+        ("source.table", {"source": {"table": "other.csv"}}),
+        ("release.to", {"release": {"to": "other"}}),
+        ("release.format", {"release": {"format": "csv"}}),
+    ],
+)
+def test_a_change_of_an_irrelevant_field_is_not(field, change):
+    assert field in IRRELEVANT
+    assert compare(side(), side(**change)).findings == ()
+
+
+SOME = {"epsilon": st.sampled_from([0.25, 0.5, 1.0, 2.0])}
+BOUNDS = st.one_of(
+    st.builds(privacy, st.sampled_from(["ldp", "lip", "srlip", "ldp-x", "mutual-information"]), **SOME),
+    st.just(privacy("perfect")),
+    st.builds(lambda epsilon, confidence: privacy("rldp", epsilon, confidence=confidence), **SOME,
+              confidence=st.sampled_from([0.9, 0.95, 0.99])),
+)  # fmt: skip
+
+
+@given(BOUNDS, BOUNDS, BOUNDS)
+def test_bounds_are_ordered(first, second, third):
+    """Weaker than weaker is weaker, and the way back is the opposite."""
+
+    def verdict(one, other) -> str:
+        return compare(*(Side("policy", "", terms_of(bound)) for bound in (one, other))).verdict
+
+    assert verdict(second, first) == OPPOSITE[verdict(first, second)]
+    steps = {verdict(first, second), verdict(second, third)}
+    if steps <= {"weaker", "unchanged"} and "weaker" in steps:
+        assert verdict(first, third) == "weaker"
+
+
+def terms_of(bound: dict) -> dict:
+    """The terms of a bound over fixed columns."""
+    told = {f"privacy.{key}": value for key, value in bound["privacy"].items() if value is not None}
+    return {"sensitive": ["s"], "public": [[{"name": "x"}]], **told}
+
+
+@given(st.data())
+def test_a_stronger_bound_implies_the_other_on_any_channel(data):
+    """What the order of the notions says is so: a channel that keeps a bound keeps every weaker one."""
+    joint = data.draw(joints())
+    pinned = data.draw(protocols(joint))
+    if pinned.reads_secret:
+        return
+    channel = Channel(joint, [pinned])
+    names = ["ldp", "lip", "srlip", "ldp-x", "mutual-information"]
+    kept = {}
+    for name in names:
+        measured = NOTIONS[name](notion=name, epsilon=1.0).leakage(channel).nats
+        if measured < 90:
+            kept[name] = max(measured, 1e-9)
+    for (strong, epsilon), weak in product(kept.items(), names):
+        other = kept.get(weak, np.inf)
+        at_most = min(other * (1 - 1e-6), 100.0) - 1e-6
+        if at_most > 0:
+            one = terms_of({"privacy": {"notion": strong, "epsilon": epsilon}})
+            two = terms_of({"privacy": {"notion": weak, "epsilon": at_most}})
+            found = compare(Side("policy", "", two), Side("policy", "", one)).verdict
+            assert found not in ("stronger", "unchanged"), (
+                f"{strong} {epsilon} does not imply {weak} {at_most}"
+            )
+
+
+def test_measured_figures_are_told_and_do_not_count():
+    old = Side("lock", "a", side().terms, {"lip": 0.5, "ldp": 0.9})
+    new = Side("lock", "b", side().terms, {"lip": 0.6, "ldp": None})
+    only_lip = Side("lock", "b", side().terms, {"lip": 0.6, "ldp": 0.9})
+    assert compare(old, only_lip).verdict == "unchanged"
+    assert "(weaker)" in compare(old, only_lip).text()
+    assert compare(old, new).verdict == "weaker"  # without bound is another matter
+
+
+def test_values_of_locks_are_compared():
+    def lock(*values: str) -> Side:
+        return Side("lock", "", side().terms, {}, {("x",): frozenset((value,) for value in values)})
+
+    assert compare(lock("a"), lock("a", "b")).verdict == "weaker"
+    assert compare(lock("a", "c"), lock("a", "b")).verdict == "incomparable"
+
+
+def test_another_protocol_is_told():
+    one, other = (Side("lock", "", side().terms, protocol=name) for name in ("aa", "bb"))
+    (found,) = compare(one, other).findings
+    assert (found.term, found.verdict) == ("protocol", "unchanged")
+    assert compare(one, one).findings == compare(one, side()).findings == ()
+
+
+def test_allowing_what_cannot_be_compared():
+    other = compare(side(), side(source={"filter": "age > 20"}))
+    worse = compare(side(), side(source={"filter": "age > 20"}, privacy={"epsilon": 2.0}))
+    assert (other.fails(), other.fails(allow=True)) == (True, False)
+    assert worse.fails(allow=True)
+
+
+def test_files_of_every_kind(tmp_path, monkeypatch):
+    """Policies are known by their text, from standard input too; what is neither is said to be unreadable."""
+    one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+    one.write_text(yaml.safe_dump(BASE))
+    other.write_text(yaml.safe_dump(BASE | {"budget": 9.0}))
+    assert funnel.diff(one, other).verdict == "weaker"
+    monkeypatch.setattr("sys.stdin", io.StringIO(one.read_text()))
+    assert funnel.diff("-", other).findings == funnel.diff(one, other).findings
+    for broken in ("no.yaml", "empty", "."):
+        (tmp_path / "empty").write_text("")
+        with pytest.raises(FunnelError):
+            funnel.diff(one, tmp_path / broken)
+
+
+def test_releases_locks_and_policies(tmp_path, key, monkeypatch):
+    """One policy as itself, as its lock, and as its release says the same; a laxer one is weaker in each form."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    table = tmp_path / "t.csv"
+    table.write_text("id,s,x\n" + "".join(f"{i},s{i % 2},x{(i * 7 + i % 2) % 3}\n" for i in range(120)))
+    forms: dict[str, list[Path]] = {}
+    for name, epsilon in (("strict", 0.2), ("lax", 0.9)):
+        policy = tmp_path / f"{name}.yaml"
+        told = {"version": 1, "name": name, "source": {"table": str(table), "entity": "id"}, "sensitive": ["s"],
+                "public": ["x"], "privacy": {"notion": "ldp", "epsilon": epsilon}, "draws": {"key": "env:FUNNEL_KEY"},
+                "mechanism": "randomised-response", "release": {"to": f"r-{name}", "private": "p"}}  # fmt: skip
+        policy.write_text(yaml.safe_dump(told))
+        made = funnel.lock(policy)
+        funnel.run(policy, locked=True)
+        forms[name] = [policy, made.path, tmp_path / f"r-{name}"]
+    for kind in range(3):
+        assert funnel.diff(forms["strict"][kind], forms["lax"][kind]).verdict == "weaker"
+        assert funnel.diff(forms["lax"][kind], forms["strict"][kind]).verdict == "stronger"
+        for other in range(3):
+            assert funnel.diff(forms["strict"][kind], forms["strict"][other]).verdict == "unchanged"

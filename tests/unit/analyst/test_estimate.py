@@ -1,0 +1,390 @@
+"""Estimates from a release: right on average, with intervals that hold as often as they say, or refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from statistics import NormalDist
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funnel
+from funnel.analyst.estimate import BlockEstimates, solve
+from funnel.audit.protocols import Block
+from funnel.measure.recovery import identifiable, linear
+from tests.support.census import census
+from tests.support.policies import write_policy
+from tests.unit.audit.samples import awkward_labels, one_block, perfect, reads_secret, two_blocks
+
+RESPONSE = [[40, 8, 8, 8], [8, 40, 8, 8], [8, 8, 40, 8], [8, 8, 8, 40]]
+"""Randomised response over 2^6."""
+UNEVEN = [[50, 4, 30], [10, 44, 2], [4, 16, 32]]
+TALL = [[40, 2], [14, 10], [8, 30], [2, 22]]
+"""More outputs than values."""
+MIXED = [[64, 0, 0, 0], [0, 48, 16, 32], [0, 16, 48, 32]]
+"""The first value passes; the chances of the last are those of the middle two, mixed."""
+TWINS = [[40, 40, 8], [24, 24, 56]]
+"""The first two values have equal chances."""
+REGULAR = {"response": RESPONSE, "uneven": UNEVEN, "tall": TALL}
+
+
+def block(weights: list, bits: int = 6) -> Block:
+    """A block whose values are x0, x1, … and outputs x0, x1, …; weights [y][x], or [y][s][x]."""
+    grid = np.array(weights, np.int64)
+    secret = None if grid.ndim == 2 else tuple((f"s{i}",) for i in range(grid.shape[1]))
+    grid = grid[:, None, :] if grid.ndim == 2 else grid
+    assert (grid.sum(axis=0) == 1 << bits).all()
+    labels = [tuple((f"x{i}",) for i in range(size)) for size in (grid.shape[2], grid.shape[0])]
+    return Block(("x",), None if secret is None else ("s",), secret, *labels, bits, grid)
+
+
+def drawn(one: Block, counts: np.ndarray, times: int, seed: int = 1) -> np.ndarray:
+    """Released counts of many independent releases, (times, b); counts (a,) or (c, a) by secret."""
+    random = np.random.default_rng(seed)
+    chances = one.weights.reshape(len(one.outputs), -1) / (1 << one.bits)
+    each = [random.multinomial(n, q, size=times) for n, q in zip(counts.ravel(), chances.T, strict=True)]
+    return sum(each)
+
+
+def groups(found: BlockEstimates) -> list[tuple[str | None, ...]]:
+    return [tuple(value[0] for value in one.values) for one in found.estimates]
+
+
+@pytest.mark.parametrize("weights", [*REGULAR.values(), MIXED, TWINS], ids=[*REGULAR, "mixed", "twins"])
+def test_estimates_are_right_on_average_and_so_are_their_errors(weights):
+    one = block(weights)
+    truth = np.array([700, 150, 400, 60])[: len(one.inputs)]
+    found = [solve(one, row, 0.95) for row in drawn(one, truth, 2000)]
+    count = np.array([[e.count for e in each.estimates] for each in found])
+    error = np.array([[e.standard_error for e in each.estimates] for each in found])
+    totals = np.array([sum(truth[int(name[1:])] for name in group) for group in groups(found[0])])
+    deviation = count.std(axis=0)
+    assert (np.abs(count.mean(axis=0) - totals) <= 4 * deviation / np.sqrt(2000) + 1e-9).all()
+    np.testing.assert_allclose(error.mean(axis=0), deviation, rtol=0.07, atol=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("weights", REGULAR.values(), ids=REGULAR)
+def test_intervals_hold_the_truth_as_often_as_they_say(weights, confidence):
+    one = block(weights)
+    truth = np.array([900, 300, 500, 10])[: len(one.inputs)]
+    times = 1500
+    hits = np.zeros(len(truth))
+    for row in drawn(one, truth, times, seed=2):
+        estimates = solve(one, row, confidence).estimates
+        hits += [e.low <= n <= e.high for e, n in zip(estimates, truth, strict=True)]
+    slack = 4 * np.sqrt(confidence * (1 - confidence) / times) + 0.01
+    assert (np.abs(hits / times - confidence) <= slack).all(), hits / times
+
+
+def test_a_square_protocol_is_inverted_and_its_errors_are_propagated():
+    one = block(UNEVEN)
+    released = np.array([500, 400, 300])
+    chances = np.array(UNEVEN) / 64
+    inverse = np.linalg.inv(chances)
+    count = inverse @ released
+    assert (count > 1).all()
+    covariance = sum(n * (np.diag(q) - np.outer(q, q)) for n, q in zip(count, chances.T, strict=True))
+    error = np.sqrt(np.diag(inverse @ covariance @ inverse.T))
+    found = solve(one, released, 0.9).estimates
+    np.testing.assert_allclose([e.count for e in found], count)
+    np.testing.assert_allclose([e.standard_error for e in found], error)
+    reach = NormalDist().inv_cdf(0.95) * error
+    np.testing.assert_allclose(
+        [(e.low, e.high) for e in found], np.column_stack([count - reach, count + reach])
+    )
+
+
+def test_with_more_outputs_than_values_no_linear_estimate_is_better_for_uniform_counts():
+    chances = np.array(TALL) / 64
+    uniform = np.diag(chances.sum(axis=1)) - chances @ chances.T
+    weights = np.stack([linear(chances, np.eye(2), row, 2)[0] for row in np.eye(4, dtype=int)], axis=1)
+    np.testing.assert_allclose(weights @ chances, np.eye(2), atol=1e-12)
+    own = np.diag(weights @ uniform @ weights.T)
+    for other in np.random.default_rng(3).normal(size=(50, 2, 4)):
+        shift = other @ (np.eye(4) - chances @ np.linalg.pinv(chances))
+        rival = weights + shift
+        np.testing.assert_allclose(rival @ chances, np.eye(2), atol=1e-9)
+        assert (np.diag(rival @ uniform @ rival.T) >= own - 1e-9).all()
+
+
+@st.composite
+def protocols(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Any weights (b, a) over 2^8, often of low rank, and released counts (b,)."""
+    a, b = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    cuts = st.lists(st.integers(0, 256), min_size=b - 1, max_size=b - 1).map(sorted)
+    kinds = draw(st.lists(cuts, min_size=1, max_size=a))
+    columns = [np.diff([0, *kinds[draw(st.integers(0, len(kinds) - 1))], 256]) for _ in range(a)]
+    counts = draw(st.lists(st.integers(0, 10_000), min_size=b, max_size=b))
+    return np.array(columns).T, np.array(counts, np.int64)
+
+
+@given(protocols())
+def test_the_total_is_kept_and_groups_are_estimable(case):
+    weights, released = case
+    released = np.where(weights.sum(axis=1) > 0, released, 0)
+    a = weights.shape[1]
+    rank, group = identifiable(weights, np.arange(a), a)
+    assert rank == np.linalg.matrix_rank(weights)
+    for member in range(group.max() + 1):
+        indicator = (group == member).astype(float)
+        combination = np.linalg.lstsq(weights.T / 256, indicator, rcond=1e-10)[0]
+        np.testing.assert_allclose(weights.T @ combination / 256, indicator, atol=1e-6)
+    for i, j in zip(*np.nonzero(np.triu(np.ones((a, a)), 1)), strict=True):
+        if (weights[:, i] == weights[:, j]).all():
+            assert group[i] == group[j]
+    found = solve(block(weights.tolist(), 8), released, 0.95)
+    if found.estimates:
+        assert sum(e.count for e in found.estimates) == pytest.approx(released.sum(), rel=1e-9, abs=1e-6)
+        assert sorted(name for each in groups(found) for name in each) == [f"x{i}" for i in range(a)]
+        assert all(e.standard_error >= 0 for e in found.estimates)
+
+
+def test_rank_is_decided_on_integers_where_floating_point_cannot():
+    big = 1 << 61
+    regular = np.array([[big, big - 1], [big, big + 1]], np.int64)
+    assert np.linalg.matrix_rank(regular.astype(float)) == 1
+    assert identifiable(regular, np.arange(2), 2)[0] == 2
+    found = solve(block(regular.tolist(), 62), np.array([500, 500]), 0.95)
+    assert found.rank == 2
+    assert found.estimates == ()
+    assert "no estimate would mean anything" in found.text()
+
+
+@pytest.mark.parametrize("apart", [1 << 26, 1 << 4])
+def test_a_protocol_close_to_a_lower_rank_is_solved_with_a_warning(apart):
+    half = 1 << 29
+    one = block([[half + apart, half - apart], [half - apart, half + apart]], 30)
+    found = solve(one, np.array([51, 49]), 0.95)
+    # Q is symmetric with eigenvalues 1 and 2 apart / 2^30.
+    assert found.condition == pytest.approx(half / apart, rel=1e-6)
+    assert found.estimates[0].count - 50 == pytest.approx(half / apart)
+    assert ("condition number above" in found.text()) is (apart == 1 << 4)
+
+
+def test_the_identity_returns_the_counts_without_error():
+    one = block([[64, 0, 0], [0, 64, 0], [0, 0, 64]])
+    found = solve(one, np.array([7, 0, 12]), 0.95).estimates
+    assert [(e.count, e.standard_error, e.low, e.high) for e in found] == [
+        (7.0, 0.0, 7.0, 7.0), (0.0, 0.0, 0.0, 0.0), (12.0, 0.0, 12.0, 12.0)
+    ]  # fmt: skip
+
+
+def test_an_output_of_another_name_or_that_cannot_occur_does_no_harm():
+    one = block([[64, 0], [0, 64], [0, 0]])
+    found = solve(one, np.array([30, 70, 0]), 0.95)
+    assert [(e.count, e.standard_error) for e in found.estimates] == [(30, 0), (70, 0)]
+    assert "x2" in found.text()
+    assert found.released == {("x0",): 30, ("x1",): 70, ("x2",): 0}
+
+
+def test_without_full_rank_groups_that_can_be_told_apart_are_estimated():
+    mixed = solve(block(MIXED), np.array([100, 60, 40]), 0.95)
+    assert mixed.rank == 3
+    assert groups(mixed) == [("x0",), ("x1", "x2", "x3")]
+    assert [(e.count, e.standard_error) for e in mixed.estimates] == [(pytest.approx(100), 0)] * 2
+    assert "rank 3 for 4 values" in mixed.text()
+    assert not mixed.as_dict()["complete"]
+    twins = solve(block(TWINS), np.array([60, 40]), 0.95)
+    assert groups(twins) == [("x0", "x1"), ("x2",)]
+    assert sum(e.count for e in twins.estimates) == pytest.approx(100)
+
+
+def test_where_no_group_can_be_told_apart_the_released_counts_are_all():
+    found = solve(block([[40, 40, 40], [24, 24, 24]]), np.array([60, 40]), 0.95)
+    assert (found.rank, found.estimates) == (1, ())
+    assert "only the number of rows is certain" in found.text()
+    assert found.as_dict()["released"] == [
+        {"value": ("x0",), "count": 60}, {"value": ("x1",), "count": 40}
+    ]  # fmt: skip
+    assert groups(solve(block([[40], [24]]), np.array([60, 40]), 0.95)) == [("x0",)]
+
+
+def test_a_protocol_that_reads_the_secret_tells_nothing_unless_it_does_not_use_it():
+    # keeps x where the randomised secret is the true one, else draws by the other secret's distribution
+    noise = np.array([[12, 4], [4, 12]])
+    kept = np.stack(
+        [np.stack([noise[:, s] + 48 * np.eye(2, dtype=int)[:, x] for x in (0, 1)], -1) for s in (0, 1)], 1
+    )
+    found = solve(block(kept.tolist()), np.array([60, 40]), 0.95)
+    assert found.estimates == ()
+    assert "reads the secret" in found.text()
+    plain = np.repeat(np.array(UNEVEN)[:, None, :], 2, axis=1)
+    idle, same = solve(block(plain.tolist()), np.array([500, 400, 300]), 0.95), solve(
+        block(UNEVEN), np.array([500, 400, 300]), 0.95
+    )  # fmt: skip
+    assert idle.notes == ()
+    np.testing.assert_allclose([e.count for e in idle.estimates], [e.count for e in same.estimates])
+    np.testing.assert_allclose(
+        [e.standard_error for e in idle.estimates], [e.standard_error for e in same.estimates], rtol=1e-6
+    )
+
+
+def test_a_secret_used_for_some_values_only_leaves_the_others_estimable():
+    # x0 is always released as it is; x1 and x2 are mixed up, differently for each secret
+    weights = [[[64, 0, 0]] * 2, [[0, 48, 16], [0, 40, 8]], [[0, 16, 48], [0, 24, 56]]]
+    found = solve(block(weights), np.array([100, 60, 40]), 0.95)
+    assert groups(found) == [("x0",), ("x1", "x2")]
+    assert [(e.count, e.standard_error) for e in found.estimates] == [
+        (pytest.approx(100), 0), (pytest.approx(100), 0)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def released(key, tmp_path_factory):
+    """Releases of the census, each made once."""
+    folder, made = tmp_path_factory.mktemp("census"), {}
+
+    def make(name: str, **changes) -> Path:
+        if name not in made:
+            (folder / name).mkdir()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("FUNNEL_KEY", key)
+                made[name] = Path(funnel.run(write_policy(folder / name, **changes)).release)
+        return made[name]
+
+    return make
+
+
+@pytest.mark.parametrize("mechanism", ["optimal", "randomised-response"])
+def test_intervals_of_a_census_release_hold_the_true_counts(released, mechanism):
+    # The key is a new one: at this confidence all intervals hold, but for once in tens of thousands of keys.
+    found = funnel.estimate_counts(released(mechanism, mechanism=mechanism), 0.999999)
+    (one,) = found.blocks
+    joint = census("marital_status", "education")
+    truth = dict(zip(joint.blocks[0].values, joint.table().sum(axis=0).tolist(), strict=True))
+    assert {e.values[0] for e in one.estimates} == set(truth)
+    for e in one.estimates:
+        assert e.low - 1e-6 <= truth[e.values[0]] <= e.high + 1e-6, e
+    assert any(not e.low <= e.released <= e.high for e in one.estimates)
+    assert sum(e.count for e in one.estimates) == pytest.approx(32_561, rel=1e-12)
+    assert found.rows == sum(one.released.values()) == 32_561
+
+
+def test_the_secret_reading_release_of_the_census_is_not_estimated(released):
+    (one,) = funnel.estimate_counts(released("reporting", mechanism="conditional-reporting")).blocks
+    assert one.estimates == ()
+    assert sum(one.released.values()) == 32_561
+
+
+def test_blocks_csv_latest_and_json(released):
+    release = released("blocks", public=["sex", {"name": "age", "bins": [0, 40]}], release__format="csv")
+    found = funnel.estimate_counts(release)
+    assert [block.columns for block in found.blocks] == [("sex",), ("age",)]
+    told = json.loads(json.dumps(funnel.estimate_counts(release.parent, 0.95).as_dict(), allow_nan=False))
+    assert told == json.loads(json.dumps(found.as_dict()))
+    assert told["release"] == release.name
+    assert {"values", "released", "count", "standard_error", "low", "high"} == set(
+        told["blocks"][0]["estimates"][0]
+    )
+    for block_ in found.blocks:
+        rows = duckdb.sql(
+            f"SELECT \"{block_.columns[0]}\", count(*) FROM '{release}/data.csv' GROUP BY 1"
+        ).fetchall()
+        assert dict(rows) == {v[0]: n for v, n in block_.released.items() if n}
+
+
+@pytest.mark.parametrize(
+    ("sample", "data"),
+    [(sample, "parquet") for sample in (one_block, two_blocks, awkward_labels, reads_secret, perfect)]
+    + [(one_block, "csv"), (two_blocks, "csv")],
+)
+def test_labels_missing_values_and_blocks_of_columns_are_read_as_they_stand(tmp_path, sample, data):
+    forged = sample(data=data)
+    found = funnel.estimate_counts(forged.write(tmp_path).folder)
+    start = 0
+    for one in found.blocks:
+        end = start + len(one.columns)
+        counted = dict.fromkeys(one.released, 0)
+        for row in forged.rows:
+            counted[tuple(row[start:end])] += 1
+        assert one.released == counted
+        start = end
+    assert all(ch.isprintable() or ch == "\n" for ch in found.text())
+
+
+@pytest.mark.parametrize("name", ["release.json", "protocol.json", "data.parquet"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other"])
+def test_a_damaged_release_is_refused_with_advice(released, tmp_path, name, damage):
+    copy = tmp_path / "release"
+    shutil.copytree(released("optimal"), copy)
+    content = (copy / name).read_bytes()
+    (copy / name).unlink()
+    if damage != "missing":
+        (copy / name).write_bytes({"empty": b"", "cut": content[:-20], "other": b"[1" + content[2:]}[damage])
+    with pytest.raises(funnel.ReleaseError) as caught:
+        funnel.estimate_counts(copy)
+    assert caught.value.code == "release-unreadable"
+    assert name in caught.value.message
+    assert caught.value.advice
+
+
+def _columns_off(forged) -> None:
+    forged.protocol["blocks"][0]["weights"][0][0] += 1
+
+
+def _unknown_value(forged) -> None:
+    forged.rows[0] = ("Kindergarten",)
+
+
+def _fewer_rows(forged) -> None:
+    forged.rows.pop()
+
+
+def _repeated_label(forged) -> None:
+    forged.protocol["blocks"][0]["outputs"][0] = forged.protocol["blocks"][0]["outputs"][1]
+
+
+@pytest.mark.parametrize("lie", [_columns_off, _unknown_value, _fewer_rows, _repeated_label])
+def test_a_release_whose_hashes_fit_but_whose_files_do_not_is_refused(tmp_path, lie):
+    forged = one_block()
+    lie(forged)
+    with pytest.raises(funnel.ReleaseError) as caught:
+        funnel.estimate_counts(forged.write(tmp_path).folder)
+    assert caught.value.code == "release-unreadable"
+
+
+def test_the_three_files_that_are_read_suffice(released, tmp_path):
+    for name in ("release.json", "protocol.json", "data.parquet"):
+        shutil.copy(released("optimal") / name, tmp_path / name)
+    assert funnel.estimate_counts(tmp_path).as_dict() == funnel.estimate_counts(released("optimal")).as_dict()
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -1, float("nan")])
+def test_a_confidence_is_a_share(released, confidence, capsys):
+    with pytest.raises(funnel.ReleaseError, match="wrong-value"):
+        funnel.estimate_counts(released("optimal"), confidence)
+    from funnel.cli.app import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", str(released("optimal")), "--confidence", str(confidence)])
+    assert ended.value.code == 2
+
+
+def test_the_command_prints_a_table_or_json(released, capsys, monkeypatch):
+    from funnel.cli.app import main
+
+    release = released("optimal")
+    monkeypatch.chdir(release.parent)
+    shown = json.loads((release / "report.json").read_text())["utility"]["command"]
+    with pytest.raises(SystemExit) as ended:
+        main(shown.split()[1:])
+    assert ended.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(release.name)
+    (total,) = [line.split() for line in lines if line.startswith("  total")]
+    assert total[1:3] == ["32,561", "32,561.0"]
+    widths = {len(line) for line in lines if line.startswith("  ")}
+    assert len(widths) == 1
+    with pytest.raises(SystemExit):
+        main(["estimate", str(release), "--json", "--confidence", "0.9"])
+    assert json.loads(capsys.readouterr().out)["confidence"] == 0.9
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", str(release / "nowhere"), "--json"])
+    assert ended.value.code == 1
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "release-unreadable"

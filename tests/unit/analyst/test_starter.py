@@ -1,0 +1,83 @@
+"""`init`: the policy it writes can be run at once, whatever the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import funnel
+from tests.support.census import CENSUS
+
+
+def tables(folder: Path) -> dict[str, Path]:
+    """Tables that people have."""
+    made = {
+        "plain.csv": "SELECT i AS id, 'd' || (i % 3) AS diagnosis, 'r' || (i % 5) AS region FROM range(300) t(i)",
+        "no entity.parquet": "SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS \"b c\" FROM range(200) t(i)",
+        "holes.parquet": "SELECT i AS id, nullif('s' || (i % 3), 's0') AS s, 'x' || (i % 4) AS x FROM range(240) t(i)",
+        "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'p', 'q') AS x FROM range(90) t(i)",
+        "numbers.parquet": 'SELECT i AS "no", i % 2 AS "2020", i % 7 AS "yes" FROM range(210) t(i)',
+    }
+    for name, query in made.items():
+        duckdb.sql(f"COPY ({query}) TO '{folder / name}'")
+    return {name: folder / name for name in made} | {"census": CENSUS}
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.csv", "no entity.parquet", "holes.parquet", "rare.csv", "numbers.parquet", "census"]
+)
+def test_the_starter_policy_runs_as_it_is(tmp_path, key, monkeypatch, name):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    text = funnel.starter_policy(tables(tmp_path)[name], tmp_path)
+    path = tmp_path / "starter.yaml"
+    path.write_text(text)
+    assert funnel.check(path).ok, funnel.check(path).text()
+    summary = funnel.run(path)
+    assert summary.release is not None
+    assert text.count("#") > 15
+
+
+def test_a_table_with_nothing_to_propose_says_so(tmp_path):
+    duckdb.sql(f"COPY (SELECT i AS id FROM range(100) t(i)) TO '{tmp_path}/ids.csv'")
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.starter_policy(tmp_path / "ids.csv")
+    assert "policies/" in (caught.value.advice or "")
+    duckdb.sql(f"COPY (SELECT i AS id, i AS x FROM range(0) t(i)) TO '{tmp_path}/none.parquet'")
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.starter_policy(tmp_path / "none.parquet")
+    assert caught.value.code == "source-empty"
+
+
+def test_a_policy_is_never_overwritten(tmp_path):
+    (tmp_path / "mine.yaml").write_text("precious")
+    with pytest.raises(funnel.ReleaseError):
+        funnel.api.write_new(tmp_path / "mine.yaml", "text")
+    assert (tmp_path / "mine.yaml").read_text() == "precious"
+
+
+def test_a_telling_column_is_hidden_and_never_proposed_for_release(tmp_path):
+    query = "SELECT 'c' || (i % 4) AS colour, 's' || (i % 3) AS secret, 'r' || (i % 5) AS religion FROM range(300) t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    policy = funnel.load(tmp_path / "t.yaml")
+    assert policy.sensitive == ("secret",)
+    assert [block.columns for block in policy.blocks] == [("colour",)]
+
+
+def test_where_no_name_tells_the_author_must_choose(tmp_path):
+    duckdb.sql(
+        f"COPY (SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS b FROM range(99) t(i)) TO '{tmp_path}/t.parquet'"
+    )
+    assert "CHOOSE" in funnel.starter_policy(tmp_path / "t.parquet", tmp_path)
+
+
+def test_names_with_line_breaks_and_quotes_stay_on_their_line(tmp_path):
+    evil = "a\nversion: 2\n\"'"
+    quoted = evil.replace('"', '""')
+    duckdb.execute(f"""COPY (SELECT 'a' || (i % 2) AS "{quoted}", 'b' || (i % 4) AS b FROM range(99) t(i))
+                       TO '{tmp_path}/t.parquet'""")
+    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    policy = funnel.load(tmp_path / "t.yaml")
+    assert evil in (*policy.sensitive, *policy.blocks[0].columns)

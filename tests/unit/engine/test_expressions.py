@@ -1,0 +1,99 @@
+"""A filter is one expression over the row; everything else is refused, and what was checked is what runs."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.engine.expressions import ExpressionError, parse
+
+GOOD = {
+    "age >= 18": ("age",),
+    "age BETWEEN 18 AND 65 and sex IN ('Male', 'Female')": ("age", "sex"),
+    "native_country ILIKE 'united%' OR NOT (age < 18)": ("native_country", "age"),
+    "lower(trim(sex)) = 'male' -- a comment": ("sex",),
+    "age IS NOT NULL /* ) OR (1=1 */": ("age",),
+    "CASE WHEN age > 30 THEN income = '>50K' ELSE true END": ("age", "income"),
+    '"capital gain" > 1e3': ("capital gain",),
+    "CAST(age AS DOUBLE) / 2 > 10": ("age",),
+    "true": (),
+}
+BAD = [
+    "1) OR (1=1",
+    "age > 18; DROP TABLE people",
+    "1); DROP TABLE people; SELECT (1",
+    "1) , (2",
+    "1) AS x, (2",
+    "1) ORDER BY (1",
+    "1) UNION SELECT (1",
+    "1) FROM read_csv('/etc/passwd'",
+    "1) WHERE (2",
+    "1) LIMIT (1",
+    "(SELECT 1)",
+    "age > (SELECT max(age) FROM source)",
+    "EXISTS (SELECT 1)",
+    "age IN (SELECT 1)",
+    "random() < 0.5",
+    "now() > DATE '2020-01-01'",
+    "count(*) > 1",
+    "sum(age) > 3",
+    "row_number() OVER () = 1",
+    "COLUMNS(*) > 1",
+    "*",
+    "people.age > 3",
+    "$1 > 2",
+    "? > 2",
+    "list_filter([1], x -> x > 1)[1]",
+    "current_setting('threads') = '2'",
+    "nextval('s') > 1",
+    "setseed(0.5) IS NULL",
+    "",
+    "   ",
+    "--",
+    "age >",
+    "age = 'unclosed",
+    "no_such_function(age)",
+    "getvariable('low') > 1",
+    "SELECT 1",
+    "age > 18 GROUP BY age",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_plain_expressions_are_kept_and_their_columns_named(text):
+    expression = parse(text)
+    assert expression.columns == GOOD[text]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_anything_else_is_refused_with_a_reason(text):
+    with pytest.raises(ExpressionError) as caught:
+        parse(text)
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize("text", [text for text, columns in GOOD.items() if set(columns) <= {"age"}])
+def test_the_rebuilt_expression_means_the_same(text):
+    rows = "(VALUES (10), (18), (40), (NULL)) t(age)"
+    written = duckdb.sql(f"SELECT age FROM {rows} WHERE (\n{text}\n)").fetchall()
+    rebuilt = duckdb.sql(f"SELECT age FROM {rows} WHERE {parse(text).sql}").fetchall()
+    assert rebuilt == written
+
+
+@given(st.text(alphabet="ab()'\";-/*,=<>. 1SELECTFROM\n$?[]{}:", max_size=40))
+def test_no_text_escapes_its_brackets(text):
+    """Whatever is accepted stands as one condition in a WHERE clause and names only its own columns."""
+    try:
+        expression = parse(text)
+    except ExpressionError:
+        return
+    columns = (
+        ", ".join('"' + name.replace('"', '""') + '" VARCHAR' for name in expression.columns)
+        or "unused INTEGER"
+    )
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t ({columns})")
+        statements = connection.extract_statements(f"SELECT 1 FROM t WHERE {expression.sql}")
+    assert len(statements) == 1

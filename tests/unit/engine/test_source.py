@@ -1,0 +1,189 @@
+"""What a source may be, and how each thing that is wrong with it is said."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.engine.duckdb import DuckDB
+from funnel.engine.source import find
+from funnel.errors import SourceError
+from tests.support.policies import write_policy
+
+
+def schema(path) -> dict[str, str]:
+    with DuckDB(find(path)) as engine:
+        return engine.schema()
+
+
+def code(caught) -> str:
+    assert caught.value.advice or caught.value.where
+    return caught.value.code
+
+
+def test_csv_parquet_and_globs_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("x,n\nu,1\nv,2\n")
+    duckdb.sql("SELECT 'u' AS x, 1 AS n").write_parquet(str(tmp_path / "part-1.parquet"))
+    duckdb.sql("SELECT 7 AS n, 'v' AS x").write_parquet(str(tmp_path / "part-2.parquet"))
+    with gzip.open(tmp_path / "b.csv.gz", "wt") as handle:
+        handle.write("x,n\nu,1\n")
+    assert schema(tmp_path / "a.csv") == {"x": "VARCHAR", "n": "BIGINT"}
+    assert schema(tmp_path / "b.csv.gz") == {"x": "VARCHAR", "n": "BIGINT"}
+    with DuckDB(find(tmp_path / "part-*.parquet")) as engine:
+        assert set(engine.schema()) == {"x", "n"}
+        assert sorted(engine.rows(f"SELECT x, n FROM {engine.source.reader}")) == [("u", 1), ("v", 7)]
+
+
+def test_the_last_line_of_a_csv_counts_for_its_types(tmp_path):
+    (tmp_path / "late.csv").write_text("n\n" + "1\n" * 30_000 + "a\n")
+    assert schema(tmp_path / "late.csv") == {"n": "VARCHAR"}
+
+
+@pytest.mark.parametrize("name", ["it's.csv", 'quo"te.csv', "semi;colon.csv", "--.csv", "$x.csv"])
+def test_names_are_quoted_never_pasted(tmp_path, name):
+    (tmp_path / name).write_text("x\nu\n")
+    assert schema(tmp_path / name) == {"x": "VARCHAR"}
+
+
+def test_missing_and_unknown_sources(tmp_path):
+    for name, expected in (("none.csv", "source-missing"), ("none-*.parquet", "source-missing")):
+        with pytest.raises(SourceError) as caught:
+            find(tmp_path / name)
+        assert code(caught) == expected
+    (tmp_path / "table.xlsx").write_bytes(b"x")
+    with pytest.raises(SourceError) as caught:
+        find(tmp_path / "table.xlsx")
+    assert code(caught) == "source-unreadable"
+
+
+@pytest.mark.parametrize("content", [b"PAR1 not parquet", b"", os.urandom(200)])
+def test_a_damaged_file_is_one_clear_error(tmp_path, content):
+    (tmp_path / "bad.parquet").write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "bad.parquet")
+    assert code(caught) == "source-unreadable"
+
+
+@pytest.mark.parametrize("header", ["x,x", "x,X", "x,", 'a;"b";A'])
+def test_equal_or_empty_headers_are_refused(tmp_path, header):
+    separator = ";" if ";" in header else ","
+    rows = separator.join("1" * (header.count(separator) + 1))
+    (tmp_path / "twice.csv").write_text(f"{header}\n{rows}\n{rows}\n")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "twice.csv")
+    assert code(caught) == "source-header"
+
+
+def test_equal_names_in_parquet_are_refused_too(tmp_path):
+    pq.write_table(pa.table({"secret": ["a"], "Secret": ["b"]}), tmp_path / "case.parquet")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "case.parquet")
+    assert code(caught) == "source-header"
+
+
+def test_a_ragged_csv_names_its_line(tmp_path):
+    (tmp_path / "ragged.csv").write_text("id,s,x\n" + "1,a,b\n" * 20 + "1,a,b,c,d\n" * 3 + "2,a\n")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "ragged.csv")
+    assert code(caught) == "source-unreadable"
+    assert "22" in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_are_named_as_what_they_are(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("id,name\n1,Zo\u00eb\n2,Ren\u00e9\n".encode(encoding))
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "t.csv")
+    assert "UTF-8" in str(caught.value)
+
+
+def test_categorical_values_of_a_csv_are_released_as_they_stand_there(tmp_path):
+    rows = [
+        f"{i},{'yes' if i % 2 else 'no'},{'1.10' if i % 3 else '1.1'},0{i % 3}/02/2020" for i in range(90)
+    ]
+    (tmp_path / "t.csv").write_text("id,answer,version,day\n" + "\n".join(rows) + "\n")
+    path = write_policy(tmp_path, source={"table": "t.csv"}, sensitive=["answer"], public=["version", "day"],
+                        draws={"kind": "fresh"}, privacy={"notion": "lip", "epsilon": 2})  # fmt: skip
+    joint = funnel.run(path, dry_run=True).joint
+    assert joint.secret.values == (("no",), ("yes",))
+    assert set(joint.blocks[0].values) == {("1.1",), ("1.10",)}
+    assert set(joint.blocks[1].values) == {("00/02/2020",), ("01/02/2020",), ("02/02/2020",)}
+
+
+def test_a_source_that_moves_is_noticed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\nu\n")
+    source = find(path)
+    source.check_unchanged()
+    path.write_text("x\nu\nv\n")
+    with pytest.raises(SourceError) as caught:
+        source.check_unchanged()
+    assert code(caught) == "source-changed"
+    path.unlink()
+    with pytest.raises(SourceError):
+        source.check_unchanged()
+
+
+def test_the_engine_reaches_no_file_beyond_its_folders(tmp_path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "a.csv").write_text("x\nu\n")
+    (outside / "secret.csv").write_text("x\nu\n")
+    with DuckDB(find(inside / "a.csv")) as engine:
+        assert engine.rows(f"SELECT x FROM {engine.source.reader}") == [("u",)]
+        for statement in (
+            f"SELECT * FROM read_csv('{outside}/secret.csv')",
+            f"COPY (SELECT 1) TO '{outside}/x.csv'",
+            "SET enable_external_access = true",
+            "SET threads = 1",
+            "INSTALL httpfs",
+            f"ATTACH '{outside}/x.db'",
+        ):
+            with pytest.raises(SourceError):
+                engine.rows(statement)
+    assert sorted(path.name for path in outside.iterdir()) == ["secret.csv"]
+
+
+def test_hidden_files_in_a_pattern_are_refused_not_read(tmp_path):
+    for name in ("a.parquet", ".b.parquet"):
+        duckdb.sql("SELECT 'u' AS x").write_parquet(str(tmp_path / name))
+    with pytest.raises(SourceError) as caught:
+        find(tmp_path / "*.parquet")
+    assert ".b.parquet" in str(caught.value)
+    (tmp_path / ".b.parquet").unlink()
+    source = find(tmp_path / "*.parquet")
+    duckdb.sql("SELECT 'u' AS x").write_parquet(str(tmp_path / ".c.parquet"))
+    with pytest.raises(SourceError):
+        source.check_unchanged()
+
+
+def test_a_rewrite_that_restores_its_time_is_noticed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\nu\n")
+    source, before = find(path), path.stat()
+    path.write_text("x\nv\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(SourceError) as caught:
+        source.check_unchanged()
+    assert code(caught) == "source-changed"
+
+
+def test_what_spills_is_private_and_goes_away(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "big.parquet"
+    duckdb.sql(f"COPY (SELECT 'person-' || hash(i) AS id FROM range(400000) t(i)) TO '{path}'")
+    with DuckDB(find(path), memory="12MB", threads=1) as engine:
+        scratch = Path(engine.row("SELECT current_setting('temp_directory')")[0])
+        assert scratch.stat().st_mode & 0o077 == 0
+        engine.prepare((f"CREATE TEMP TABLE t AS SELECT id FROM {engine.source.reader}",))
+        assert any(scratch.iterdir())
+    assert not scratch.exists()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["big.parquet"]

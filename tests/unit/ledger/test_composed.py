@@ -1,0 +1,184 @@
+"""The figure that a ledger states is never below what an attacker learns who sees all releases and knows everything."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.released import Channel
+from funnel.ledger.composition import Together, own_figure, together
+from funnel.ledger.drawn import Drawn
+from funnel.measure.composition import identity
+from funnel.notions import Ldp, LdpX, Lip, MutualInformation, Notion, Srlip
+from tests.support.strategies import joints, protocols
+
+NOTIONS: list[Notion] = [
+    Lip(notion="lip", epsilon=1.0),
+    Ldp(notion="ldp", epsilon=1.0),
+    MutualInformation(notion="mutual-information", epsilon=1.0),
+    Srlip(notion="srlip", epsilon=1.0),
+]
+
+
+def drawn(
+    protocol: Protocol | None, key: str = "k", meaning: str = "m", entity: str = "id", columns=("X",)
+) -> Drawn:
+    secret = protocol.secret.columns if protocol and protocol.secret else None
+    return Drawn(columns, (meaning,) * len(columns), secret, key, entity, protocol)
+
+
+def looked_at(notion: Notion, joint: Joint, own: Drawn, *earlier: Drawn) -> Together:
+    assert own.protocol is not None
+    alone = notion.leakage(Channel(joint, [own.protocol]))
+    return together(notion, joint, [own], earlier, alone, [{}] * len(earlier))
+
+
+def law(protocol: Protocol, s: int, x: int) -> list[Fraction]:
+    weights = protocol.weights[:, s if protocol.reads_secret else 0, x]
+    return [Fraction(int(weight), 1 << protocol.bits) for weight in weights]
+
+
+def learnt(seen: dict, measure: str) -> float:
+    """LIP, LDP (both: also SRLIP without side knowledge) or I(S;Y) of P(s, y)."""
+    secrets = sorted({s for s, _ in seen})
+    prior = {s: sum(p for (one, _), p in seen.items() if one == s) for s in secrets}
+    worst, average = Fraction(1), 0.0
+    for y in {y for _, y in seen}:
+        given_s = [seen.get((s, y), Fraction(0)) / prior[s] for s in secrets]
+        whole = sum(seen.get((s, y), Fraction(0)) for s in secrets)
+        if whole == 0:
+            continue
+        average += sum(
+            float(p * prior[s]) * math.log(p / whole) for s, p in zip(secrets, given_s, strict=True) if p
+        )
+        if min(given_s) == 0:
+            worst = None
+        if worst is not None:
+            ends = (
+                (max(given_s) / min(given_s),)
+                if measure == "ldp"
+                else (max(given_s) / whole, whole / min(given_s))
+            )
+            worst = max(worst, *ends)
+    if measure == "mutual_information":
+        return average
+    return math.inf if worst is None else math.log(worst)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), notion=st.sampled_from(NOTIONS))
+def test_releases_of_other_columns_tell_no_more_than_is_stated(data: st.DataObject, notion: Notion) -> None:
+    """x and x' of a person may go together in any way: here every joint distribution of (s, x, x') may come."""
+    joint = data.draw(joints(most=3, secrets=3))
+    own, other = (data.draw(protocols(joint, bits=2)) for _ in range(2))
+    key = data.draw(st.sampled_from(["k", "other"]))
+    found = looked_at(notion, joint, drawn(own), drawn(other, key, columns=("Z",)))
+    size = len(joint.blocks[0])
+    seen: dict = defaultdict(Fraction)
+    for s, x in np.argwhere(joint.table() > 0).tolist():
+        weights = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any))
+        for z, weight in enumerate(weights):
+            share = Fraction(int(joint.table()[s, x]) * weight, joint.rows * sum(weights))
+            for (y, p), (v, q) in itertools.product(enumerate(law(own, s, x)), enumerate(law(other, s, z))):
+                seen[s, (y, v)] += share * p * q
+    assert found.how in ("sum", "ceiling")
+    if found.figure is not None:
+        assert learnt(seen, notion.measure) <= found.figure + 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), notion=st.sampled_from(NOTIONS[:3]))
+def test_the_ways_are_ordered(data: st.DataObject, notion: Notion) -> None:
+    """Exact is no more than the ceiling, nor than the sum: what is stated where a copy is lost is no less."""
+    joint = data.draw(joints(most=3, secrets=3))
+    own, other = (data.draw(protocols(joint, bits=4)) for _ in range(2))
+    exact = looked_at(notion, joint, drawn(own), drawn(other, "other"))
+    lost = looked_at(notion, joint, drawn(own), drawn(None, "other"))
+    assert exact.how == "exact" or notion.measure == "mutual_information"
+    if lost.figure is not None and not other.reads_secret:
+        assert exact.figure is not None
+        assert exact.figure <= lost.figure
+    if not own.reads_secret and not other.reads_secret:
+        ceiling = own_figure(notion.leakage(Channel(joint, [identity(joint.blocks[0])])), notion)
+        assert lost.figure == ceiling or ceiling is None or notion.measure == "mutual_information"
+
+
+def simple(weights: list[list[int]], bits: int = 3) -> Protocol:
+    inputs = Alphabet(("X",), tuple((f"x{i + 1}",) for i in range(len(weights[0]))))
+    outputs = Alphabet(("X",), tuple((f"y{y}",) for y in range(len(weights))))
+    return Protocol(inputs, outputs, bits, np.array(weights, np.int64)[:, None, :])
+
+
+TABLE = Joint.from_table([[30, 10], [5, 30]])
+MILD, STRONG = simple([[5, 3], [3, 5]]), simple([[6, 2], [2, 6]])
+
+
+@pytest.mark.parametrize("notion", NOTIONS, ids=lambda notion: notion.measure)
+def test_another_meaning_of_the_same_labels_under_one_key_has_no_bound(notion: Notion) -> None:
+    found = looked_at(notion, TABLE, drawn(MILD), drawn(STRONG, meaning="other"))
+    assert found.varying is None
+    assert (found.figure is None) == (notion.measure != "mutual_information")
+    if found.figure is not None:
+        assert found.how == "ceiling"
+        assert found.figure == pytest.approx(-sum(p * math.log(p) for p in (40 / 75, 35 / 75)), abs=1e-4), (
+            "on average nobody learns more than H(S)"
+        )
+
+
+def test_another_meaning_under_another_key_adds_its_usual_ldp() -> None:
+    found = looked_at(NOTIONS[1], TABLE, drawn(MILD), drawn(STRONG, "other", meaning="other"))
+    alone = looked_at(NOTIONS[1], TABLE, drawn(MILD))
+    assert found.how == "sum"
+    assert found.figure == pytest.approx(alone.figure + math.log(3), abs=2e-4)
+
+
+def test_the_usual_ldp_is_summed_over_keys_and_shared_within() -> None:
+    usual = LdpX(notion="ldp-x", epsilon=3.0)
+    two = looked_at(usual, TABLE, drawn(MILD), drawn(STRONG, "other"))
+    assert two.figure == pytest.approx(math.log(5), abs=1e-4)
+    assert two.varying == two.figure
+    assert looked_at(usual, TABLE, drawn(MILD), drawn(MILD)).figure == pytest.approx(
+        math.log(5 / 3), abs=1e-4
+    )
+
+
+def test_a_new_value_of_the_secret_is_told_apart_by_draws_that_read_it() -> None:
+    """Nobody with s2 was in the first release, so the sum of what the draws tell bounds nothing."""
+    both = Alphabet(("S",), (("s1",), ("s2",)))
+    reading = [
+        Protocol(MILD.inputs, MILD.outputs, 3, np.array(weights), secret)
+        for weights, secret in (
+            ([[[5, 3]], [[3, 5]]], Alphabet(("S",), (("s1",),))),
+            ([[[5, 3], [4, 4]], [[3, 5], [4, 4]]], both),
+        )
+    ]
+    old, new = (drawn(one, key) for one, key in zip(reading, "ab", strict=True))
+    found = looked_at(NOTIONS[1], TABLE, new, old)
+    assert found.figure is None
+    assert found.varying is not None, "records of the same releases are compared"
+    assert looked_at(NOTIONS[1], TABLE, new, drawn(reading[1], "c")).figure is not None
+
+
+def test_the_running_maximum_is_about_one_secret_in_one_measure() -> None:
+    alone = NOTIONS[1].leakage(Channel(TABLE, [MILD]))
+    before = [
+        {"measure": "ldp", "sensitive": ["S"], "figure": 2.5},
+        {"measure": "lip", "sensitive": ["S"], "figure": 7.0},
+        {"measure": "ldp", "sensitive": ["other"], "figure": None},
+        {},
+    ]
+    own = drawn(MILD)
+    found = together(NOTIONS[1], TABLE, [own], [own], alone, before)
+    assert (found.figure, found.releases) == (2.5, 5)
+    assert found.measured == pytest.approx(alone.nats, abs=1e-4)
+    infinite = together(NOTIONS[1], TABLE, [own], [own], alone, [before[0] | {"figure": None}])
+    assert infinite.figure is None
+    assert infinite.measured == found.measured

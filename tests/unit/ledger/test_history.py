@@ -1,0 +1,395 @@
+"""A release is only as private as all releases about the same people together: measured before anything is drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import funnel
+from funnel.data import Alphabet, Joint
+from funnel.errors import LedgerError
+from funnel.files import write_json
+from funnel.ledger import history
+from funnel.ledger.archive import FOLDER, keep_protocol, kept_protocol
+from funnel.ledger.history import MOST_PROTOCOLS, check_budget, outlook, warnings
+from funnel.ledger.journal import Ledger
+from funnel.measure.information import mutual_information
+from funnel.mechanisms.product import protect
+from funnel.policy import Policy
+from funnel.release.manifest import sha256_file
+from tests.support.policies import write_policy
+
+SMALL = {
+    "source": {"table": "people.parquet", "entity": "id"},
+    "sensitive": ["s"],
+    "public": ["x"],
+    "mechanism": "randomised-response",
+    "privacy": {"notion": "ldp", "epsilon": 0.2},
+}
+MONDAY = [[60, 40, 30], [30, 50, 45]]
+TUESDAY = [[66, 40, 30], [30, 50, 45]]
+
+
+def people(folder: Path, counts: Sequence[Sequence[int]]) -> None:
+    """A table of N[s, x] people with ids."""
+    rows = [(s, x) for s, row in enumerate(counts) for x, many in enumerate(row) for _ in range(many)]
+    values = ", ".join(f"({i}, 's{s}', 'x{x}')" for i, (s, x) in enumerate(rows))
+    target = folder / "people.parquet"
+    duckdb.sql(f"COPY (SELECT * FROM (VALUES {values}) t(id, s, x)) TO '{target}' (FORMAT parquet)")
+
+
+class Nights:
+    """Releases of one ledger up to the drawing: counted, solved, looked back on, entered; nothing is drawn."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.private, self.key, self.warnings = folder, folder / "private", "aa" * 8, [""]
+        self.private.mkdir()
+
+    def __call__(self, counts=MONDAY, labels=("x0", "x1", "x2"), **changes) -> dict:
+        """The composed part of the entry of one more release."""
+        policy = funnel.load(write_policy(self.folder, **(SMALL | changes)))
+        joint = as_joint(policy, np.array(counts), labels)
+        solved = protect(joint, policy.privacy, policy.mechanism, policy.shares(), minimum=1)
+        release = f"r{len(self.entries) + 1}"
+        permanent = policy.draws.kind == "permanent"
+        found = outlook(policy, solved, self.key if permanent else release, self.entries)
+        check_budget(policy, found.together)
+        self.warnings = warnings(found)
+        path = self.folder / "protocol.json"
+        write_json(path, {"blocks": [one.as_dict() for one in solved.protocols]})
+        keep_protocol(self.private, path)
+        Ledger(self.private).append(
+            {
+                "release": release,
+                "name": "test",
+                "policy_sha256": policy.sha256,
+                "protocol_sha256": sha256_file(path),
+                "key_fingerprint": self.key if permanent else None,
+                "draws": policy.draws.kind,
+                "notion": policy.privacy.notion,
+                "epsilon": policy.privacy.epsilon,
+                "leakage": {policy.privacy.measure: found.alone},
+                **found.entry(),
+            }
+        )
+        return found.together.as_dict() | {"alone": found.alone}
+
+    @property
+    def entries(self) -> list[dict]:
+        return Ledger(self.private).entries()
+
+
+def as_joint(policy: Policy, table: np.ndarray, labels: Sequence[str]) -> Joint:
+    """N[s, x] as the joint of the policy's blocks; a second block z is the parity of s + x."""
+    cells, counts = np.argwhere(table > 0), table[table > 0]
+    blocks = [Alphabet(policy.blocks[0].columns, tuple((one,) for one in labels))]
+    if len(policy.blocks) > 1:
+        cells = np.column_stack([cells, cells.sum(axis=1) % 2])
+        blocks.append(Alphabet(policy.blocks[1].columns, (("even",), ("odd",))))
+    secret = Alphabet(policy.sensitive, tuple((f"s{i}",) for i in range(len(table))))
+    return Joint(secret, tuple(blocks), cells, counts)
+
+
+@pytest.fixture
+def night(tmp_path) -> Nights:
+    return Nights(tmp_path)
+
+
+@pytest.fixture
+def run(tmp_path, key, monkeypatch):
+    """Make a real release of a table of people."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+
+    def make(counts=MONDAY, **changes) -> dict:
+        people(tmp_path, counts)
+        return funnel.run(write_policy(tmp_path, **(SMALL | changes))).as_dict()
+
+    return make
+
+
+def bins(*edges: float) -> list[dict]:
+    return [{"name": "n", "bins": list(edges)}]
+
+
+def ceiling(counts: Sequence[Sequence[int]]) -> float:
+    """max ln p(x|s)/p(x|s')."""
+    given = np.array(counts, float) / np.sum(counts, axis=1, keepdims=True)
+    return float(np.log(given.max(axis=0) / given.min(axis=0)).max())
+
+
+FRESH = {"draws": {"kind": "fresh"}, "source": {"table": "people.parquet"}}
+
+
+def test_a_repetition_under_one_key_adds_nothing(night):
+    first = night()
+    second = night()
+    for number, found in enumerate((first, second), start=1):
+        assert found["figure"] == found["alone"]
+        assert (found["releases"], found["how"], found["groups"]) == (number, "exact", 1)
+        assert night.warnings == []
+    assert [entry["composed"]["figure"] for entry in night.entries] == [first["figure"]] * 2
+
+
+def test_a_new_protocol_under_one_key_is_measured_on_the_overlap(night):
+    first = night()
+    second = night(TUESDAY)
+    assert second["groups"] == 1
+    assert first["figure"] < second["figure"] <= ceiling(TUESDAY) + 1e-4
+    (warning,) = night.warnings
+    assert "release 2" in warning
+    assert f"{second['figure']:.4f} nats" in warning
+
+
+def test_a_new_key_costs_what_a_second_answer_tells(night):
+    alone = night()["figure"]
+    night.key = "bb" * 8
+    rotated = night()
+    assert (rotated["groups"], rotated["how"]) == (2, "exact")
+    assert alone < rotated["figure"] <= min(2 * rotated["varying"], ceiling(MONDAY)) + 1e-4
+
+
+def test_fresh_draws_creep_up_to_the_ceiling(night):
+    figures = [night(**FRESH)["figure"] for _ in range(8)]
+    assert figures == sorted(figures)
+    assert len(set(figures)) == 8
+    assert figures[-1] <= ceiling(MONDAY) + 1e-4
+
+
+def test_many_fresh_nights_stay_quick_and_are_bounded(night):
+    """A year of fresh nights is entered without being measured one by one; the next run still is exact or bounded."""
+    night(**FRESH)
+    (entry,) = night.entries
+    copies = {name: entry[name] for name in entry if name not in ("sequence", "written", "previous")}
+    year = [entry, *(copies | {"release": f"copy {i}"} for i in range(364))]
+    policy = funnel.load(write_policy(night.folder, **(SMALL | FRESH)))
+    joint = as_joint(policy, np.array(MONDAY), ("x0", "x1", "x2"))
+    solved = protect(joint, policy.privacy, policy.mechanism, (1.0,), minimum=1)
+    found = outlook(policy, solved, "tonight", year).together
+    assert (found.releases, found.groups, found.how) == (366, 366, "ceiling")
+    assert found.figure == pytest.approx(ceiling(MONDAY), abs=1e-4)
+    assert found.varying == pytest.approx(366 * entry["composed"]["varying"], rel=1e-2)
+
+
+def test_the_figure_never_falls(night):
+    before = night(privacy={"notion": "ldp", "epsilon": 0.3})
+    after = night([[50, 40, 30], [50, 40, 31]], privacy={"notion": "ldp", "epsilon": 0.01})
+    assert after["figure"] == max(before["figure"], after["measured"])
+
+
+def test_another_measure_has_a_figure_of_its_own(night):
+    night()
+    told = night(privacy={"notion": "mutual-information", "epsilon": 0.002})
+    assert (told["measure"], told["how"]) == ("mutual_information", "exact")
+    assert 0 < told["figure"] <= mutual_information(np.array(MONDAY)) + 1e-4
+
+
+def test_a_column_more_is_measured_with_the_rest(night):
+    first = night()
+    second = night(public=["x", "z"])
+    assert second["how"] == "exact"
+    assert second["figure"] >= first["figure"]
+
+
+def test_other_bins_without_a_common_label_add_up(night):
+    first = night(public=bins(0, 1), labels=("a", "b", "c"))
+    second = night(public=bins(0, 2), labels=("d", "e", "f"))
+    assert second["how"] == "sum"
+    assert second["figure"] == pytest.approx(second["alone"] + first["varying"], abs=2e-4)
+
+
+def test_bins_that_share_a_label_share_its_uniform_and_nothing_is_known(night):
+    """The same text under both: one uniform serves two meanings, and only infinity is sound."""
+    night(public=bins(0, 1), labels=("a", "b", "c"))
+    found = night(public=bins(0, 2), labels=("d", "e", "c"))
+    assert found["figure"] is None
+    assert found["varying"] is None
+    assert "no finite bound" in night.warnings[0]
+
+
+def test_another_key_makes_other_bins_independent(night):
+    first = night(public=bins(0, 1), labels=("a", "b", "c"))
+    night.key = "bb" * 8
+    found = night(public=bins(0, 2), labels=("d", "e", "c"))
+    assert found["figure"] == pytest.approx(found["alone"] + first["varying"], abs=2e-4)
+
+
+def test_rare_values_that_were_one_value_are_not_those_of_another_night(night):
+    """With `top`, what `other` stands for follows from the values beside it."""
+    top = {"public": [{"name": "x", "top": 2}]}
+    night(**top)
+    same = night(TUESDAY, **top)
+    assert same["how"] == "exact"
+    night.key = "bb" * 8
+    assert night(labels=("x0", "x3", "x2"), **top)["how"] == "sum"
+
+
+def test_another_entity_column_has_unknown_uniforms(night):
+    night()
+    found = night(TUESDAY, source={"table": "people.parquet", "entity": "other_id"})
+    assert (found["figure"], found["how"]) == (pytest.approx(ceiling(TUESDAY), abs=1e-4), "ceiling")
+
+
+def test_a_protocol_that_reads_the_secret_has_no_ceiling(night):
+    reading = {"mechanism": "conditional-reporting", "privacy": {"notion": "lip", "epsilon": 0.2}}
+    first = night(**reading)
+    found = night(TUESDAY, **reading)
+    assert found["how"] == "exact"
+    assert found["figure"] >= first["figure"]
+    refused = night(TUESDAY, **(reading | {"source": {"table": "people.parquet", "entity": "other_id"}}))
+    assert refused["figure"] is None
+
+
+def test_sets_are_composed_while_they_are_few(night):
+    unary = {"mechanism": "unary-encoding", "privacy": {"notion": "ldp", "epsilon": 0.2}}
+    first = night(**unary)
+    second = night(TUESDAY, **unary)
+    assert second["how"] == "exact"
+    assert first["figure"] < second["figure"] <= ceiling(TUESDAY) + 1e-4
+
+
+@pytest.mark.parametrize("notion", ["lip", "ldp", "srlip", "ldp-x", "rldp"])
+def test_every_notion_measures_the_composed_channel(night, notion):
+    privacy = {"privacy": {"notion": notion, "epsilon": 0.2}}
+    if notion == "rldp":
+        privacy["privacy"]["confidence"] = 0.5
+    first = night(**privacy)
+    night.key = "bb" * 8
+    second = night(**privacy)
+    assert second["how"] == "exact"
+    assert first["figure"] < second["figure"]
+    if notion == "ldp-x":
+        assert second["figure"] == pytest.approx(2 * first["figure"], abs=2e-4)
+
+
+def test_the_usual_ldp_of_a_new_value_adds_up(night):
+    """Of the usual LDP records are compared that were drawn for alike; nobody is told apart by being new."""
+    usual = {"privacy": {"notion": "ldp-x", "epsilon": 0.2}}
+    first = night(labels=("x0", "x1", "x9"), **usual)
+    night.key = "bb" * 8
+    found = night(**usual)
+    assert found["how"] == "sum"
+    assert found["figure"] <= first["varying"] + found["alone"] + 2e-4
+
+
+# The budget.
+
+
+def test_a_release_beyond_the_budget_is_refused(night):
+    night()
+    with pytest.raises(LedgerError) as refused:
+        night(TUESDAY, budget=0.2)
+    assert refused.value.code == "budget"
+    assert "together with the 1 before it" in refused.value.message
+    assert "the budget is 0.2" in refused.value.message
+    assert "Nothing was drawn" in (refused.value.advice or "")
+    assert len(night.entries) == 1
+
+
+def test_a_release_within_the_budget_is_made(night):
+    first = night(budget=0.2)
+    again = night(budget=first["figure"])
+    assert again["figure"] == first["figure"]
+
+
+def test_no_finite_bound_is_beyond_every_budget(night):
+    night(public=bins(0, 1))
+    with pytest.raises(LedgerError, match="no finite bound"):
+        night(public=bins(0, 2), budget=1e6)
+
+
+# What the ledger keeps.
+
+
+def test_every_protocol_is_kept_by_its_hash(night):
+    night()
+    night()
+    night(TUESDAY)
+    hashes = {entry["protocol_sha256"] for entry in night.entries}
+    kept = night.private / FOLDER
+    assert {path.stem for path in kept.iterdir()} == hashes
+    assert len(hashes) == 2
+    for path in kept.iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+        assert kept_protocol(night.private, path.stem) is not None
+
+
+def test_a_damaged_copy_stops_the_next_release(night):
+    night()
+    (path,) = (night.private / FOLDER).iterdir()
+    path.write_text(path.read_text().replace("1", "2", 1))
+    with pytest.raises(LedgerError, match="not the one that was released"):
+        night()
+
+
+def test_a_lost_copy_is_found_in_the_release_or_bounded(night):
+    first = night()
+    (path,) = (night.private / FOLDER).iterdir()
+    published = night.folder / "releases" / "r1" / "protocol.json"
+    published.parent.mkdir(parents=True)
+    path.rename(published)
+    assert night(TUESDAY)["how"] == "exact"
+    published.write_text("{}")
+    found = night(TUESDAY)
+    assert found["how"] == "ceiling"
+    assert found["figure"] == pytest.approx(ceiling(TUESDAY), abs=1e-4)
+    assert found["figure"] >= first["figure"]
+
+
+def test_ledgers_of_the_first_version_are_read(night):
+    """Entries without `composed` count too: by the policy's hash where it is the same, else as other columns."""
+    night()
+    night(TUESDAY)
+    old = night.entries
+    for name in ("ledger.jsonl", "ledger.head"):
+        (night.private / name).unlink()
+    late = ("entity", "drawn", "composed", "sequence", "written", "previous")
+    for entry in old:
+        Ledger(night.private).append({name: value for name, value in entry.items() if name not in late})
+    same = night(TUESDAY)
+    assert (same["releases"], same["groups"], same["how"]) == (3, 1, "exact")
+    other = night(TUESDAY, description="another policy")
+    assert other["how"] == "sum"
+    assert other["figure"] is None, "one key drew for labels of unknown meaning"
+
+
+def test_more_protocols_than_are_composed(night, monkeypatch):
+    night()
+    monkeypatch.setattr(history, "MOST_PROTOCOLS", 0)
+    found = night(TUESDAY)
+    assert MOST_PROTOCOLS >= 365
+    assert found["how"] == "ceiling"
+    assert found["figure"] == pytest.approx(ceiling(TUESDAY), abs=1e-4)
+
+
+# Real releases.
+
+
+def test_what_a_run_says_and_publishes(run, tmp_path):
+    first = run()
+    second = run(TUESDAY)
+    assert (first["warnings"], first["composed"]["releases"]) == ([], 1)
+    (warning,) = second["warnings"]
+    told = json.loads((Path(second["release"]) / "release.json").read_text())["composed"]
+    assert told == {"leakage": second["composed"]["figure"], "how": "exact", "releases": 2}
+    assert f"{told['leakage']:.4f}" in warning
+    assert json.loads((Path(first["release"]) / "release.json").read_text())["composed"] is None
+    for folder in (Path(second["release"]), tmp_path / "private" / Path(second["release"]).name):
+        report = json.loads((folder / "report.json").read_text())
+        (limit,) = [one["text"] for one in report["limits"] if one["title"] == "Several releases"]
+        assert f"{told['leakage']:.4f} nats" in limit
+    entry = Ledger(tmp_path / "private").entries()[-1]
+    assert entry["composed"] == second["composed"]
+    assert kept_protocol(tmp_path / "private", entry["protocol_sha256"]) is not None
+
+
+def test_a_refused_run_leaves_nothing_behind(run, tmp_path):
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    with pytest.raises(LedgerError, match="the budget is"):
+        run(budget=0.001)
+    added = {path.name for path in tmp_path.rglob("*")} - set(before)
+    assert added == {"people.parquet", "policy.yaml", "private", "releases", ".lock"}

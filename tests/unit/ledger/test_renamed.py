@@ -1,0 +1,187 @@
+"""A value that a new lock takes out of `other` keeps its record's history: measured exactly, by both sides."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from funnel.audit.overlaps import Pool, group_spread, shared
+from funnel.audit.protocols import Block
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.released import Channel
+from funnel.ledger.composition import together
+from funnel.ledger.drawn import Drawn
+from funnel.measure.composition import spread
+from funnel.measure.overlap import Pooling, overlap
+from tests.unit.ledger.test_composed import NOTIONS, learnt
+
+BITS = 2
+OTHER = "other"
+
+
+def named(values: Sequence[str], columns: list[list[int]]) -> Protocol:
+    """A protocol whose weights for each value are a column."""
+    inputs = Alphabet(("X",), tuple((value,) for value in values))
+    outputs = Alphabet(("X",), tuple((f"y{y}",) for y in range(len(columns[0]))))
+    return Protocol(inputs, outputs, BITS, np.array(columns, np.int64).T[:, None, :])
+
+
+@st.composite
+def naming(draw: st.DrawFn, values: Sequence[str]) -> Protocol:
+    """Any protocol for these values with two or three outputs."""
+    outputs = draw(st.integers(2, 3))
+    cuts = st.lists(st.integers(0, 1 << BITS), min_size=outputs - 1, max_size=outputs - 1).map(sorted)
+    return named(values, [np.diff([0, *draw(cuts), 1 << BITS]).tolist() for _ in values])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[Protocol, str]]:
+    """Protocols and their keys, tonight's last: it names every value that an earlier one named, and perhaps more."""
+    values = [f"x{i}" for i in range(draw(st.integers(1, 3)))]
+    found = []
+    for _ in range(draw(st.integers(1, 2))):
+        known = [value for value in values if draw(st.booleans())]
+        found.append((draw(naming([*known, OTHER])), draw(st.sampled_from(["k", "l"]))))
+    return [*found, (draw(naming([*values, OTHER])), "k")]
+
+
+def label(protocol: Protocol, value: str) -> str:
+    return value if (value,) in protocol.inputs.values else OTHER
+
+
+def chances(history: Sequence[tuple[Protocol, str]], value: str) -> dict[tuple[int, ...], Fraction]:
+    """P(answers | value) of a record whose value stays the same."""
+    return along(history, [label(one, value) for one, _ in history])
+
+
+def along(history: Sequence[tuple[Protocol, str]], path: Sequence[str]) -> dict[tuple[int, ...], Fraction]:
+    """P(answers | names drawn for): every number that every uniform can be, tried; one for each key and name."""
+    used = list(dict.fromkeys((key, name) for (_, key), name in zip(history, path, strict=True)))
+    found: Counter[tuple[int, ...]] = Counter()
+    for numbers in itertools.product(range(1 << BITS), repeat=len(used)):
+        of = dict(zip(used, numbers, strict=True))
+        answers = []
+        for (one, key), name in zip(history, path, strict=True):
+            ends = np.cumsum(one.weights[:, 0, one.inputs.values.index((name,))])
+            answers.append(next(y for y, end in enumerate(ends) if of[key, name] < end))
+        found[tuple(answers)] += 1
+    return {answer: Fraction(many, 1 << BITS * len(used)) for answer, many in found.items()}
+
+
+def drawn(protocol: Protocol, key: str) -> Drawn:
+    """As a policy with `unseen: other` tells it."""
+    names = "+".join(value for (value,) in protocol.inputs.values)
+    return Drawn(("X",), (names,), None, key, "id", protocol, ("base",))
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), history=histories(), notion=st.sampled_from(NOTIONS[:2]))
+def test_the_ledger_states_what_all_answers_tell(data, history, notion) -> None:
+    """No less, and no more than its rounding: the attacker tries every uniform number."""
+    *earlier, (own, key) = history
+    cell = st.integers(1, 40)
+    counts = data.draw(
+        st.lists(st.lists(cell, min_size=len(own.inputs), max_size=len(own.inputs)), min_size=2, max_size=3)
+    )
+    secret = Alphabet(("S",), tuple((f"s{i}",) for i in range(len(counts))))
+    table = np.array(counts)
+    joint = Joint(secret, (own.inputs,), np.argwhere(table > 0), table[table > 0])
+    alone = notion.leakage(Channel(joint, [own]))
+    found = together(
+        notion, joint, [drawn(own, key)], [drawn(*one) for one in earlier], alone, [{}] * len(earlier)
+    )
+    seen: dict = defaultdict(Fraction)
+    for s, x in np.ndindex(*table.shape):
+        for answer, chance in chances(history, own.inputs.values[x][0]).items():
+            seen[s, answer] += chance * int(table[s, x]) / int(table.sum())
+    true = learnt(seen, notion.measure)
+    assert found.how == "exact"
+    if math.isinf(true):
+        assert found.figure is None
+    else:
+        assert true - 1e-9 <= found.figure <= true + 1.001e-4
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=histories())
+def test_each_value_of_a_record_tells_no_more_than_is_stated(history) -> None:
+    """Any two ways of having values at times that are known: the odds are at most k times `varying`, for k values."""
+    *earlier, (own, key) = history
+    table = np.ones((2, len(own.inputs)), np.int64)
+    joint = Joint(Alphabet(("S",), (("a",), ("b",))), (own.inputs,), np.argwhere(table > 0), table[table > 0])
+    alone = NOTIONS[0].leakage(Channel(joint, [own]))
+    found = together(
+        NOTIONS[0], joint, [drawn(own, key)], [drawn(*one) for one in earlier], alone, [{}] * len(earlier)
+    )
+    if found.varying is None:
+        return
+    names = [[value for (value,) in one.inputs.values] for one, _ in history]
+    by_times: dict = defaultdict(list)
+    for path in itertools.product(*names):
+        by_times[tuple(map(path.index, path))].append(along(history, path))
+    for times, laws in by_times.items():
+        most = math.exp(len(set(times)) * found.varying) * (1 + 1e-12)
+        for one, other in itertools.permutations(laws, 2):
+            assert all(chance <= most * other.get(answer, 0) for answer, chance in one.items())
+
+
+def directions(rows: Sequence[Sequence[Fraction]]) -> dict[tuple[Fraction, ...], Fraction]:
+    """Proportional rows added up: the shape of each, and how much there is of it."""
+    found: dict = defaultdict(Fraction)
+    for row in rows:
+        if any(row):
+            found[tuple(Fraction(part, max(row)) for part in row)] += max(row)
+    return dict(found)
+
+
+@settings(max_examples=80, deadline=None)
+@given(history=histories())
+def test_both_sides_overlap_names_alike(history) -> None:
+    """The planner's law and the auditor's, written apart, are that of every uniform number tried."""
+    shared_key = [(one, "k") for one, _ in history]
+    *earlier, own = [one for one, _ in shared_key]
+    pools = [Pooling(one.inputs, one.outputs, one.bits, one.weights) for one in earlier]
+    blocks = [
+        Block(("X",), None, None, one.inputs.values, one.outputs.values, one.bits, one.weights)
+        for one in (*earlier, own)
+    ]
+    audited = [*(Pool(**vars(block)) for block in blocks[:-1]), blocks[-1]]
+    asked = [(None, value) for value in own.inputs.values]
+    tried = [chances(shared_key, value) for (value,) in own.inputs.values]
+    answers = {answer for one in tried for answer in one}
+    expected = directions([[one.get(answer, Fraction(0)) for one in tried] for answer in answers])
+
+    ours, theirs = overlap([*pools, own], asked), shared(audited, asked)
+    assert ours is not None
+    assert (
+        directions([[Fraction(int(part), 1 << ours.bits) for part in row] for row in ours.rows]) == expected
+    )
+    assert (
+        directions(
+            [[Fraction(part * times, 1 << theirs.bits) for part in row] for row, times in theirs.rows.items()]
+        )
+        == expected
+    )
+    assert spread([*pools, own]) == group_spread(audited)
+
+
+def test_a_name_that_was_given_up_leaves_no_bound_under_one_key() -> None:
+    """Tonight's `other` may have been x0 then; what each label told is bounded all the same."""
+    old = named(["x0", "x1", OTHER], [[3, 1], [1, 3], [2, 2]])
+    own = named(["x1", OTHER], [[2, 2], [1, 3]])
+    table = np.array([[30, 10], [10, 30]])
+    joint = Joint(Alphabet(("S",), (("a",), ("b",))), (own.inputs,), np.argwhere(table > 0), table[table > 0])
+    alone = NOTIONS[0].leakage(Channel(joint, [own]))
+    found = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "k")], alone, [{}])
+    assert found.figure is None
+    other_key = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "l")], alone, [{}])
+    assert other_key.how == "sum"
+    assert other_key.varying == pytest.approx(math.log(3) + math.log(2), abs=2e-4)

@@ -1,0 +1,76 @@
+"""The printed numbers: optimum and baselines on the census, through the mechanisms themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from funnel.data.channel import released_table
+from funnel.data.released import Channel
+from funnel.measure.information import public_entropy, released_information
+from funnel.mechanisms import ConditionalReporting, Optimal, RandomisedResponse
+from funnel.mechanisms.base import LOSS
+from funnel.notions import Ldp, Lip
+from tests.support.census import census
+
+EPSILONS = (0.5, 1.0, 2.0)
+OPTIMA = {
+    ("occupation", "sex"): ((0.1168261, 0.3518113, 0.7329280), (0.0472907, 0.1741043, 0.5249947)),
+    ("occupation", "relationship"): ((0.6368990, 0.8590300, 0.9507117), (0.4361629, 0.7110578, 0.9173919)),
+    ("marital_status", "relationship"): (
+        (0.4235522, 0.6237563, 0.8231183),
+        (0.3383934, 0.4433724, 0.6991621),
+    ),
+    ("marital_status", "education"): ((0.8588399, 0.9397998, 0.9776523), (0.7812089, 0.9108032, 0.9643750)),
+}
+BASELINES = {
+    ("occupation", "sex"): ((0.092, 0.108), (0.293, 0.330), (0.718, 0.653)),
+    ("occupation", "relationship"): ((0.052, 0.052), (0.176, 0.178), (0.490, 0.675)),
+    ("marital_status", "relationship"): ((0.046, 0.049), (0.176, 0.129), (0.490, 0.541)),
+    ("marital_status", "education"): ((0.242, 0.124), (0.481, 0.303), (0.765, 0.645)),
+}
+CASES = [
+    (pair, notion, epsilon, value)
+    for pair, columns in OPTIMA.items()
+    for notion, values in zip((Lip, Ldp), columns, strict=True)
+    for epsilon, value in zip(EPSILONS, values, strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    ("pair", "kind", "epsilon", "value"),
+    CASES,
+    ids=lambda v: getattr(v, "__name__", None) or "-".join(map(str, v)) if isinstance(v, tuple) else str(v),
+)
+def test_the_optimum_to_the_printed_digits(pair, kind, epsilon, value):
+    joint = census(*pair)
+    notion = kind(notion=kind.__name__.lower(), epsilon=epsilon)
+    solved = Optimal(kind="optimal", gap=5e-8).solve(joint, notion.demand(joint, {}, 0))
+    entropy = public_entropy(joint)
+    assert solved.bound is not None
+    assert solved.bound / entropy == pytest.approx(value, abs=1.1e-7 + 1.5e-6 * (pair[0] == "occupation"))
+
+    table = released_table(joint, [solved.protocol])
+    kept = released_information(joint, [solved.protocol], table)
+    assert notion.holds(Channel(joint, [solved.protocol]))
+    assert solved.bound * (1 - 2 * LOSS) <= kept <= solved.bound + 1e-12
+    assert len(solved.protocol.outputs) <= len(solved.protocol.inputs)
+
+
+@pytest.mark.parametrize("pair", BASELINES, ids="-".join)
+def test_baselines_to_the_printed_digits(pair):
+    joint = census(*pair)
+    for epsilon, printed in zip(EPSILONS, BASELINES[pair], strict=True):
+        notion = Lip(notion="lip", epsilon=epsilon)
+        for mechanism, value in zip(
+            (
+                RandomisedResponse(kind="randomised-response"),
+                ConditionalReporting(kind="conditional-reporting"),
+            ),
+            printed,
+            strict=True,
+        ):
+            protocol = mechanism.solve(joint, notion.demand(joint, {}, 0)).protocol
+            table = released_table(joint, [protocol])
+            assert notion.holds(Channel(joint, [protocol]))
+            kept = released_information(joint, [protocol], table) / public_entropy(joint)
+            assert kept == pytest.approx(value, abs=5.1e-4), (mechanism.kind, epsilon)

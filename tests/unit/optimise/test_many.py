@@ -1,0 +1,212 @@
+"""Linear programs solved many at once: what a solver finds one by one, and multipliers that prove it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from funnel.optimise.columns.branching import Peak, peak
+from funnel.optimise.columns.climbing import climbs
+from funnel.optimise.columns.pricing import Slice, climb, price
+from funnel.optimise.cone import Cone
+from funnel.optimise.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
+from funnel.optimise.linear.many import Programs
+from funnel.optimise.solve import maximise
+from tests.support.strategies import tables
+from tests.unit.optimise.cones import census, ldp, lip, perfect, prior_of, problems
+from tests.unit.optimise.test_proof import excess
+
+MANY = 20
+CLOSE = 1e-8
+
+
+def drawn(size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Boxes, empty ones and flat ones among them, and objectives."""
+    random = np.random.default_rng(seed)
+    one, other = random.dirichlet(np.full(size, 0.5), size=(2, MANY))
+    lower, upper = np.minimum(one, other), np.maximum(one, other)
+    wide = random.random((MANY, size)) < 0.5
+    return np.where(wide, 0.0, lower), np.where(wide, 1.0, upper), random.normal(size=(MANY, size))
+
+
+def proven(
+    programs: Programs, answers: Answers, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """What the multipliers of inequalities prove that no point of a box is worth more than."""
+    free = np.arange(programs.count + 2) >= programs.count - programs.equalities
+    weight = np.where(free[answers.index], answers.weight, np.maximum(answers.weight, 0.0))
+    weight[answers.index >= programs.count] = 0.0
+    rest = slope - np.einsum("nk,nka->na", weight, programs.extended[answers.index][:, :, :-1])
+    levels = np.concatenate([rest, rest.max(axis=1, keepdims=True)], axis=1)
+    values = [
+        level + np.maximum((rest - level[:, None]) * lower, (rest - level[:, None]) * upper).sum(axis=1)
+        for level in levels.T
+    ]
+    return np.min(values, axis=0)
+
+
+def compared(cone: Cone, prior: np.ndarray, seed: int) -> None:
+    """All programs at once, and each by itself with the solver."""
+    room = Slice(cone, prior)
+    programs = room.programs
+    assert programs is not None
+    lower, upper, slope = drawn(len(prior), seed)
+    answers = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
+    bound = proven(programs, answers, slope, lower, upper)
+    for place in range(MANY):
+        alone = room.best_in(lower[place], upper[place], slope[place])
+        if answers.how[place] == OPTIMAL:
+            worth = float(slope[place] @ answers.point[place])
+            assert worth == pytest.approx(bound[place], abs=CLOSE * (1 + np.abs(answers.weight[place]).sum()))
+            assert answers.point[place].sum() == pytest.approx(1)
+            assert (answers.point[place] >= lower[place] - CLOSE).all()
+            assert (answers.point[place] <= upper[place] + CLOSE).all()
+            assert (room.matrix @ answers.point[place]).max(initial=0.0) <= CLOSE
+        if alone.status == "optimal":
+            assert bound[place] >= alone.optimum - CLOSE * (1 + np.abs(answers.weight[place]).sum())
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_many_programs_end_where_each_of_them_does(problem: tuple[np.ndarray, Cone], seed: int) -> None:
+    table, cone = problem
+    compared(cone, prior_of(table), seed)
+
+
+@settings(deadline=None, max_examples=20)
+@given(tables(most=5, secrets=3), st.integers(0, 2**32 - 1))
+def test_equations_are_met_by_many_too(table: np.ndarray, seed: int) -> None:
+    compared(perfect(table), prior_of(table), seed)
+
+
+def begun() -> tuple[Programs, tuple[np.ndarray, ...], Answers]:
+    """Programs of a table of the census, solved from nothing."""
+    table = census("occupation", "education")
+    programs = Slice(lip(table, 0.5), prior_of(table)).programs
+    assert programs is not None
+    asked = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 0)[2]
+    return programs, asked, programs.solve(*asked, programs.fresh(asked[2]), np.full(MANY, -np.inf))
+
+
+def test_from_a_basis_that_is_best_no_step_is_taken() -> None:
+    programs, (lower, upper, slope), first = begun()
+    assert (first.how == OPTIMAL).all()
+    again = programs.solve(lower, upper, slope, first.bases, np.full(MANY, -np.inf), most=0)
+    assert (again.how == OPTIMAL).all()
+    assert again.point == pytest.approx(first.point, abs=1e-9)
+
+
+def test_whatever_the_basis_the_optimum_is_the_same() -> None:
+    programs, (lower, upper, slope), first = begun()
+    shuffled = first.bases[np.roll(np.arange(MANY), 7)]
+    again = programs.solve(lower, upper, slope, shuffled, np.full(MANY, -np.inf))
+    assert (again.how == OPTIMAL).all()
+    assert (again.point * slope).sum(axis=1) == pytest.approx((first.point * slope).sum(axis=1), abs=1e-9)
+
+
+def test_a_basis_that_cannot_be_solved_proves_nothing_wrong() -> None:
+    """The same inequality twice: there is no inverse."""
+    programs, (lower, upper, slope), first = begun()
+    twice = Bases(np.zeros((MANY, 2), np.int64), np.tile([0, 1], (MANY, 1)), np.full(MANY, 2))
+    again = programs.solve(lower, upper, slope, twice, np.full(MANY, -np.inf), most=3)
+    held = np.isfinite(again.weight).all(axis=1)
+    bound = proven(programs, again, slope, lower, upper)
+    assert (bound >= (first.point * slope).sum(axis=1) - 1e-9)[held].all()
+
+
+def test_a_program_ends_when_it_is_known_to_be_worth_little_enough() -> None:
+    programs, (lower, upper, slope), first = begun()
+    worth = (first.point * slope).sum(axis=1)
+    soon = programs.solve(lower, upper, slope, programs.fresh(slope), worth + 0.5)
+    assert np.isin(soon.how, (OPTIMAL, ENOUGH)).all()
+    assert (soon.how == ENOUGH).any()
+    bound = proven(programs, soon, slope, lower, upper)
+    assert (bound <= worth + 0.5 + 1e-9).all()
+    assert (bound >= worth - 1e-9).all()
+
+
+def test_boxes_without_a_point_of_the_slice_are_shown_to_be_empty() -> None:
+    """Of occupations so kept, no row is one level of education with certainty."""
+    programs, (_, _, slope), _ = begun()
+    size = slope.shape[1]
+    lower, upper = np.zeros((size, size)), np.ones((size, size))
+    lower[np.arange(size), np.arange(size)] = 0.999
+    least = np.full(size, -50.0)
+    found = programs.solve(lower, upper, slope[:size], programs.fresh(slope[:size]), least)
+    assert (found.how == EMPTY).any()
+    bound = proven(programs, found, slope[:size], lower, upper)
+    assert (bound[found.how == EMPTY] <= -50.0).all()
+
+
+def test_those_who_take_long_are_left_where_they_stand_and_go_on_from_there() -> None:
+    table = census("occupation", "education")
+    programs = Slice(ldp(table, 0.5), prior_of(table)).programs
+    assert programs is not None
+    lower, upper, slope = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 3)[2]
+    whole = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
+    part = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf), patient=False)
+    left = part.how == GIVEN_UP
+    assert left.any()
+    rest = programs.solve(
+        lower[left], upper[left], slope[left], part.bases[left], np.full(left.sum(), -np.inf)
+    )
+    assert (rest.point * slope[left]).sum(axis=1) == pytest.approx(
+        (whole.point * slope).sum(axis=1)[left], abs=1e-9
+    )
+
+
+# What they are for
+
+
+@settings(deadline=None, max_examples=25)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_climbs_together_end_where_some_climb_alone_does(problem: tuple[np.ndarray, Cone], seed: int) -> None:
+    """At vertices from which no hop leads higher."""
+    table, cone = problem
+    prior, random = prior_of(table), np.random.default_rng(seed)
+    room, eta = Slice(cone, prior), random.normal(size=len(prior))
+    for row, worth in climbs(room, random.dirichlet(np.ones(len(prior)), size=8), eta, np.inf):
+        assert worth == pytest.approx(price(row, prior, eta), abs=1e-12)
+        assert cone.violation((row / prior)[None] * prior.min()).max() <= 1e-9
+        alone = climb(room, row, eta)
+        assert alone is not None
+        assert alone[1] <= worth + 1e-8
+
+
+def searched(room: Slice, eta: np.ndarray, tolerance: float, most: int = 3_000) -> Peak:
+    return peak(room, eta, tolerance=tolerance, deadline=np.inf, most=most, enough=10**9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(problems(), st.integers(0, 2**32 - 1), st.integers(0, 30))
+def test_a_tree_that_is_kept_bounds_other_prices_as_well(
+    problem: tuple[np.ndarray, Cone], seed: int, most: int
+) -> None:
+    """Whatever was looked at before, under whatever prices, and wherever it ended: and others can go through it."""
+    table, cone = problem
+    prior, random = prior_of(table), np.random.default_rng(seed)
+    room, eta = Slice(cone, prior), random.normal(size=len(prior))
+    least = -float(eta @ prior)
+    for _ in range(3):
+        before = eta + random.normal(scale=0.3, size=len(prior))
+        searched(room, before, least + random.normal(scale=0.2), most)
+    aim = max(searched(Slice(cone, prior), eta, -np.inf, 100).bound, least) + 1e-3
+    for tolerance in (aim, least + 1e-3):
+        kept = searched(room, eta, tolerance, 200)
+        assert kept.proof is not None
+        assert excess(kept.proof, np.log(prior) + eta, kept.bound) <= 1e-9
+        assert kept.bound == aim or tolerance != aim
+
+
+def test_a_kept_tree_saves_most_of_the_boxes() -> None:
+    table = census("occupation", "education")
+    prior = prior_of(table)
+    cone = lip(table, 1.0)
+    best = maximise(cone, prior, time_limit=60).certificate
+    assert best is not None
+    room, eta = Slice(cone, prior), best.duals / prior
+    first = searched(room, eta, 1e-3)
+    again = searched(room, eta + 1e-4, 1e-3)
+    assert again.nodes * 4 < first.nodes

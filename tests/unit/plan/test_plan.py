@@ -1,0 +1,236 @@
+"""Policy + schema -> plan: what is quoted, what is refused, and that a plan holds no data."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.engine.duckdb import DuckDB
+from funnel.engine.source import find
+from funnel.errors import PolicyError
+from funnel.plan import compile_plan
+from funnel.plan.columns import bin_labels
+from funnel.plan.stages import Count, Draw, Identify, Plan, Scan
+from tests.support.policies import write_policy
+
+
+def compiled(path) -> Plan:
+    policy = funnel.load(path)
+    source = find(policy.path(policy.source.table))
+    with DuckDB(source) as engine:
+        return compile_plan(policy, engine.schema(), source)
+
+
+def codes(path) -> list[tuple[str, int]]:
+    with pytest.raises(PolicyError) as caught:
+        compiled(path)
+    return [(problem.code, problem.line) for problem in caught.value.problems]
+
+
+def test_steps_come_in_the_order_of_the_work(tmp_path):
+    titles = [step.title for step in compiled(write_policy(tmp_path)).steps]
+    assert titles == ["scan", "inspect", "identify", "count", "solve", "draw", "write", "audit", "publish"]
+    fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
+    assert not any(isinstance(step, Identify) for step in compiled(fresh).steps)
+
+
+def test_every_misfit_is_reported_at_its_line(tmp_path):
+    path = write_policy(
+        tmp_path,
+        sensitive=["maritalstatus"],
+        public=["education", {"name": "sex", "bins": [0, 1]}],
+        source__filter="agee > 3",
+    )
+    text = path.read_text().splitlines()
+    at = {
+        word: next(i for i, line in enumerate(text, 1) if word in line)
+        for word in ("agee", "maritalst", "sex")
+    }
+    assert codes(path) == [
+        ("unknown-column", at["agee"]),
+        ("unknown-column", at["maritalst"]),
+        ("column-type", at["sex"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["age > 18; DROP TABLE source", "age", "random() < 1", "1) OR (1=1", "age > (SELECT 1)"]
+)
+def test_a_filter_that_is_not_a_condition_is_refused(tmp_path, text):
+    assert [code for code, _ in codes(write_policy(tmp_path, source__filter=text))] == ["filter"]
+
+
+def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp_path):
+    plan = compiled(write_policy(tmp_path, public=["Education"]))
+    count = next(step for step in plan.steps if isinstance(step, Count))
+    assert count.blocks == (("Education",),)
+
+
+def test_hostile_names_are_quoted(tmp_path):
+    evil = 'x"; DROP TABLE source; --'
+    quoted = evil.replace('"', '""')
+    duckdb.execute(f"""COPY (SELECT (i % 2)::VARCHAR AS s, (i % 3)::VARCHAR AS "{quoted}" FROM range(90) t(i))
+                       TO '{tmp_path}/evil.parquet'""")
+    path = write_policy(
+        tmp_path, source={"table": "evil.parquet"}, sensitive=["s"], public=[evil], draws={"kind": "fresh"}
+    )
+    summary = funnel.run(path, dry_run=True)
+    assert summary.as_dict()["rows"] == 90
+
+
+def test_the_plan_is_the_same_whatever_the_data_says(tmp_path):
+    for name, values in (
+        ("one", "('a', 'x'), ('b', 'y')"),
+        ("two", "('zebra', 'q'), ('yak', 'r'), ('b', 'y')"),
+    ):
+        duckdb.execute(f"COPY (SELECT * FROM (VALUES {values}) t(s, x)) TO '{tmp_path}/{name}.parquet'")
+    plans = []
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.parquet").replace(tmp_path / "table.parquet")
+        path = write_policy(
+            tmp_path,
+            source={"table": "table.parquet"},
+            sensitive=["s"],
+            public=[{"name": "x", "top": 2}],
+            draws={"kind": "fresh"},
+        )
+        plans.append(compiled(path))
+    assert plans[0] == plans[1]
+    assert plans[0].sha256 == plans[1].sha256
+    assert not any(value in plans[0].text() for value in ("zebra", "yak"))
+
+
+def test_another_policy_is_another_plan(tmp_path):
+    first = compiled(write_policy(tmp_path))
+    second = compiled(write_policy(tmp_path, privacy={"notion": "lip", "epsilon": 1.5}))
+    assert first.sha256 != second.sha256
+
+
+def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
+    explained = funnel.plan(write_policy(tmp_path))
+    text = explained.text()
+    for step in explained.plan.steps:
+        for statement in (
+            *(step.statements if isinstance(step, Scan | Count) else ()),
+            *((step.statement,) if isinstance(step, Draw) else ()),
+        ):
+            assert statement in text
+    told = explained.sizes.as_dict()
+    assert (told["sensitive"], told["public"]) == (7, [16])
+    assert told["solver"][0] in text
+    assert "Bachelors" not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "rung", "words"),
+    [
+        ({"sensitive": ["sex"]}, "planar", "closed form"),
+        ({}, "enumeration", "listed"),
+        ({"sensitive": ["occupation"]}, "columns", "priced"),
+        (
+            {"privacy": {"notion": "ldp-x", "epsilon": 1}, "public": ["relationship"]},
+            "known",
+            "known from theory",
+        ),
+        (
+            {"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"},
+            "columns",
+            "auxiliary",
+        ),
+    ],
+)
+def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, words):
+    mechanism = {"kind": "optimal", "time_limit": 7.0, "gap": 0.001}
+    explained = funnel.plan(write_policy(tmp_path, mechanism=mechanism, estimate__minimum=1, **changes))
+    (search,), (solver,) = explained.sizes.as_dict()["search"], explained.sizes.solvers
+    assert search["rung"] == rung
+    assert (search["time_limit"], search["gap"]) == (7.0, 0.001)
+    assert {"dimension", "constraints", "rays", "seconds"} <= set(search)
+    assert words in solver
+    assert "ends after 7 s or within 0.001 of H(X)" in solver
+    assert solver in explained.text()
+
+
+def test_a_mechanism_that_searches_no_cone_foretells_none(tmp_path):
+    explained = funnel.plan(write_policy(tmp_path, mechanism="randomised-response"))
+    assert explained.sizes.as_dict()["search"] == [None]
+    assert explained.sizes.solvers == ("bisection on the measured leakage",)
+
+
+def test_bins_are_half_open_and_the_last_one_is_open():
+    assert bin_labels((0, 25, 35.5)) == ["[0, 25)", "[25, 35.5)", "[35.5, ∞)"]
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL(9,2)"])
+def test_a_number_has_one_label_whatever_its_type(tmp_path, kind):
+    """Permanent draws go by the label: one missing value must not turn 1 into 1.0 and redraw everybody."""
+    query = f"SELECT i AS id, 's' || (i % 2) AS s, CAST(i % 3 AS {kind}) AS x FROM range(90) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    path = write_policy(
+        tmp_path, source={"table": "t.parquet", "entity": "id"}, sensitive=["s"], public=["x"]
+    )
+    joint = funnel.run(path, dry_run=True).joint
+    assert joint.blocks[0].values == (("0",), ("1",), ("2",))
+
+
+def test_fractions_keep_what_they_say(tmp_path):
+    duckdb.execute(f"""COPY (SELECT 's' || (i % 2) AS s, CAST((i % 3) / 4.0 AS DECIMAL(9,3)) AS d,
+                       (i % 3) / 4.0::DOUBLE AS f FROM range(90) t(i)) TO '{tmp_path}/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "t.parquet"}, sensitive=["s"], public=[["d", "f"]],
+                        draws={"kind": "fresh"})  # fmt: skip
+    values = funnel.run(path, dry_run=True).joint.blocks[0].values
+    assert {value[0] for value in values} == {value[1] for value in values} == {"0", "0.25", "0.5"}
+
+
+def test_letters_beyond_ascii_are_different_columns_as_duckdb_has_it(tmp_path):
+    duckdb.execute(f"""COPY (SELECT 's' || (i % 2) AS "État", 'x' || (i % 3) AS x FROM range(90) t(i))
+                       TO '{tmp_path}/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "t.parquet"}, sensitive=["État"], public=["état"],
+                        draws={"kind": "fresh"})  # fmt: skip
+    assert [code for code, _ in codes(path)] == ["unknown-column"]
+
+
+def test_a_pattern_that_reaches_into_the_release_folder_is_refused(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    (tmp_path / "data").mkdir()
+    duckdb.execute(f"""COPY (SELECT i AS id, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(900) t(i))
+                       TO '{tmp_path}/data/t.parquet'""")
+    path = write_policy(tmp_path, source={"table": "data/**/*.parquet"}, sensitive=["s"], public=["x"],
+                        draws={"kind": "fresh"}, release__to="data/out")  # fmt: skip
+    assert funnel.run(path).release is not None
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.run(path)
+    assert caught.value.code == "release-path"
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(9,3)"])
+def test_numbers_are_clipped_then_rounded_to_the_nearest_multiple(tmp_path, kind):
+    query = f"SELECT i AS id, 's' || (i % 2) AS s, CAST(i % 12 AS {kind}) AS x FROM range(240) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+
+    def values(**options):
+        path = write_policy(
+            tmp_path,
+            source={"table": "t.parquet", "entity": "id"},
+            sensitive=["s"],
+            public=[{"name": "x"} | options],
+        )
+        return [value for (value,) in funnel.run(path, dry_run=True).joint.blocks[0].values]
+
+    assert values(round=5) == ["0", "5", "10"]
+    assert values(round=5, clip=[3, 8]) == ["5", "10"]
+    assert values(round=2.5) == ["0.0", "2.5", "5.0", "7.5", "10.0"]
+    assert values(round=0.5, clip=[1, 2.2]) == ["1.0", "2.0"]
+
+
+def test_a_missing_number_stays_missing_when_rounded(tmp_path):
+    query = "SELECT i AS id, 's' || (i % 2) AS s, nullif(i % 6, 5) AS x FROM range(240) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
+    path = write_policy(
+        tmp_path,
+        source={"table": "t.parquet", "entity": "id", "missing": "category"},
+        sensitive=["s"],
+        public=[{"name": "x", "round": 2, "clip": [0, 10]}],
+    )
+    assert funnel.run(path, dry_run=True).joint.blocks[0].values == (("0",), ("2",), ("4",), (None,))

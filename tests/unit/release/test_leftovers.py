@@ -1,0 +1,227 @@
+"""What earlier runs left: theirs is removed, whatever step they died at; a ledger that lost entries is noticed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from funnel.errors import LedgerError, ReleaseError
+from funnel.ledger.journal import Ledger
+from funnel.release.publish import Publisher
+from funnel.release.recover import check_visible, releases
+
+from .dying import release
+from .test_publish import FILES, Runs, an_id, assert_tidy, assert_whole, folders, quick_disk, runs, seen
+
+__all__ = ["quick_disk", "runs"]
+
+
+def cut_off(to: Path, private: Path, release_id: str) -> None:
+    """What a run leaves that is killed after its entry and its evidence, before anybody sees the release."""
+    release(to, private, release_id)
+    (to / release_id).rename(to / f".staging-{release_id}")
+    (to / "latest").unlink()
+
+
+def test_a_release_that_nobody_saw_leaves_its_entry_and_nothing_else(tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    cut_off(to, private, an_id(1))
+    with Publisher(to, private, an_id(2)) as publisher:
+        assert not (private / an_id(1)).exists()
+    (told,) = publisher.told
+    assert an_id(1) in told
+    assert "its entry in the ledger stays" in told
+    assert_tidy(to, private)
+    assert [entry["release"] for entry in Ledger(private).entries()] == [an_id(1)]
+    with Publisher(to, private, an_id(3)) as publisher:
+        assert publisher.told == []
+
+
+def test_a_release_that_was_taken_away_keeps_its_evidence(tmp_path: Path) -> None:
+    """Only what is still staged was never seen."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    shutil.rmtree(to / an_id(1))
+    release(to, private, an_id(2))
+    assert (private / an_id(1) / "evidence.json").is_file()
+
+
+def test_cleaning_up_may_be_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
+    code, step = -signal.SIGKILL, 0
+    while code:
+        to, private = folders(quick_disk / f"{step}")
+        cut_off(to, private, an_id(1))
+        runs.start(to, private, an_id(2), step)
+        code = runs.end()
+        release(to, private, an_id(3))
+        assert_whole(to, private)
+        assert_tidy(to, private)
+        assert an_id(1) not in seen(to)
+        step += 1
+    assert step > 50
+
+
+def test_protocols_of_runs_that_never_came_to_their_entry_are_removed(tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    with Publisher(to, private, an_id(1)) as publisher:
+        (publisher.public / "protocol.json").write_text("{}")
+        publisher.publish({"release": an_id(1), "protocol_sha256": "a" * 64})
+    kept = private / "protocols"
+    names = [
+        f"{'a' * 64}.json",
+        f"{'b' * 64}.json",
+        f".{'a' * 64}.json.new",
+        f".{'c' * 64}.json.new",
+        "notes",
+    ]
+    for name in names:
+        (kept / name).write_text("{}")
+    release(to, private, an_id(2))
+    assert {path.name for path in kept.iterdir()} == {names[0], "notes"}
+
+
+@pytest.mark.parametrize("lost", [("ledger.jsonl", "ledger.head"), ("older",)])
+def test_evidence_without_an_entry_is_a_ledger_that_was_lost(lost: tuple[str, ...], tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    older = {name: (private / name).read_bytes() for name in ("ledger.jsonl", "ledger.head")}
+    release(to, private, an_id(2))
+    for name, content in older.items():
+        (private / name).unlink() if name in lost else (private / name).write_bytes(content)
+    with pytest.raises(LedgerError, match=f"does not know of release {an_id(2)}") as caught:
+        release(to, private, an_id(3))
+    assert caught.value.where == str(private)
+    assert "backup" in (caught.value.advice or "")
+    assert seen(to) == {an_id(1), an_id(2)}
+
+
+def test_a_visible_release_of_the_same_policy_is_in_its_ledger(tmp_path: Path) -> None:
+    to, _ = folders(tmp_path)
+    for minute, name in ((1, "ours"), (2, "theirs"), (3, "ours")):
+        (to / an_id(minute)).mkdir(parents=True)
+        (to / an_id(minute) / "release.json").write_text(json.dumps({"name": name}))
+    (to / an_id(4)).mkdir()
+    known = [{"release": an_id(1)}, {"release": an_id(3)}]
+    check_visible(to, "ours", releases(to), known)
+    with pytest.raises(LedgerError, match=an_id(3)):
+        check_visible(to, "ours", releases(to), known[:1])
+    with pytest.raises(LedgerError, match=f"{an_id(3)} and 1 more"):
+        check_visible(to, "ours", releases(to), [])
+    check_visible(to, "others", releases(to), [])
+
+
+def test_a_run_that_another_overtook_before_it_held_the_lock_is_told_so(tmp_path: Path) -> None:
+    """Its name would come before that of a release which its ledger has already."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(2))
+    for late in (an_id(1), an_id(2)):
+        with (
+            pytest.raises(ReleaseError, match="while this run began") as caught,
+            Publisher(to, private, late),
+        ):
+            pytest.fail("opened")
+        assert caught.value.code == "release-busy"
+
+
+def test_two_runs_may_make_the_private_folder_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to, private = folders(tmp_path)
+    original = Path.mkdir
+
+    def mkdir(folder: Path, *arguments: Any, **options: Any) -> None:
+        if folder == private:
+            original(folder)
+        original(folder, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    release(to, private, an_id(1))
+    assert seen(to) == {an_id(1)}
+
+
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "a link": lambda path: path.symlink_to("elsewhere"),
+    "a pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("which", SPOILT)
+def test_a_lock_that_cannot_be_used_is_named(which: str, tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    private.mkdir(parents=True)
+    SPOILT[which](private / ".lock")
+    with (
+        pytest.raises(ReleaseError, match="lock of the private folder") as caught,
+        Publisher(to, private, an_id(1)),
+    ):
+        pytest.fail("opened")
+    assert caught.value.where == str(private / ".lock")
+    assert "remove it" in (caught.value.advice or "")
+
+
+def test_whatever_a_lock_says_its_holder_is_reported(tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    for content in (b"[" * 4096, b"\xff", b"[7]", b""):
+        (private / ".lock").write_bytes(content)
+        with (private / ".lock").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with (
+                pytest.raises(ReleaseError, match="it has only just begun"),
+                Publisher(to, private, an_id(2)),
+            ):
+                pytest.fail("opened")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, place: Path) -> None:
+    """`os.name` fails for a path or descriptor at a place."""
+    original = getattr(os, name)
+
+    def fail(target: Any, *rest: Any) -> Any:
+        at = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(target)
+        if at == place:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(target, *rest)
+
+    monkeypatch.setattr(os, name, fail)
+
+
+def test_a_disk_that_fails_once_the_release_is_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says that it is; the next run, even one that fails, moves `latest`."""
+    to, private = folders(tmp_path)
+    with monkeypatch.context() as patch:
+        failing(patch, "fsync", to)
+        with pytest.raises(ReleaseError, match=f"{an_id(1)} is published") as caught:
+            release(to, private, an_id(1))
+    assert caught.value.where == str(to)
+    assert seen(to) == {an_id(1)}
+    with pytest.raises(ZeroDivisionError), Publisher(to, private, an_id(2)):
+        1 / 0  # noqa: B018
+    assert_whole(to, private)
+    assert_tidy(to, private)
+    assert (to / "latest").readlink().name == an_id(1)
+
+
+def test_a_lock_that_cannot_be_signed_off_hides_no_error_and_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to, private = folders(tmp_path)
+    with Publisher(to, private, an_id(1)) as publisher:
+        (publisher.public / "data.csv").write_text(FILES["data.csv"])
+        publisher.publish({"release": an_id(1)})
+        failing(monkeypatch, "ftruncate", private / ".lock")
+    assert seen(to) == {an_id(1)}
+    monkeypatch.undo()
+    release(to, private, an_id(2))

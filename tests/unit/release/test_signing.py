@@ -1,0 +1,96 @@
+"""A signing key opens nothing to whoever sees its object or its messages, and signs as RFC 8032 says."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from funnel.audit.signature import fingerprint, read_public_key
+from funnel.draw.keys import load_key, new_key
+from funnel.errors import DrawError
+from funnel.release.sign import SigningKey, load_signing_key, new_signing_key, write_signing_key
+
+SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+PUBLIC = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+"""RFC 8032, section 7.1, test 1."""
+
+
+def test_the_public_half_is_that_of_the_standard_and_the_auditor_reads_it() -> None:
+    key = SigningKey(SEED)
+    assert key.public == PUBLIC
+    assert read_public_key(key.public_text) == PUBLIC
+    assert fingerprint(PUBLIC) == key.fingerprint
+    assert key.stated() == {"algorithm": "ed25519", "public_key": key.fingerprint}
+
+
+def test_what_is_signed_has_a_domain_of_its_own() -> None:
+    """A signature of a manifest is none of the bare bytes, so none made elsewhere with this key fits here."""
+    line = SigningKey(SEED).sign(b"{}")
+    signature = base64.urlsafe_b64decode(line.removeprefix("funnel-signature-1:"))
+    Ed25519PublicKey.from_public_bytes(PUBLIC).verify(signature, b"funnel release signature 1\0{}")
+    assert line == SigningKey(SEED).sign(b"{}")
+    assert line != SigningKey(SEED).sign(b"{} ")
+
+
+def test_a_signing_key_shows_its_public_half_only(tmp_path: Path) -> None:
+    key = write_signing_key(tmp_path / "k")
+    body = (tmp_path / "k").read_text().strip().partition(":")[2]
+    shown = f"{key} {key!r} {[key]} {key.stated()} {key.public_text} {key.sign(b'')}"
+    assert body[:10] not in shown
+    assert key._secret.hex() not in shown
+    assert key.fingerprint in repr(key)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(key)
+    with pytest.raises(AttributeError):
+        key._secret = bytes(32)
+    assert (tmp_path / "k").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_two_kinds_of_keys_are_not_taken_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("DRAWS", new_key()), ("SIGNING", new_signing_key())):
+        monkeypatch.setenv(name, text)
+    for load, name in ((load_key, "SIGNING"), (load_signing_key, "DRAWS")):
+        with pytest.raises(DrawError, match="not a key") as caught:
+            load(f"env:{name}", tmp_path)
+        assert caught.value.__context__ is None, "a decoder's error could quote what it read"
+    assert (
+        load_signing_key("env:SIGNING", tmp_path).fingerprint != load_key("env:DRAWS", tmp_path).fingerprint
+    )
+
+
+def test_every_mistyped_character_is_noticed_and_none_repeated(tmp_path: Path) -> None:
+    text = new_signing_key()
+    body = text.partition(":")[2]
+    for place in range(len(text)):
+        wrong = "A" if text[place] != "A" else "B"
+        (tmp_path / "k").write_text(text[:place] + wrong + text[place + 1 :])
+        (tmp_path / "k").chmod(0o600)
+        with pytest.raises(DrawError) as caught:
+            load_signing_key("file:k", tmp_path)
+        assert caught.value.code == "key-unreadable"
+        assert body[2:12] not in str(caught.value.as_dict())
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o602])
+def test_a_signing_key_that_others_can_use_is_refused(mode: int, tmp_path: Path) -> None:
+    write_signing_key(tmp_path / "k")
+    (tmp_path / "k").chmod(mode)
+    with pytest.raises(DrawError) as caught:
+        load_signing_key("file:k", tmp_path)
+    assert caught.value.code == "key-permissions"
+
+
+def test_every_mistyped_character_of_a_public_key_is_noticed() -> None:
+    from funnel.errors import ReleaseError
+
+    text = SigningKey(SEED).public_text
+    for place in range(len("funnel-public-1:"), len(text)):
+        wrong = "A" if text[place] != "A" else "B"
+        with pytest.raises(ReleaseError, match="not a public key"):
+            read_public_key(text[:place] + wrong + text[place + 1 :])

@@ -1,0 +1,505 @@
+"""Each notion's report makes the promise of that notion, for its observer, and no stronger one."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel.audit.fields import Field
+from funnel.audit.reports import _SHAPE, _formed
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.channel import released_table
+from funnel.measure.information import mutual_information
+from funnel.measure.leakage import ldp, lip
+from funnel.report import compose, render, wording
+from tests.unit.report import sample
+
+POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
+WORST_CASE = sorted(name for name, words in wording.NOTIONS.items() if words.worst_case)
+AVERAGE = sorted(set(wording.NOTIONS) - set(WORST_CASE))
+ONLY_WORST_CASE = (
+    "worst-case", "for every record and every value", "by at most a factor", "promised range", "Pale bar",
+    "the limit of what the promise allows", "the promise holds for them", "exp(ε) is the factor", "within × or ÷",
+    "the bound holds in exactly the same way", "can be led to any figure between",
+)  # fmt: skip
+ONLY_AVERAGE = ("On average over all records", "sets no bound for a single record", "no bound follows")
+
+
+def about(notion: str, *, published: bool = True, joint: Joint | None = None) -> dict[str, Any]:
+    """The content of a release under a notion."""
+    joint = joint or Joint.from_table([[400, 200, 100], [150, 250, 300]], "illness", "town")
+    protocols = [sample.response(block, 1.0) for block in joint.blocks]
+    if notion == "perfect":
+        return compose(*sample.independent(), published=published)
+    return compose(sample.manifest(joint, protocols, notion), protocols, joint, published=published)
+
+
+def words(content: dict[str, Any]) -> str:
+    """All words of a page, one space apart."""
+    page = re.sub(r"<style>.*?</style>|<[^>]*>", " ", render(content), flags=re.DOTALL)
+    return " ".join(html.unescape(page).split())
+
+
+def two_columns() -> Joint:
+    """Illness, and a block of two columns."""
+    rng = np.random.default_rng(3)
+    values = tuple((f"t{i}", f"j{j}") for i in range(2) for j in range(2))
+    joint = Joint.from_table(rng.integers(40, 200, (2, 4)), "illness", "x")
+    return Joint(joint.secret, (Alphabet(("town", "job"), values),), joint.cells, joint.counts)
+
+
+def with_secret(seed: int = 5, merged: bool = True) -> Joint:
+    """A joint whose released values are x = (s, u): the secret is among the columns."""
+    rng = np.random.default_rng(seed)
+    values = [(f"s{s}", f"u{u}") for s in range(3) for u in range(2 + s % 2)]
+    counts = rng.integers(30, 300, len(values))
+    cells = np.array([[int(value[0][1]), x] for x, value in enumerate(values)], np.int64)
+    secret = Alphabet(("illness",), (("s0",), ("s1",), ("s2",)))
+    if merged:
+        return Joint(secret, (Alphabet(("illness", "town"), tuple(values)),), cells, counts)
+    return Joint(
+        secret, (Alphabet(("illness",), secret.values),), cells[[0, 2, 5], :1].repeat(2, 1), counts[:3]
+    )
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("notion", AVERAGE)
+def test_an_average_is_never_told_in_the_words_of_a_worst_case(notion: str, published: bool) -> None:
+    text = words(about(notion, published=published))
+    assert [phrase for phrase in ONLY_WORST_CASE if phrase in text] == []
+    assert [phrase for phrase in ONLY_AVERAGE if phrase not in text] == []
+    assert "single records may be affected" in text and "weigh little in an average" in text
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("notion", WORST_CASE)
+def test_a_worst_case_is_told_in_full_and_not_as_an_average(notion: str, published: bool) -> None:
+    text = words(about(notion, published=published))
+    assert "The promise is worst-case: it holds for every record" in text and "promised range" in text
+    assert [phrase for phrase in ONLY_AVERAGE if phrase in text] == []
+
+
+@pytest.mark.parametrize("notion", sorted(wording.NOTIONS))
+def test_the_promise_stands_with_its_condition_its_observer_and_its_definition(notion: str) -> None:
+    promise = about(notion)["promise"]
+    names = wording.notion(notion)
+    assert promise["name"] == names.title and promise["definition"] == names.definition
+    assert all(
+        promise[key].endswith((".", "]")) or key == "definition"
+        for key in ("sentence", "condition", "observer")
+    )
+    assert notion in {"perfect"} or re.search(r"\[(DS|PF|RLDP)", promise["definition"])
+
+
+def test_every_two_notions_promise_in_other_words() -> None:
+    told = [
+        words.promise(wording.Terms.of(["s"], ["a", "b"], 1.0, sample.PARAMETERS.get(name, {})))
+        for name, words in wording.NOTIONS.items()
+    ]
+    assert len(set(told)) == len(told)
+
+
+@pytest.mark.parametrize("notion", sorted(wording.NOTIONS))
+def test_what_a_report_says_is_what_the_auditor_lets_it_say(notion: str) -> None:
+    _formed(Field("report.json", "", json.loads(json.dumps(about(notion)))), _SHAPE, 64)
+
+
+@pytest.mark.parametrize("notion", sorted(wording.NOTIONS))
+def test_papers_listed_are_those_cited(notion: str) -> None:
+    content = about(notion)
+    cited = set(re.findall(r"\[(DS|PF|RLDP)\b", json.dumps([content["promise"], content["consequences"]])))
+    assert {paper["tag"].strip("[]") for paper in content["papers"]} == cited
+
+
+# What is promised, notion by notion.
+
+
+def test_side_knowledge_is_promised_against_those_who_know_some_columns_but_not_all() -> None:
+    content = about("srlip", joint=two_columns())
+    assert (
+        "even if they already know the true values of some of the released columns"
+        in content["promise"]["sentence"]
+    )
+    assert (
+        "some of the released columns, whichever these are but not in all" in content["promise"]["condition"]
+    )
+    assert "say nothing more" in content["promise"]["observer"]
+    text = words(content)
+    assert "A condition that no record meets" in text and "puts no constraint" in text
+    assert "this is the best" not in text
+
+
+def test_one_column_leaves_no_side_knowledge_to_promise_against() -> None:
+    content = about("srlip")
+    assert content["promise"]["sentence"] == about("lip")["promise"]["sentence"]
+    assert "Only one column is released" in content["promise"]["observer"]
+
+
+def test_draws_that_read_the_secret_are_not_promised_to_those_who_know_all_columns() -> None:
+    terms = wording.Terms.of(["s"], ["a", "b"], 1.0, reads_secret=True)
+    observer = wording.notion("srlip").observer(terms)
+    assert "someone who knows them all is not covered" in observer and "say nothing more" not in observer
+
+
+@pytest.mark.parametrize(("solve", "claim", "no_claim"), [
+    ("joint", "this is the best, or as near to it as the proven ceiling says", "block by block"),
+    ("sequential", "given what the blocks before release", "this is the best"),
+    ("per-attribute", "Nothing is claimed about how close this comes to the best", "this is the best"),
+])  # fmt: skip
+def test_side_knowledge_says_which_way_was_taken(solve: str, claim: str, no_claim: str) -> None:
+    joint = two_columns() if solve == "joint" else sample.census("sex", "race", "income")
+    protocols = [sample.response(block, 1.0) for block in joint.blocks]
+    stated = sample.manifest(joint, protocols, "srlip", mechanism="optimal", parameters={"solve": solve})
+    stated["utility"]["upper_bound"] = 0.9
+    text = compose(stated, protocols, joint, published=True)["drawing"]["mechanism"]
+    assert claim in text and no_claim not in text
+
+
+def test_the_usual_ldp_is_promised_for_all_columns_to_anyone() -> None:
+    content = about("ldp-x")
+    assert (
+        "odds between any two true values of town, and so between any two values of illness"
+        in (content["promise"]["sentence"])
+    )
+    assert "does not rest on the table’s distribution" in content["promise"]["observer"]
+    text = words(content)
+    assert "not the released columns themselves" not in text and "columns is not bounded" not in text
+    assert (
+        "the bounds of several releases add up" in text
+        and "Leakage about a secret does not add up" not in text
+    )
+
+
+def test_blocks_of_the_usual_ldp_are_not_said_to_depend_on_each_other() -> None:
+    joint = sample.census("sex", "race", "income")
+    protocols = [sample.response(block, 1.0) for block in joint.blocks]
+    stated = sample.manifest(joint, protocols, "ldp-x", mechanism="optimal")
+    text = compose(stated, protocols, joint, published=True)["drawing"]["mechanism"]
+    assert "each block by itself" in text and "before release" not in text
+
+
+def test_robust_privacy_names_its_set_and_the_chance_that_the_truth_is_in_it() -> None:
+    promise = about("rldp")["promise"]
+    assert "every distribution near it" in promise["sentence"]
+    assert "order 2" in promise["strength"] and "0.0123 nats" in promise["strength"]
+    assert "about 95%" in promise["strength"] and "outside, and nothing is promised" in promise["strength"]
+    text = words(about("rldp"))
+    assert "that no record has was taken to be impossible" in text
+    assert "under the distribution as counted" in text
+
+
+def test_a_radius_that_was_given_claims_no_probability() -> None:
+    given_radius = {"order": 2.0, "confidence": None, "radius": 0.5}
+    strength = wording.notion("rldp").strength(wording.Terms.of(["s"], ["x"], 1.0, given_radius))
+    assert "No probability is claimed" in strength and "%" not in strength
+
+
+def test_robust_optimum_is_not_called_the_best() -> None:
+    joint = two_columns()
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    for mechanism in ("optimal", "polyopt"):
+        stated = sample.manifest(joint, protocols, "rldp", mechanism=mechanism)
+        assert (
+            "another protocol may keep more"
+            in compose(stated, protocols, joint, published=True)["drawing"]["mechanism"]
+        )
+
+
+# Mutual information: no picture, no table suggests a bound for single beliefs.
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_measured_changes_of_an_average_are_shown_without_an_allowed_band(published: bool) -> None:
+    content = about("mutual-information", published=published)
+    assert all(entry["promised"] is None for entry in content["measured"]["secrets"])
+    assert all(entry["moves"] is not None for entry in content["measured"]["secrets"])
+    assert content["scale"]["rows"][0]["from"] is None
+    assert not content["measured"]["each"]
+    strongest = content["measured"]["leakage"]["lip"]
+    assert content["measured"]["width"] >= strongest
+    assert f"{math.exp(strongest):.2f}"[:3] in content["measured"]["sentence"]
+
+
+def test_an_average_that_rules_out_a_value_says_so() -> None:
+    joint = Joint.from_table([[400, 0], [300, 300]], "illness", "town")
+    same = Protocol(joint.blocks[0], joint.blocks[0], 1, np.array([[2, 0], [0, 2]])[:, None, :])
+    swap = Protocol(joint.blocks[0], joint.blocks[0], 1, np.array([[0, 2], [2, 0]])[:, None, :])
+    for protocol in (same, swap):
+        content = compose(
+            sample.manifest(joint, [protocol], "mutual-information"), [protocol], joint, published=False
+        )
+        assert content["measured"]["leakage"]["lip"] is None
+        assert "rules out a value of illness altogether" in content["measured"]["sentence"]
+        assert "single released values change beliefs without limit" in content["headline"][1]["note"]
+        assert "no bound" in words(content)
+        assert content["measured"]["secrets"][0]["moves"] == [-1.0, 1.0] or content["measured"]["width"]
+
+
+def test_a_manifest_that_claims_another_average_is_refused() -> None:
+    joint = two_columns()
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    stated = sample.manifest(joint, protocols, "mutual-information")
+    stated["leakage"]["mutual_information"] += 0.01
+    with pytest.raises(funnel.errors.InternalError, match="claims mutual_information"):
+        compose(stated, protocols, joint, published=True)
+
+
+# Consequences: what is implied is a theorem, and nothing else is implied.
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> tuple[Joint, list[Protocol]]:
+    """Any joint of full support with any protocol without zeros."""
+    c, a, b = (draw(st.integers(2, 4)) for _ in range(3))
+    table = np.array(draw(st.lists(st.integers(1, 40), min_size=c * a, max_size=c * a))).reshape(c, a)
+    joint = Joint.from_table(table)
+    parts = np.array(draw(st.lists(st.integers(1, 60), min_size=a * b, max_size=a * b)), np.int64).reshape(
+        b, a
+    )
+    parts[0] += 256 - parts.sum(axis=0)
+    outputs = Alphabet(("Y",), tuple((f"y{i}",) for i in range(b)))
+    return joint, [Protocol(joint.blocks[0], outputs, 8, parts[:, None, :])]
+
+
+@given(channels())
+def test_ldp_of_x_bounds_ldp_and_lip_of_the_secret(release: tuple[Joint, list[Protocol]]) -> None:
+    joint, protocols = release
+    table = released_table(joint, protocols)
+    most = sample.spread(protocols[0]) + 1e-9
+    assert ldp(table).nats <= most and lip(table).nats <= most
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_ldp_of_x_bounds_what_is_learnt_beside_any_side_knowledge(seed: int, power: int) -> None:
+    """ε-LDP of X gives ε-SRLIP: P(y|s,x_J) and P(y|x_J) are averages of the same Q(y|x)."""
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.full(2 * 3 * 3, 0.2)).reshape(2, 3, 3) + 1e-6
+    rows = rng.uniform(0.01, 1, (4, 9)) ** power
+    rows /= rows.sum(axis=0)
+    most = np.log(rows.max(axis=1) / rows.min(axis=1)).max()
+    kept = rows.reshape(4, 3, 3)
+    for known in ((), (1,), (2,)):
+        other = tuple(axis for axis in (1, 2) if axis not in known)
+        sent = np.einsum("yab,sab->ysab", kept, joint)
+        by_secret = sent.sum(axis=tuple(a + 1 for a in other)) / joint.sum(axis=other)
+        at_all = sent.sum(axis=(1, *(a + 1 for a in other))) / joint.sum(axis=(0, *other))
+        ratio = np.log(by_secret / at_all[:, None])
+        assert np.abs(ratio).max() <= most + 1e-9
+
+
+@given(channels(), st.integers(0, 10**6), st.floats(0.1, 50))
+def test_theorem_1_of_pf_bounds_the_gain_under_any_cost(
+    release: tuple[Joint, list[Protocol]], seed: int, limit: float
+) -> None:
+    """ΔC <= 2√2·L·√I(S;Y) with I in nats, for the best of finitely many acts at costs within ±L."""
+    joint, protocols = release
+    table = released_table(joint, protocols).astype(float)
+    p = table / table.sum()
+    costs = np.random.default_rng(seed).uniform(-limit, limit, (len(p), 6))
+    before = (p.sum(axis=1) @ costs).min()
+    after = sum((p[:, y] @ costs).min() for y in range(p.shape[1]))
+    assert before - after <= 2 * math.sqrt(2) * limit * math.sqrt(mutual_information(table)) + 1e-9
+
+
+def row(content: dict[str, Any], start: str) -> dict[str, Any]:
+    (found,) = [one for one in content["consequences"] if one["claim"].startswith(start)]
+    return found
+
+
+@pytest.mark.parametrize("notion", sorted(wording.NOTIONS))
+def test_the_gain_under_any_cost_is_told_at_the_measured_information(notion: str) -> None:
+    content = about(notion)
+    information = content["measured"]["leakage"]["mutual_information"]
+    told = row(content, "Average gain of anyone")["implied"]
+    if not information:
+        assert told == "0"
+        return
+    factor = float(told.removeprefix("at most ").removesuffix(" × L"))
+    assert 0 <= factor - 2 * math.sqrt(2 * information) <= 1.0001e-4
+
+
+def test_stronger_notions_pass_on_their_bounds() -> None:
+    joint = two_columns()
+    for notion, odds in (("srlip", 2), ("ldp-x", 1), ("rldp", 1), ("lip", 2), ("ldp", 1)):
+        content = about(notion, joint=joint)
+        epsilon = content["promise"]["epsilon"]
+        assert (
+            row(content, "Change of any belief about illness (LIP)")["implied"] == f"at most {epsilon:g} nats"
+        )
+        bound = row(content, "Change of the odds between two values of illness (LDP)")["implied"]
+        assert bound == f"at most {odds * epsilon:g} nats"
+        assert row(content, "Information on illness")["implied"] == f"at most {epsilon:g} nats"
+        promised = [one for one in content["consequences"] if one["because"] == "this is the promise"]
+        assert len(promised) == 1 and promised[0]["implied"] == f"at most {epsilon:g} nats"
+
+
+def test_a_bound_on_the_average_implies_none_on_single_beliefs() -> None:
+    """I(S;Y) tends to 0 while LIP stays infinite: a secret value that one released value gives away, ever rarer."""
+    for rare in (1000, 100_000):
+        joint = Joint.from_table([[rare, rare, 0], [rare, rare, 10]])
+        protocol = Protocol(joint.blocks[0], joint.blocks[0], 0, np.eye(3, dtype=np.int64)[:, None, :])
+        table = released_table(joint, [protocol])
+        assert mutual_information(table) < 10 / rare and lip(table).ratio is None
+    content = about("mutual-information")
+    assert row(content, "Change of any belief")["implied"] == "no bound follows"
+    assert row(content, "Change of the odds")["implied"] == "no bound follows"
+    assert row(content, "Change of any belief")["measured"].endswith(" nats")
+
+
+# Resampled truths.
+
+
+@pytest.mark.parametrize("notion", sorted(wording.NOTIONS))
+def test_truths_are_resampled_for_robust_privacy_alone(notion: str) -> None:
+    assert (about(notion)["realised"] is not None) == (notion == "rldp")
+
+
+def test_resampled_leakages_are_those_of_the_definition() -> None:
+    """One distribution, by the definition: max over y, s, s' of P(y|s)/P(y|s')."""
+    content = about("rldp", published=False)["realised"]
+    measured = about("rldp", published=False)["measured"]["leakage"]["ldp"]
+    assert content["resamples"] == 1000
+    assert content["median"] < content["p95"] < content["largest"]
+    assert content["median"] == pytest.approx(measured, rel=0.15)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 10**6))
+def test_resampled_truths_close_in_on_the_counts(size: int) -> None:
+    """With very many records the truth is the counted distribution, and leaks what was measured."""
+    table = np.array([[5, 2, 3], [1, 4, 2]]) * size * 10**6
+    joint = Joint.from_table(table)
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    stated = sample.manifest(joint, protocols, "rldp")
+    found = compose(stated, protocols, joint, published=False)["realised"]
+    exact = ldp(released_table(joint, protocols)).nats
+    assert found["median"] == pytest.approx(exact, abs=0.002) and found["largest"] == pytest.approx(
+        exact, abs=0.01
+    )
+    assert found["share_above"] == 0
+
+
+def test_a_release_without_room_leaks_above_epsilon_for_about_half_of_the_truths() -> None:
+    joint = Joint.from_table([[400, 200], [150, 250]], "illness", "town")
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    exact = ldp(released_table(joint, protocols)).nats
+    stated = sample.manifest(joint, protocols, "rldp", epsilon=exact)
+    found = compose(stated, protocols, joint, published=True)["realised"]
+    assert found["share_above"] == pytest.approx(0.5, abs=0.1)
+
+
+def test_published_resamples_are_rounded_up_and_another_release_draws_others() -> None:
+    full, told = (about("rldp", published=published)["realised"] for published in (False, True))
+    for name in ("median", "p95", "largest"):
+        assert told[name] == round(told[name], 2) and 0 <= told[name] - full[name] + 1e-4 <= 0.0102
+    joint = two_columns()
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    stated = sample.manifest(joint, protocols, "rldp")
+    found = [
+        compose(stated | {"release": name}, protocols, joint, published=False)["realised"]["median"]
+        for name in ("20261121T112034Z-3f9a1c", "20261121T112034Z-3f9a1c", "20261122T112034Z-000000")
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+# The secret among the released columns, merged blocks, merged values.
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("notion", ["lip", "ldp", "ldp-x", "rldp"])
+def test_a_secret_that_is_released_too_is_said_to_be(notion: str, published: bool) -> None:
+    joint = with_secret()
+    content = about(notion, joint=joint, published=published)
+    text = words(content)
+    assert (
+        "The secret itself is released, randomised" in text
+        and "Protected illness, 3 values; released too" in text
+    )
+    assert "Illness and town are drawn together, as one value" in text
+    assert "Hidden" not in text and "Illness itself, every other column" not in text
+    if notion != "ldp-x":
+        assert "protects illness, not the other released columns" in text
+
+
+def test_beliefs_in_a_secret_that_is_released_too_follow_bayes_rule() -> None:
+    joint = with_secret()
+    (protocol,) = protocols = [sample.response(joint.blocks[0], 1.0)]
+    content = compose(sample.manifest(joint, protocols, "ldp"), protocols, joint, published=False)
+    both = np.zeros((3, len(protocol.outputs)))
+    for (s, x), count in zip(joint.cells.tolist(), joint.counts.tolist(), strict=True):
+        both[s] += count * protocol.probabilities()[:, 0, x]
+    after = both / both.sum(axis=0)
+    for entry in content["measured"]["secrets"]:
+        s = int(entry["value"][1])
+        assert entry["lowest"] == pytest.approx(after[s].min(), abs=1e-6)
+        assert entry["highest"] == pytest.approx(after[s].max(), abs=1e-6)
+
+
+def test_a_secret_that_is_all_that_is_released_makes_a_page() -> None:
+    joint = Joint.from_table(np.diag([300, 200, 100]), "illness", "illness")
+    protocols = [sample.response(joint.blocks[0], 1.0)]
+    content = compose(sample.manifest(joint, protocols, "ldp"), protocols, joint, published=True)
+    assert "what they say about illness is what the promise bounds." in words(content)
+    assert not [one for one in content["limits"] if one["title"].startswith("The true")]
+
+
+def test_a_block_of_columns_is_said_to_be_drawn_together() -> None:
+    assert "Town and job are drawn together, as one value" in words(about("lip", joint=two_columns()))
+    assert "drawn together" not in words(about("lip"))
+
+
+def test_merging_without_chance_is_told_as_what_it_is() -> None:
+    joint = Joint.from_table([[400, 300, 200], [300, 300, 300]], "illness", "town")
+    outputs = Alphabet(("town",), joint.blocks[0].values[:2])
+    merged = Protocol(joint.blocks[0], outputs, 0, np.array([[1, 0, 1], [0, 1, 0]])[:, None, :])
+    stated = sample.manifest(joint, [merged], "mutual-information", mechanism="greedy-funnel")
+    text = words(compose(stated, [merged], joint, published=True))
+    assert "records with the same true value always show the same released value" in text
+    assert "no key plays a part" in text and "narrow down its true values" not in text
+    assert "3 true values became 2 groups" in text and "the draws pull them away" not in text
+    assert (
+        "Draws are permanent" not in words(compose(stated, [merged], joint, published=True)).split("Words")[0]
+    )
+
+
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
+def test_the_report_of_a_ready_policy_makes_the_promise_of_its_notion_and_no_other(path: Path) -> None:
+    policy = funnel.load(path)
+    privacy, columns = policy.privacy, [name for block in policy.public for name in block.columns]
+    terms = wording.Terms.of(
+        policy.sensitive, columns, privacy.epsilon, sample.PARAMETERS.get(privacy.notion, {})
+    )
+    promise = wording.notion(privacy.notion).promise(terms)
+    values = tuple(tuple(f"{name}{i}" for name in columns) for i in range(3))
+    joint = Joint.from_table([[400, 200, 100], [150, 250, 300]])
+    secret = Alphabet(policy.sensitive, tuple(tuple(f"s{i}" for _ in policy.sensitive) for i in range(2)))
+    joint = Joint(secret, (Alphabet(tuple(columns), values),), joint.cells, joint.counts)
+    size = 0.0 if privacy.notion == "perfect" else 1.0
+    protocols = [sample.response(joint.blocks[0], size)]
+    stated = sample.manifest(
+        joint,
+        protocols,
+        privacy.notion,
+        epsilon=privacy.epsilon,
+        mechanism="optimal" if policy.mechanism.kind == "auto" else policy.mechanism.kind,
+        name=policy.name,
+    )
+    text = words(compose(stated, protocols, joint, published=True))
+    assert promise in text
+    others = {wording.notion(name).promise(terms) for name in wording.NOTIONS if name != privacy.notion} - {
+        promise
+    }
+    assert not [one for one in others if one in text]
+    foreign = ONLY_WORST_CASE if privacy.notion in AVERAGE else ONLY_AVERAGE
+    assert [phrase for phrase in foreign if phrase in text] == []
+    assert "The chances of each value were set by the mechanism" not in text

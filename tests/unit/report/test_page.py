@@ -1,0 +1,259 @@
+"""The page: one well-formed, self-contained file whose every figure comes from the content."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from funnel.audit.published import nothing_private
+from funnel.data import Joint
+from funnel.errors import AuditFailure
+from funnel.report import compose, figures, render
+from tests.unit.report import sample
+
+SAMPLES = {name: getattr(sample, name)() for name in ("one_block", "two_blocks", "awkward", "independent")}
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+ROOT = Path(__file__).parents[3]
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects tags, attributes and the text that is seen."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(params=[(name, published) for name in SAMPLES for published in (True, False)], ids=str)
+def made(request: pytest.FixtureRequest) -> tuple[dict[str, Any], str]:
+    name, published = request.param
+    content = compose(*SAMPLES[name], published=published)
+    return content, render(content)
+
+
+def test_elements_nest_and_all_are_closed(made: tuple[dict[str, Any], str]) -> None:
+    assert Reader(made[1]).open == []
+
+
+def test_pictures_are_well_formed_xml(made: tuple[dict[str, Any], str]) -> None:
+    pictures = re.findall(r"<svg.*?</svg>", made[1], re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+
+
+def test_ids_are_unique_and_every_link_leads_to_one(made: tuple[dict[str, Any], str]) -> None:
+    found = Reader(made[1]).attributes
+    ids = [value for _, name, value in found if name == "id"]
+    links = [value for _, name, value in found if name == "href"]
+    assert len(ids) == len(set(ids)) == 12
+    assert links == [f"#{value}" for value in ids]
+
+
+def test_nothing_is_loaded_from_anywhere(made: tuple[dict[str, Any], str]) -> None:
+    reader = Reader(made[1])
+    assert not [
+        one for one in reader.attributes if one[1] in {"src", "srcset", "data", "action", "xlink:href"}
+    ]
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", made[1], re.IGNORECASE)
+
+
+def test_no_script_no_handler_no_inline_style(made: tuple[dict[str, Any], str]) -> None:
+    names = [name for _, name, _ in Reader(made[1]).attributes]
+    assert "<script" not in made[1].lower()
+    assert not [name for name in names if name.startswith("on") or name == "style"]
+
+
+def test_the_security_policy_allows_this_style_sheet_and_nothing_else(
+    made: tuple[dict[str, Any], str],
+) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made[1])
+    style = re.search(r"<style>(.*?)</style>", made[1], re.DOTALL)
+    assert policy and style
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert html.unescape(policy[1]) == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_the_promise_and_the_three_figures_lead_the_page(made: tuple[dict[str, Any], str]) -> None:
+    content, text = made[0], Reader(made[1]).text
+    places = [text.index(content["promise"]["sentence"])]
+    places += [text.index(one["figure"], places[0]) for one in content["headline"]]
+    assert places == sorted(places) and places[-1] < text.index("What is not promised")
+
+
+def test_the_condition_stands_in_the_box_of_the_promise(made: tuple[dict[str, Any], str]) -> None:
+    content, page = made
+    box = re.search(r'<section class="headline".*?</section>', page, re.DOTALL)
+    assert box and html.escape(content["promise"]["condition"], quote=False) in box[0].replace("&#39;", "'")
+
+
+def test_a_page_says_to_machines_whether_it_is_private(made: tuple[dict[str, Any], str]) -> None:
+    kind = "published" if made[0]["published"] else "private"
+    assert re.findall(r'<meta name="funnel-report" content="(\w+)">', made[1]) == [kind]
+
+
+def test_the_auditor_tells_the_private_report_from_the_published_one(
+    made: tuple[dict[str, Any], str], tmp_path: Path
+) -> None:
+    """Either file alone gives it away, and the published ones never do."""
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "report.html").write_text(made[1], "utf-8")
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "report.json").write_text(json.dumps(made[0]), "utf-8")
+    for folder in (tmp_path / "page", tmp_path / "figures"):
+        if made[0]["published"]:
+            assert nothing_private(folder) == "by name and by content"
+        else:
+            with pytest.raises(AuditFailure, match="the private report"):
+                nothing_private(folder)
+
+
+def leaves(content: Any) -> Iterator[Any]:
+    """Every number and text of a content."""
+    if isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from leaves(value)
+    else:
+        yield content
+
+
+def written(number: float, published: bool, step: float) -> set[str]:
+    """The ways in which the page may write one number of the content."""
+    ways = {f"{number:,}", f"{abs(number):g}", f"{abs(number):.2f}", figures.nats_text(number)}
+    ways |= {figures.share_text(number), figures.belief_text(number, published, step), f"{100 * number:.0f}"}
+    ways |= {figures.factor_text(abs(number)), figures.share_text(min(abs(number), 1))}
+    return ways | ({figures.power_text(number)} if isinstance(number, int) else set())
+
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def test_every_figure_on_the_page_comes_from_the_content(made: tuple[dict[str, Any], str]) -> None:
+    """Numbers are section numbers, ratios to the bound, or leaves of the content in some rounding."""
+    content, page = made
+    page = re.sub(r"<title>.*?</title>|<svg class=\"legend\".*?</svg>", "", page, flags=re.DOTALL)
+    allowed = {str(section) for section in range(1, 13)} | {"60", "0"}
+    bound = content["measured"]["bound"]
+    for leaf in leaves(content):
+        if isinstance(leaf, str):
+            allowed.update(NUMBER.findall(leaf))
+        elif leaf is not None and not isinstance(leaf, bool):
+            for text in written(leaf, content["published"], content["step"]):
+                allowed.update(NUMBER.findall(text))
+    for entry in content["measured"]["secrets"]:
+        if bound and entry.get("change") is not None:
+            allowed.update(NUMBER.findall(figures.share_text(entry["change"] / bound)))
+    allowed |= {f"{len(content['blocks'])}"}
+    seen = set(NUMBER.findall(Reader(page).text))
+    assert seen - allowed == set()
+
+
+def test_pages_are_the_same_whatever_the_hash_seed() -> None:
+    code = (
+        "import hashlib; from tests.unit.report import sample; from funnel.report import compose, render; "
+        "print(hashlib.sha256(render(compose(*sample.awkward(), published=True)).encode()).hexdigest())"
+    )
+    found = {
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
+                       check=True, capture_output=True, text=True).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert found == {
+        hashlib.sha256(render(compose(*sample.awkward(), published=True)).encode()).hexdigest() + "\n"
+    }
+
+
+def test_the_json_file_gives_the_same_page(made: tuple[dict[str, Any], str], tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(made[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    assert render(json.loads(file.read_text("utf-8"))) == made[1]
+
+
+def test_sixteen_by_seven_stays_small() -> None:
+    for published in (True, False):
+        assert len(render(compose(*SAMPLES["one_block"], published=published)).encode()) < 200_000
+
+
+def test_hostile_texts_are_shown_as_they_are() -> None:
+    page = render(compose(*SAMPLES["awkward"], published=False))
+    text = Reader(page).text
+    for hostile in ("<script>alert(1)</script>", "$x^2$ & 'q' \"d\"", "a_b_c", "(empty)", "(missing)",
+                    "\\u202egnp.exe\\u0000", "<img src=x onerror=alert(1)>", "{{ 7*7 }} <b>bold</b>",
+                    "weird{{ 7*7 }}",
+                    "only <b>one</b>", "漢字かな"):  # fmt: skip
+        assert hostile in text
+    assert not re.search(r"<(script|img|b|i)\b", page)
+    assert "\u202e" not in page and "\0" not in page
+
+
+def test_long_values_are_cut_and_kept_whole_in_a_title() -> None:
+    page = render(compose(*SAMPLES["awkward"], published=False))
+    assert "é" * 119 + "…" in page
+    assert f'title="{"é" * 300}"' in page
+
+
+def test_a_private_page_says_so_at_its_head_and_a_published_one_holds_no_counts() -> None:
+    private, public = (
+        Reader(render(compose(*SAMPLES["one_block"], published=p))).text for p in (False, True)
+    )
+    assert private.index("this version holds counts of people") < private.index("Promised")
+    assert "14,976" in private and "14,976" not in public
+    assert "holds counts of people" not in public
+    assert "none is given for groups of fewer than 10 records" in public
+
+
+@pytest.mark.parametrize("values", [1, 2, 60])
+def test_any_number_of_values_makes_a_page(values: int) -> None:
+    joint = Joint.from_table([[30 + i for i in range(values)], [90 - i for i in range(values)]])
+    parts = [sample.response(joint.blocks[0], 2.0)]
+    about = sample.manifest(joint, parts, "perfect" if values == 1 else "lip")
+    for published in (True, False):
+        reader = Reader(render(compose(about, parts, joint, published=published)))
+        assert reader.open == []
+        assert ("All records have the same value" in reader.text) == (values == 1)
+        assert f"x{values}" in reader.text
+
+
+def test_each_block_has_its_own_pictures_and_tables() -> None:
+    text = Reader(render(compose(*SAMPLES["two_blocks"], published=True))).text
+    assert "The released columns form 2 blocks" in text
+    for name in ("workclass", "race"):
+        assert f"What one released value of {name} says by itself" in text
