@@ -21,6 +21,7 @@ from rich.progress import (
 
 from funnel.plan.run import Report, silent
 
+_SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -32,6 +33,12 @@ def console(*, error: bool = False) -> Console:
 def say(text: str, style: str | None = None) -> None:
     """Print to standard output."""
     console().print(_visible(text), style=style)
+
+
+def findings(text: str) -> None:
+    """Print findings of a comparison, each line in the colour of its verdict."""
+    for line in text.splitlines():
+        say(line, _SHADES.get(line.split(" ", 1)[0]))
 
 
 def complain(text: str) -> None:

@@ -11,10 +11,10 @@ from funnel.cli.console import emit, progress, say
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 from funnel.plan import keyring
 
-keys = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
+key = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
 
 
-@keys.command(
+@key.command(
     "new", epilog="Examples: export FUNNEL_KEY=$(funnel key new); funnel key new --signing --to sign.key"
 )
 def key_new(
@@ -35,18 +35,18 @@ def key_new(
         say(f"wrote {to}, key fingerprint {keyring.write_key(to)}")
 
 
-@keys.command("public", epilog="Example: funnel key public sign.key > publisher.pub")
+@key.command("public", epilog="Example: funnel key public sign.key > publisher.pub")
 def key_public(
-    key: Annotated[
+    source: Annotated[
         str,
         typer.Argument(help="A file with a signing key, or env:NAME.", metavar="FILE", show_default=False),
     ],
 ) -> None:
     """Print the public half of a signing key as one line: give it to whoever is to check releases."""
-    print(keyring.public_key(key))
+    print(keyring.public_key(source))
 
 
-@keys.command("rotate", epilog="Example: funnel key rotate census.yaml --to 2027.key")
+@key.command("rotate", epilog="Example: funnel key rotate census.yaml --to 2027.key")
 def key_rotate(
     policy: PolicyFile,
     to: Annotated[

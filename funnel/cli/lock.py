@@ -1,25 +1,19 @@
-"""The commands of those who review: `lock` and `diff`."""
+"""`funnel lock`: the solved protocol, pinned."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from funnel import api
 from funnel.analyst.relock import ROOM
-from funnel.cli.console import complain, emit, progress, say
+from funnel.cli.console import complain, emit, findings, progress, say
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
-_SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
-
-LOCK_EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml
+EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml
 
 Exit codes: 0 written, up to date, or in agreement; 1 not written, or not in agreement; 2 wrong usage."""
-DIFF_EPILOG = """Examples: funnel diff old.yaml new.yaml; git show HEAD:census.yaml | funnel diff - census.yaml
-
-Exit codes: 0 nothing is weaker; 1 something is weaker or cannot be compared, or a file cannot be read."""
 
 
 def lock(
@@ -59,43 +53,10 @@ def lock(
     if json:
         emit(made.as_dict())
     else:
-        _lines(made.text())
+        findings(made.text())
     if not made.written and not made.same:
         complain(
             f"{made.path}: there is another lock, and it stays as it is [lock-exists]\n"
             "  Above is what changes for privacy; `funnel lock --force` replaces it."
         )
         raise typer.Exit(1)
-
-
-def diff(
-    old: Annotated[
-        Path,
-        typer.Argument(help="A policy, a lock, or a release; - reads standard input.", show_default=False),
-    ],
-    new: Annotated[Path, typer.Argument(help="What it became.", show_default=False)],
-    allow: Annotated[
-        bool,
-        typer.Option("--allow", help="Let changes pass that cannot be compared, such as another filter."),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """What changed between two policies, locks or releases in terms of privacy, a finding a line.
-
-    Findings are weaker, stronger, incomparable or unchanged; measured figures in brackets are told and do not count.
-    What cannot be compared counts as weaker for a check, since nobody has shown that it is not.
-    """
-    if str(old) == str(new) == "-":
-        raise typer.BadParameter("standard input can be one side only")
-    found = api.diff(old, new)
-    if json:
-        emit(found.as_dict())
-    else:
-        _lines(found.text())
-    raise typer.Exit(1 if found.fails(allow=allow) else 0)
-
-
-def _lines(text: str) -> None:
-    """Findings in their colours."""
-    for line in text.splitlines():
-        say(line, _SHADES.get(line.split(" ", 1)[0]))

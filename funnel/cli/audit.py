@@ -1,0 +1,42 @@
+"""`funnel audit`: every claim re-checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.cli.console import emit, progress, say
+from funnel.cli.options import Json, Private
+
+EPILOG = "Example: funnel audit releases/census/latest --private private/census"
+
+
+def audit(
+    release: Annotated[Path, typer.Argument(help="A release, or the folder of all.", show_default=False)],
+    private: Private = None,
+    public_key: Annotated[
+        str | None,
+        typer.Option(help="The publisher's public key, or a file with it: the release must be signed by it."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
+    with progress() as report:
+        found = api.audit(release, private, public_key=public_key, progress=report)
+    if json:
+        emit(found.as_dict())
+    else:
+        for line in found.text().splitlines():
+            say(line, _shade(line))
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _shade(line: str) -> str | None:
+    """Colour of an audit line on a terminal."""
+    if "FAIL" in line:
+        return "bold red"
+    return "yellow" if "not checked" in line else None

@@ -1,0 +1,34 @@
+"""`funnel check`: every error of a policy at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.cli.console import complain, emit, say
+from funnel.cli.options import Json
+
+EPILOG = "Example: funnel check policies/*.yaml"
+
+
+def check(
+    policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Validate policies: every error at once, with file, line, column and what to do."""
+    results = [api.check(path) for path in policies]
+    if json:
+        emit(
+            {"ok": all(result.ok for result in results), "policies": [result.as_dict() for result in results]}
+        )
+    else:
+        for result in results:
+            if result.ok:
+                say(result.text(), "green")
+            else:
+                complain(result.text())
+    if not all(result.ok for result in results):
+        raise typer.Exit(1)

@@ -1,0 +1,67 @@
+"""`funnel compare`: utility against epsilon."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.analyst.compare import SECONDS
+from funnel.cli.console import emit, progress, say
+from funnel.cli.options import Json, Memory, PolicyFile, Threads
+
+EPILOG = "Example: funnel compare policies/income.yaml --epsilon 0.5,1,2 --picture income.svg"
+
+
+def _epsilons(text: str | None) -> list[float]:
+    """Numbers with commas between them."""
+    try:
+        found = [float(part) for part in text.split(",")] if text is not None else []
+    except ValueError:
+        found = [math.nan]
+    if not all(0 <= epsilon < math.inf for epsilon in found):
+        raise typer.BadParameter("give numbers with commas, such as 0.5,1,2", param_hint="--epsilon")
+    return found
+
+
+def _picture(path: Path | None) -> Path | None:
+    """A file whose name says what to draw."""
+    if path is not None and path.suffix not in {".svg", ".html"}:
+        raise typer.BadParameter("name a file that ends in .svg or .html")
+    return path
+
+
+def compare(
+    policy: PolicyFile,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="Bounds in nats, with commas. Default: 0.25,0.5,1,1.5,2.", show_default=False),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the curves into a file: .svg or .html.", callback=_picture, show_default=False
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for one mechanism at one epsilon.", min=0.001)
+    ] = SECONDS,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
+) -> None:
+    """Utility against epsilon for every mechanism that fits the policy. Nothing is released."""
+    bounds = _epsilons(epsilon)
+    with progress() as report:
+        found = api.compare(
+            policy, bounds, time_limit=time_limit, memory=memory, threads=threads, progress=report
+        )
+    if picture is not None:
+        api.write_picture(found, picture)
+    if json:
+        emit(found.as_dict())
+    else:
+        say(found.text())

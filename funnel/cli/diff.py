@@ -1,0 +1,43 @@
+"""`funnel diff`: what changed for privacy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.cli.console import emit, findings
+from funnel.cli.options import Json
+
+EPILOG = """Examples: funnel diff old.yaml new.yaml; git show HEAD:census.yaml | funnel diff - census.yaml
+
+Exit codes: 0 nothing is weaker; 1 something is weaker or cannot be compared, or a file cannot be read."""
+
+
+def diff(
+    old: Annotated[
+        Path,
+        typer.Argument(help="A policy, a lock, or a release; - reads standard input.", show_default=False),
+    ],
+    new: Annotated[Path, typer.Argument(help="What it became.", show_default=False)],
+    allow: Annotated[
+        bool,
+        typer.Option("--allow", help="Let changes pass that cannot be compared, such as another filter."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """What changed between two policies, locks or releases in terms of privacy, a finding a line.
+
+    Findings are weaker, stronger, incomparable or unchanged; measured figures in brackets are told and do not count.
+    What cannot be compared counts as weaker for a check, since nobody has shown that it is not.
+    """
+    if str(old) == str(new) == "-":
+        raise typer.BadParameter("standard input can be one side only")
+    found = api.diff(old, new)
+    if json:
+        emit(found.as_dict())
+    else:
+        findings(found.text())
+    raise typer.Exit(1 if found.fails(allow=allow) else 0)

@@ -1,0 +1,26 @@
+"""`funnel report`: the report, rendered again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.cli.console import say
+from funnel.cli.options import Private
+
+EPILOG = "Example: funnel report releases/census/latest --private private/census --to full-report"
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    private: Private = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Folder for report.html and report.json; default: the release itself.")
+    ] = None,
+) -> None:
+    """Rebuild the HTML and JSON report. With --private, the full report with unrounded figures."""
+    for path in api.rebuild_report(release, private, to):
+        say(f"wrote {path}")

@@ -1,0 +1,39 @@
+"""`funnel run`: one audited release."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from funnel import api
+from funnel.cli.console import complain, emit, progress, say
+from funnel.cli.options import Json, Memory, PolicyFile, Threads
+
+EPILOG = "Example: funnel run policies/marital-status.yaml"
+
+
+def run(
+    policy: PolicyFile,
+    json: Json = False,
+    memory: Memory = "2GB",
+    threads: Threads = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Stop before anything is drawn or written.")
+    ] = False,
+    locked: Annotated[
+        bool,
+        typer.Option("--locked", help="Solve nothing: draw from the protocol that `funnel lock` pinned."),
+    ] = False,
+) -> None:
+    """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
+    with progress() as report:
+        summary = api.run(
+            policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
+        )
+    if json:
+        emit(summary.as_dict())
+    else:
+        say(summary.text())
+    for warning in summary.warnings:
+        complain(f"warning: {warning}")
