@@ -52,14 +52,9 @@ class Together:
 class ReleaseEntry:
     """A release, entered before it becomes visible.
 
-    `entity` is the column that permanent draws are keyed by; `lock` the checksum of the lock, `spent` what private
-    estimates had cost by then, None where there is none.
+    `entity` is the column that permanent draws are keyed by; `lock` the checksum of the lock, None where there is none.
     """
 
-    kind: Literal["release"]
-    sequence: Sequence
-    written: Time
-    previous: Sha256
     release: ReleaseId
     name: Text
     policy_sha256: Sha256
@@ -75,36 +70,45 @@ class ReleaseEntry:
     drawn: tuple[Drawn, ...]
     composed: Together
     lock: Sha256 | None
-    spent: Nats | None
+    kind: Literal["release"] = "release"
 
 
 @dataclass(frozen=True)
 class EstimateEntry:
-    """A private estimate, entered before its noise is drawn: `name` of the release or the lock, and ε_est in nats."""
+    """A private estimate, entered before its noise is drawn: `name` of the release or the lock, and ε_est in nats.
 
-    kind: Literal["estimate"]
-    sequence: Sequence
-    written: Time
-    previous: Sha256
+    What the estimates of these people had cost by some release is the sum of those before its entry.
+    """
+
     name: Text
     epsilon: Rational
+    kind: Literal["estimate"] = "estimate"
 
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """Somebody meant it: the next release of policy `name` after entry `after` may be drawn with another key."""
+    """Somebody meant it: the next release of policy `name` may be drawn with the key `new` instead of `old`."""
 
-    kind: Literal["key"]
-    sequence: Sequence
-    written: Time
-    previous: Sha256
     name: Text
-    after: Sequence
     old: Fingerprint
     new: Fingerprint
+    kind: Literal["key"] = "key"
 
 
 Entry = ReleaseEntry | EstimateEntry | KeyEntry
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: its number from 1, when it was written, the SHA-256 of the line before it, and what it tells.
+
+    A line's hash is over all its bytes, the newline at its end among them; the first line names `START`.
+    """
+
+    sequence: Sequence
+    written: Time
+    previous: Sha256
+    entry: Entry
 
 
 @dataclass(frozen=True)
