@@ -13,9 +13,9 @@ is worst where one secret spends all it can and the other what is left: a bound 
 
 or as soon as top of v_s <= k · bottom of v_s', whatever the distributions.
 
-The tangent at D is d = e^{-(1+r)D}, c = e^{-D} + d·h(D). For α = 2 all numbers are rationals: A = (Σ P̂ √z)² from
-integer square roots, c = (3g-2)/g³ and d = 1/g³ at a rational g = √χ, and e^{B/2} from above. For other orders they
-are decimals of 100 digits, moved by a relative 10^-40 to the side of privacy, where rounding has cost 10^-80.
+The tangent at h(D) = g is d = E(g)/(1+rg), c = d (1+(1+r)g). For α = 2 all numbers but e^{B/2} are rationals: A =
+(Σ P̂ √z)² from integer square roots, E(g) = (1+g/2)^-2. For other orders they are decimals of 100 digits, moved by a
+relative 10^-40 to the side of privacy, where rounding has cost 10^-80.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ import numpy.typing as npt
 from funnel.data.joint import FloatArray
 from funnel.measure.ball import Ball, Rows
 from funnel.measure.extremes import Pairs
+from funnel.measure.uncertainty import budget
 
-_SHIFT = 128
-"""Binary digits of a shift below the unit of the weights; square roots keep half of them."""
+_POINT = 192
+"""Binary digits behind the point under square roots, which keep half of them."""
 _GRID = 10**18
 """Certified ratios are rounded up to a multiple of 1/_GRID."""
 _CONTEXT = Context(prec=100)
@@ -43,7 +44,25 @@ _OPERATIONS = 400
 """More than the roundings of one term of (*) in floats, beside one per value of x; see `proved`."""
 _INEXACT = 64
 """How much worse than square roots the logarithms and exponentials of other orders may be rounded."""
-Line = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What shows one inequality: τ1 and τ2, in weights, and the h at which the tangents of both secrets touch E."""
+
+    above: float
+    below: float
+    spent: float
+    other_spent: float
+
+    @classmethod
+    def of(cls, ball: Ball, rows: Rows, pairs: Pairs, index: int) -> Numbers:
+        """Those of one candidate."""
+        shifts = [float(part[index]) * float(rows.scale[int(pairs.y[index])]) for part in pairs.shifts]
+        # Where r < 0, h stays below -1/r; at the end itself a tangent has no slope.
+        most = -(1 - 2.0**-40) / ball.exponent if ball.exponent < 0 else math.inf
+        spent = [min(budget(float(part[index]), ball.exponent), most) for part in pairs.divergences]
+        return cls(shifts[0], shifts[1], spent[0], spent[1])
 
 
 def affine(
@@ -106,71 +125,66 @@ class Certifier:
     def ratio(self, pairs: Pairs, index: int) -> Fraction | None:
         """The smallest k that (*) proves for one candidate, rounded up to 18 decimals; None where it proves none."""
         y, first, second = int(pairs.y[index]), int(pairs.first[index]), int(pairs.second[index])
-        scale = float(self.rows.scale[y])
-        tau1, tau2 = (int(math.ldexp(float(shift[index]) * scale, _SHIFT)) for shift in pairs.shifts)
-        (c1, d1), (c2, d2) = (
-            self._line(float(part[index]), s)
-            for part, s in zip(pairs.divergences, (first, second), strict=True)
-        )
         top, bottom = int(self.rows.top[y, first]), int(self.rows.bottom[y, second])
-        a1 = self._mean(first, [top - int(v) for v in self.rows.values[y, first]], tau1)
-        a2 = self._mean(second, [int(v) - bottom for v in self.rows.values[y, second]], tau2)
-        upper, lower = (
-            top + Fraction(tau1, 1 << _SHIFT) - a1 * c1,
-            bottom - Fraction(tau2, 1 << _SHIFT) + a2 * c2,
-        )
-        ends = [(upper + a1 * d1 * h1, lower - a2 * d2 * h2) for h1, h2 in self._corners(first, second)]
+        shown = Numbers.of(self.ball, self.rows, pairs, index)
+        upper, lower = top + Fraction(shown.above), bottom - Fraction(shown.below)
+        a1 = self._mean(first, [upper - int(v) for v in self.rows.values[y, first]])
+        a2 = self._mean(second, [int(v) - lower for v in self.rows.values[y, second]])
+        (c1, d1), (c2, d2) = self._line(shown.spent, first), self._line(shown.other_spent, second)
+        ends = [
+            (upper - a1 * (c1 - d1 * h1), lower + a2 * (c2 - d2 * h2))
+            for h1, h2 in self._corners(first, second)
+        ]
         exact = max(high / low for high, low in ends) if all(low > 0 for _, low in ends) else None
         if bottom > 0:
             exact = min(Fraction(top, bottom), exact) if exact is not None else Fraction(top, bottom)
         return None if exact is None else Fraction(math.ceil(exact * _GRID), _GRID)
 
-    def _corners(self, first: int, second: int) -> list[Line]:
+    def _corners(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """(h1, h2) where one secret spends all it can and the other what is left, from above."""
-        r, shares = (
-            self._exponent,
-            {s: Fraction(int(self.ball.table[s].sum()), self._rows) for s in (first, second)},
-        )
-        found = []
+        r, found = self._exponent, []
         for one, other in ((first, second), (second, first)):
-            most = min(self._budget / shares[one], -1 / r) if r < 0 else self._budget / shares[one]
-            rest = (self._budget - shares[one] * most) / shares[other]
+            most = min(self._spendable(one), -1 / r) if r < 0 else self._spendable(one)
+            rest = self._spendable(other) - most * Fraction(self._records[one], self._records[other])
             found.append((most, rest) if one == first else (rest, most))
         return found
 
-    def _mean(self, s: int, gaps: list[int], shift: int) -> Fraction:
-        """M_r(gap + shift; P̂_{X|s}) from below, in the unit of the gaps; the shift is in 2^-128 of it."""
-        counts = self.ball.table[s].tolist()
-        terms = [(count, (gap << _SHIFT) + shift) for count, gap in zip(counts, gaps, strict=True) if count]
+    def _mean(self, s: int, gaps: list[Fraction]) -> Fraction:
+        """M_r(gap; P̂_{X|s}) from below."""
+        terms = [(count, gap) for count, gap in zip(self.ball.table[s].tolist(), gaps, strict=True) if count]
         if self.ball.order == 2:
-            total = sum(count * math.isqrt(z) for count, z in terms)
-            return Fraction(total * total, sum(counts) ** 2 << _SHIFT)
+            total = sum(count * math.isqrt((z.numerator << _POINT) // z.denominator) for count, z in terms)
+            return Fraction(total * total, self._records[s] ** 2 << _POINT)
         if any(z == 0 for _, z in terms):  # a lower bound whatever the order
             return Fraction(0)
-        return _power_mean(self._exponent, terms) / (1 << _SHIFT)
+        return _power_mean(self._exponent, terms)
 
-    def _line(self, divergence: float, s: int) -> Line:
+    def _line(self, spent: float, s: int) -> tuple[Fraction, Fraction]:
         """An affine lower bound c - d·h of E(h), proved; the numbers of `affine`."""
-        r = self._exponent
+        r, at = self._exponent, Fraction(spent)
         if 2 * self.ball.order < 1:
-            base = 1 + r * self._spendable(s) - _FINE
-            return (_lowered(_power(base, -1 / r)), Fraction(0)) if base > 0 else (Fraction(0), Fraction(0))
+            return self._remains(self._spendable(s)), Fraction(0)
+        slope = self._remains(at) / (1 + r * at)
+        return slope * (1 + (1 + r) * at), slope
+
+    def _remains(self, spent: Fraction) -> Fraction:
+        """E(h) = (1+rh)^(-1/r) from below; a tangent may be lowered to a share of itself, for E is never negative."""
+        r, base = self._exponent, 1 + self._exponent * spent
+        if base <= 0:
+            return Fraction(0)
         if self.ball.order == 2:
-            g = Fraction(math.exp(divergence / 2))
-            return (3 * g - 2) / g**3, 1 / g**3
-        at = Fraction(divergence)
-        slope = _exp(-(1 + r) * at)
-        spent = (_exp(r * at) - 1) / r if r else at
-        return _lowered(_exp(-at) + slope * spent), _raised(slope)
+            return 1 / base**2
+        return _lowered(_power(base, -1 / r) if r else _exp(-spent))
 
     def _spendable(self, s: int) -> Fraction:
         """h(B)/P̂_s from above."""
-        return self._budget * self._rows / int(self.ball.table[s].sum())
+        return self._budget * sum(self._records) / self._records[s]
 
     @cached_property
-    def _rows(self) -> int:
-        """Number of records."""
-        return int(self.ball.table.sum())
+    def _records(self) -> list[int]:
+        """Records of each secret."""
+        found: list[int] = self.ball.table.sum(axis=1).tolist()
+        return found
 
     @cached_property
     def _exponent(self) -> Fraction:
@@ -181,17 +195,16 @@ class Certifier:
     def _budget(self) -> Fraction:
         """h(B) from above."""
         r, radius = self._exponent, self.ball.radius
-        return _raised((_exp(r * radius) - 1) / r) if r else radius
+        return (_exp(r * radius) * (1 + _FINE if r > 0 else 1 - _FINE) - 1) / r if r else radius
 
 
-def _power_mean(r: Fraction, terms: list[tuple[int, int]]) -> Fraction:
+def _power_mean(r: Fraction, terms: list[tuple[int, Fraction]]) -> Fraction:
     """(Σ n z^r / Σ n)^{1/r} of positive z with weights n, or its limit at r = 0, from below."""
-    context, total = _CONTEXT, sum(count for count, _ in terms)
-    logs = [(count, context.ln(Decimal(z))) for count, z in terms]
+    total = sum(count for count, _ in terms)
+    logs = [(count, _log(z)) for count, z in terms]
     if r == 0:
-        mean = sum((count * Fraction(log) for count, log in logs), Fraction(0)) / total
-        return _lowered(_exp(mean))
-    powers = sum((count * _exp(r * Fraction(log)) for count, log in logs), Fraction(0)) / total
+        return _lowered(_exp(sum((count * log for count, log in logs), Fraction(0)) / total))
+    powers = sum((count * _exp(r * log) for count, log in logs), Fraction(0)) / total
     return _lowered(_power(powers, 1 / r))
 
 
@@ -205,16 +218,16 @@ def _exp(exponent: Fraction) -> Fraction:
     return Fraction(_CONTEXT.exp(_decimal(exponent)))
 
 
+def _log(number: Fraction) -> Fraction:
+    """ln(number) to 90 digits or more."""
+    return Fraction(_CONTEXT.ln(_decimal(number)))
+
+
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     """base^exponent for a positive base, to 70 digits or more."""
-    return _exp(Fraction(_CONTEXT.ln(_decimal(base))) * exponent)
+    return _exp(_log(base) * exponent)
 
 
 def _lowered(number: Fraction) -> Fraction:
     """Less than the number that this one approximates."""
     return number * (1 - _FINE)
-
-
-def _raised(number: Fraction) -> Fraction:
-    """More than the number that this one approximates."""
-    return number * (1 + _FINE)

@@ -45,7 +45,7 @@ def robust_leakage(
     """
     if radius is None or radius == 0:
         return _plain(table, weights, possible, radius)
-    search = _Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
+    search = Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
     top, certifier = search.largest(), Certifier(search.ball, search.rows)
     best: Fraction | None = Fraction(1)
     if top is not None and (best := certifier.ratio(*top)) is not None:
@@ -70,7 +70,7 @@ def robust_holds(
     """
     if radius is None or radius == 0:
         return _plain(table, weights, possible, radius).within(bound)
-    search = _Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
+    search = Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
     if bound < 1 or search.violates(float(bound)):
         return False
     certifier = Certifier(search.ball, search.rows)
@@ -105,7 +105,7 @@ def worst_cases(
     k < ratio. Without `above` only the single worst case; with it, `most` at most. A radius of None is not taken:
     all distributions are their corners, and linear inequalities say the same.
     """
-    search = _Search.of(table, rows, possible, radius, order)
+    search = Search.of(table, rows, possible, radius, order)
     found = search.above(above)[:most] if above else [top] if (top := search.largest()) is not None else []
     return [
         Worst(
@@ -139,7 +139,7 @@ def _plain(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class Search:
     """All candidates of one protocol, those first that would be worst if every secret had the whole radius."""
 
     ball: Ball
@@ -154,13 +154,13 @@ class _Search:
         possible: npt.NDArray[np.bool_],
         radius: Fraction,
         order: Fraction,
-    ) -> _Search:
+    ) -> Search:
         """Weights W[y, s|1, x], integers or floats."""
         ball = Ball(table, possible, max(radius, _LEAST_RADIUS) if radius > 0 else radius, order)
         return cls(ball, Rows.of(ball, weights))
 
     @cached_property
-    def _outer(self) -> FloatArray:
+    def outer(self) -> FloatArray:
         """Proved bounds on each ratio (b, c, c), the whole radius for both secrets; zero where nothing is asked."""
         (up_shift, up_mean), (low_shift, low_mean) = whole(self.ball, self.rows)
         rest, error = untouched(self.ball), margin(self.ball)
@@ -175,26 +175,26 @@ class _Search:
 
     @cached_property
     def _order(self) -> list[IntArray]:
-        """Flat places of `_outer` in chunks, largest first; what cannot exceed 1 is left out."""
-        flat = self._outer.ravel()
+        """Flat places of `outer` in chunks, largest first; what cannot exceed 1 is left out."""
+        flat = self.outer.ravel()
         places = np.flatnonzero(flat > 1)
         places = places[np.argsort(-flat[places], kind="stable")]
         size = max(256, CHUNK // self.ball.support.shape[1])
         return [places[start : start + size] for start in range(0, len(places), size)]
 
-    def _candidates(self, bound: float) -> Iterator[Pairs]:
-        """The chunks in which some ratio is not proved to keep the bound by `_outer`, each searched once."""
+    def candidates(self, bound: float) -> Iterator[Pairs]:
+        """The chunks in which some ratio is not proved to keep the bound by `outer`, each searched once."""
         for index, places in enumerate(self._order):
-            if self._outer.ravel()[places[0]] <= bound:
+            if self.outer.ravel()[places[0]] <= bound:
                 return
             if index == len(self._found):
-                self._found.append(paired(self.ball, self.rows, *np.unravel_index(places, self._outer.shape)))
+                self._found.append(paired(self.ball, self.rows, *np.unravel_index(places, self.outer.shape)))
             yield self._found[index]
 
     def largest(self) -> tuple[Pairs, int] | None:
         """The candidate with the largest ratio that floats find; None where no ratio can exceed 1."""
         best = None
-        for pairs in self._candidates(1.0):
+        for pairs in self.candidates(1.0):
             index = int(pairs.ratio.argmax())
             clock.check()
             if best is None or pairs.ratio[index] > best[0].ratio[best[1]]:
@@ -207,7 +207,7 @@ class _Search:
         """Candidates whose ratio exceeds the bound, largest first."""
         found = [
             (pairs, int(index))
-            for pairs in self._candidates(bound)
+            for pairs in self.candidates(bound)
             for index in np.flatnonzero(pairs.ratio > bound)
         ]
         return sorted(found, key=lambda one: -one[0].ratio[one[1]])
@@ -215,7 +215,7 @@ class _Search:
     def violates(self, bound: float) -> bool:
         """Whether floats find a ratio clearly above the bound."""
         return any(
-            (pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in clock.in_time(self._candidates(bound))
+            (pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in clock.in_time(self.candidates(bound))
         )
 
     def unproved(self, bound: Fraction) -> list[tuple[Pairs, int]]:
@@ -223,12 +223,12 @@ class _Search:
         limit = float(bound) * (1 - 2.0**-50)
         return [
             (pairs, int(index))
-            for pairs in self._candidates(limit)
+            for pairs in self.candidates(limit)
             for index in np.flatnonzero(
                 ~proved(self.ball, self.rows, pairs, limit) & (self._outer_of(pairs) > limit)
             )
         ]
 
     def _outer_of(self, pairs: Pairs) -> FloatArray:
-        """The bounds of `_outer` on some candidates."""
-        return np.asarray(self._outer[pairs.y, pairs.first, pairs.second])
+        """The bounds of `outer` on some candidates."""
+        return np.asarray(self.outer[pairs.y, pairs.first, pairs.second])
