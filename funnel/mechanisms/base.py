@@ -16,7 +16,7 @@ from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.measure.information import released_information
 from funnel.notions import Demand, Notion
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.effort import Extent, effort
 from funnel.optimise.groups import GroupCertificate
 

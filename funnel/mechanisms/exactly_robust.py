@@ -14,7 +14,7 @@ from funnel.measure.robust import worst_cases
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Ldp, RobustDemand
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.search import Closed, close_in
 from funnel.optimise.groups import maximise_groups, serves

@@ -23,7 +23,7 @@ from funnel.errors import InternalError
 from funnel.measure import clock
 from funnel.measure.exact import exp_below, rational
 from funnel.measure.leakage import AnyLeakage
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone, intersection
 from funnel.optimise.effort import Extent
 

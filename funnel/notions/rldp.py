@@ -24,7 +24,7 @@ from funnel.measure.information import entropy
 from funnel.measure.robust import robust_holds, robust_leakage
 from funnel.measure.uncertainty import limits, project, radius
 from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.effort import Extent
 from funnel.optimise.solve import Solution

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.errors import SolverError
+from funnel.optimise.budget import Budget
+from funnel.optimise.linear.highs import Answer, Method, Program
 from funnel.optimise.utility import Utility, information
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
     from scipy.sparse import csr_array
 
 _SIMPLEX = 20_000
@@ -22,8 +21,6 @@ _TOLERANCES = (1e-10, 1e-8, 1e-6)
 """Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 _UNUSED = 1e-11
 """Rows of a protocol whose entries are all below this are rounding errors of the solver."""
-_STATUS: dict[int, Literal["time", "empty", "failed"]] = {1: "time", 2: "empty", 3: "failed", 4: "failed"}
-"""scipy.optimize.linprog's status to ours: limit reached, infeasible, unbounded, numerical trouble."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,43 +43,27 @@ def master(
     SolverError with status time, empty (no θ is feasible) or failed.
     """
     worth = utility(rays, prior)
-    theta, duals = _solve(rays, worth, time_limit)
-    theta = _polish(rays, theta)
+    answer = _solve(rays, worth, Budget(time_limit))
+    theta, duals = _polish(rays, np.maximum(answer.point, 0.0)), answer.multipliers
     value = float(worth @ theta)
     bound = float(duals.sum() + (worth - rays @ duals).max())
     return Master(theta, value, max(bound, value), duals)
 
 
-def _solve(rays: csr_array, worth: FloatArray, seconds: float) -> tuple[FloatArray, FloatArray]:
-    """Run the solver: multipliers (k,) of a vertex, so as few rays as there are values, and duals λ (a,)."""
-    deadline = time.monotonic() + seconds
+def _solve(rays: csr_array, worth: FloatArray, budget: Budget) -> Answer:
+    """A vertex of the program, so as few rays as there are values, met as closely as the solver can."""
+    count, size = rays.shape
+    method: Method = "dual" if count <= _SIMPLEX else "interior"
+    one, none, free = np.ones(size), np.zeros(count), np.full(count, np.inf)
+    program = Program(rays.T, one, one, none, free, method=method, presolve=True)
+    program.costs(worth)
     for tolerance in _TOLERANCES:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise _failure("time", "no time is left for it")
-        result = _linprog(rays, worth, tolerance, left)
-        if result.status == 0:
-            return np.maximum(result.x, 0.0), -np.asarray(result.eqlin.marginals)
-        if _STATUS.get(result.status) == "time":
+        program.within(tolerance)
+        answer = program.solve(budget.seconds)
+        if answer.status in {"optimal", "time"}:
             break
-    raise _failure(_STATUS.get(result.status, "failed"), str(result.message))
-
-
-def _linprog(rays: csr_array, worth: FloatArray, tolerance: float, seconds: float) -> OptimizeResult:
-    """minimise -Σ θ_r u(r) subject to Σ θ_r r = 1, θ >= 0."""
-    from scipy import optimize
-
-    linprog: Any = optimize.linprog  # its stubs know neither sparse matrices nor a method in a variable
-    options = {
-        "time_limit": seconds,
-        "primal_feasibility_tolerance": tolerance,
-        "dual_feasibility_tolerance": tolerance,
-    }
-    method = "highs-ds" if rays.shape[0] <= _SIMPLEX else "highs-ipm"
-    result: OptimizeResult = linprog(
-        -worth, A_eq=rays.T.tocsc(), b_eq=np.ones(rays.shape[1]), method=method, options=options
-    )
-    return result
+    answer.require("the linear program over extreme rays")
+    return answer
 
 
 def _polish(rays: csr_array, theta: FloatArray) -> FloatArray:
@@ -101,10 +82,3 @@ def _polish(rays: csr_array, theta: FloatArray) -> FloatArray:
 def _residual(basis: FloatArray, theta: FloatArray) -> float:
     """Largest departure of a column sum from one."""
     return float(np.abs(basis @ theta - 1).max())
-
-
-def _failure(status: Literal["time", "empty", "failed"], reason: str) -> SolverError:
-    """The solver's own words under our code."""
-    code = "solver-time" if status == "time" else "solver-failed"
-    advice = "Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `top`."
-    return SolverError(code, f"the linear program over extreme rays: {reason}", status=status, advice=advice)

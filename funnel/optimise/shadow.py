@@ -6,7 +6,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.errors import SolverError
-from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.linear.highs import Answer, Program
 
 _SLACK = 1e-9
 """Least slack of the all-ones vector, relative to a row's coefficients, that linear programs can work with."""
@@ -29,7 +29,7 @@ class Shadow:
         program.highs(-self._rows.sum(axis=1))
         program.costs(np.append(np.zeros(auxiliaries), 1.0))
         answer = program.solve()
-        if answer.status != "optimal" or answer.optimum < -_SLACK:
+        if not answer.optimal or answer.optimum < -_SLACK:
             raise ValueError("the all-ones vector is not strictly inside the cone")
         if answer.optimum < _SLACK:
             raise too_close()
@@ -57,13 +57,7 @@ class Shadow:
             size = float(np.abs(row).max()) or 1.0
             program.highs(-self._rows @ (row / size))
             answer = program.solve()
-            if answer.status != "optimal":
-                raise SolverError(
-                    "solver-failed",
-                    f"the test whether a row lies in its cone: {answer.status}",
-                    status="failed",
-                    advice="Use a larger epsilon.",
-                )
+            answer.require("the test whether a row lies in its cone")
             answers.append((answer, size))
         return answers
 

@@ -12,8 +12,9 @@ from funnel.data.joint import FloatArray
 from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.optimise import memory
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.proving import boxed
-from funnel.optimise.columns.search import Certificate, columns
+from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
 from funnel.optimise.effort import Extent, Rung, effort
 from funnel.optimise.listing.enumeration import enumerated_rays

@@ -12,7 +12,7 @@ import numpy as np
 
 from funnel.files import write_json, writing
 from funnel.mechanisms import Solved
-from funnel.optimise.columns.proof import Proof
+from funnel.optimise.certificate import Proof
 from funnel.optimise.groups import GroupCertificate
 
 FORMAT = "funnel-solution/1"

@@ -12,7 +12,7 @@ import pytest
 
 import funnel
 from funnel.optimise import solve
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.plan.rebuild import rebuild
 from funnel.release import solution
 from tests.support.policies import write_policy

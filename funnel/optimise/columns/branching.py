@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.certificate import Proof
 from funnel.optimise.columns.boxes import Search
 from funnel.optimise.columns.chords import (
     APART,
@@ -24,10 +25,9 @@ from funnel.optimise.columns.chords import (
     xlogx,
 )
 from funnel.optimise.columns.pricing import Slice
-from funnel.optimise.columns.proof import Proof
 from funnel.optimise.columns.recording import Record
+from funnel.optimise.linear.highs import Answer
 from funnel.optimise.linear.many import Programs
-from funnel.optimise.linear.simplex import Answer
 
 _POINTS = 32
 """Points that are told, the best ones."""
@@ -149,7 +149,7 @@ class _Search:
         slope = chord - self.linear
         answer = self.room.best_in(box.lower, box.upper, slope)
         if answer.status != "optimal":
-            self.keep_out(box, self.room.weight(answer.multipliers))
+            self.keep_out(box, self.room.weight(answer.ray))
             return
         weight = self.room.weight(answer.multipliers)
         rest = slope - weight @ self.room.matrix

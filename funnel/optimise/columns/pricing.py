@@ -15,8 +15,8 @@ from funnel.optimise.columns.compact import Compact
 from funnel.optimise.columns.reach import Cut, cuts, widest
 from funnel.optimise.columns.tree import Tree
 from funnel.optimise.cone import Cone
+from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.linear.many import Programs
-from funnel.optimise.linear.simplex import Answer, Program
 
 FLOOR = 1e-9
 """Share of the prior from which the logarithm is taken as it is; below, slopes stop falling."""
@@ -159,7 +159,7 @@ class _Lazy:
             np.append(1.0, np.zeros(equalities)),
             np.append(np.zeros(size), -free),
             np.append(np.ones(size), free),
-            dual=dual,
+            method="dual" if dual else "primal",
         )
         self._free = np.zeros(len(free))
         self._active = np.arange(equalities)
@@ -175,7 +175,7 @@ class _Lazy:
         """max slope·w, with multipliers of all inequalities and of Σ w = 1, in this order."""
         self.program.costs(np.concatenate([slope, self._free]) if len(slope) < self._rows.shape[1] else slope)
         answer = self.program.solve()
-        while answer.status == "optimal" and len(self._active) < len(self._rows):
+        while answer.optimal and len(self._active) < len(self._rows):
             excess = self._rows @ answer.point
             excess[self._active] = 0.0
             if excess.max() <= _MET:
@@ -183,8 +183,10 @@ class _Lazy:
             self._enter(np.argsort(-excess)[: min(_AT_ONCE, int((excess > _MET).sum()))])
             answer = self.program.solve()
         multipliers = np.zeros(len(self._rows) + 1)
-        multipliers[self._active], multipliers[-1] = answer.multipliers[1:], answer.multipliers[0]
-        return Answer(answer.status, answer.point, multipliers, answer.optimum)
+        held = answer.multipliers if answer.optimal else answer.ray
+        multipliers[self._active], multipliers[-1] = held[1:], held[0]
+        values = (answer.point, multipliers, answer.optimum) if answer.optimal else None
+        return Answer(answer.status, multipliers, values)
 
 
 def _deepest(limit: FloatArray, lift: FloatArray) -> FloatArray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.branching import peak
 from funnel.optimise.columns.pricing import Slice
-from funnel.optimise.columns.search import Certificate
 from funnel.optimise.cone import Cone
 
 _MOST = 200_000

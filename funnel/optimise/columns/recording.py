@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.columns.proof import Proof
+from funnel.optimise.certificate import Proof
 
 MOST = 200_000
 """Boxes up to which a proof is kept; larger ones take too long to read again."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.branching import peak
 from funnel.optimise.columns.climbing import climbs
 from funnel.optimise.columns.pricing import Slice, divergence, key
-from funnel.optimise.columns.proof import Proof
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.linear.highs import Answer, Program
 
 _ENTRY = 1e-9
 """A row enters where its price is above this (nats)."""
@@ -38,27 +38,6 @@ _CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
 """Feasibility asked of the master; the finest may be finer than floats allow."""
 _SEED = 0
 """Random starts are the same in every run."""
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Why no protocol of the cone is worth more than `bound` (nats).
-
-    With λ = `duals` (a,), a row v with prior·v = 1 is worth at most λ·v + `peak`, as the `nodes` boxes of a
-    branch and bound prove; the multipliers of a protocol's rows sum to one, so bound = Σ λ + peak.
-    `tolerance` is the peak that was aimed for, `proof` the boxes themselves where they were kept.
-    """
-
-    duals: FloatArray
-    peak: float
-    tolerance: float
-    nodes: int
-    proof: Proof | None = None
-
-    @property
-    def bound(self) -> float:
-        """Σ λ + peak."""
-        return float(self.duals.sum()) + self.peak
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +96,7 @@ class _Generation:
         self.add(self.climbs(single, np.zeros(len(self.prior)), late))
         while time.monotonic() < deadline:
             answer = self.choose(deadline)
-            if answer.status != "optimal" or self.closed(answer.optimum):
+            if not answer.optimal or self.closed(answer.optimum):
                 break
             eta = answer.multipliers / self.prior
             used = np.array(self.mass)[answer.point > 0]

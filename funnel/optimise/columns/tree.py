@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.certificate import Proof
 from funnel.optimise.columns import recording
-from funnel.optimise.columns.proof import Proof
 from funnel.optimise.linear.bases import Answers, Bases, BoolArray
 
 

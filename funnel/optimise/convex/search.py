@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.pricing import divergence, price, tidy
-from funnel.optimise.columns.search import Certificate
 from funnel.optimise.convex.cone import ConvexSlice, Judge
 from funnel.optimise.convex.crowd import crowded
-from funnel.optimise.linear.simplex import Program
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.master import master
 
 _STAGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)

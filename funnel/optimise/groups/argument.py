@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 
 
 @dataclass(frozen=True, eq=False)

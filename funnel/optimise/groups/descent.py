@@ -11,7 +11,7 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.groups.levels import xlogx
 from funnel.optimise.groups.listed import Found
-from funnel.optimise.linear.simplex import Program
+from funnel.optimise.linear.highs import Program
 
 _WIDTH, _LEAST_WIDTH = 0.3, 1e-3
 """How far prices of w may be from the best so far (nats), at first and at last."""
@@ -109,4 +109,4 @@ class _Model:
         reach = width * self.prior
         self.program.costs(np.concatenate([centre - reach, -(centre + reach)]))
         answer = self.program.solve(max(deadline - time.monotonic(), 0.0))
-        return (answer.optimum, answer.multipliers) if answer.status == "optimal" else None
+        return (answer.optimum, answer.multipliers) if answer.optimal else None

@@ -19,7 +19,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.groups.levels import Groups, Limits, climb, xlogx
-from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.linear.highs import Answer, Program
 
 _ENTRY = 1e-8
 """A part enters where its price is above this (nats)."""
@@ -135,7 +135,7 @@ class Parts:
         idle = 0
         while True:
             answer = self.program.solve(deadline - time.monotonic())
-            if answer.status != "optimal" or time.monotonic() >= deadline or idle >= _IDLE:
+            if not answer.optimal or time.monotonic() >= deadline or idle >= _IDLE:
                 return answer
             missed = self.price(answer, _FEW)
             if missed <= tolerance:

@@ -94,7 +94,7 @@ class _Search:
         best: Solution | None = None
         for _ in range(_ROUNDS):
             answer = self.parts.run(self.search if best is None else self.deadline, _MISSED)
-            if answer.status != "optimal" or len(answer.point) == 0:
+            if not answer.optimal or len(answer.point) == 0:
                 break
             found = self.protocol(answer.point)
             if best is None or found.value > best.value:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.errors import SolverError
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.listing.planar import ON_FACET, plane_facets
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ class _Generation:
         self.singles = np.flatnonzero(~((np.abs(facets) if equal else facets) > ON_FACET).any(axis=0))
         self.rays = len(self.singles) + sum(len(side.u) * len(side.v) for side in self.sides)
         self.known: list[set[tuple[int, int]]] = [set() for _ in self.sides]
-        self.master = Program(np.zeros((size, 0)), one, one, none, none, tolerance=_FEASIBLE, dual=True)
+        self.master = Program(np.zeros((size, 0)), one, one, none, none, tolerance=_FEASIBLE, method="dual")
         self.support: list[IntArray] = []
         self.entries: list[FloatArray] = []
         self.theta = one[:1]
@@ -157,8 +156,7 @@ class _Generation:
             answer = self.master.solve(deadline - time.monotonic())
             if answer.status == "time":
                 break
-            if answer.status != "optimal":
-                raise _failed(answer)
+            answer.require("the linear program over pairs of values")
             self.theta = answer.point
             more = self.take(self.better(answer.multipliers, deadline))
         return Paired(self.protocol(), self.best, self.rays)
@@ -202,13 +200,3 @@ class _Generation:
         data /= np.bincount(columns, data, len(self.prior))[columns]
         starts = np.cumsum([0, *(len(self.support[k]) for k in used)])
         return csr_array((data, columns, starts), shape=(len(used), len(self.prior)))
-
-
-def _failed(answer: Answer) -> SolverError:
-    """The solver's word under our code."""
-    return SolverError(
-        "solver-failed",
-        f"the linear program over pairs of values ended as {answer.status}",
-        status="failed",
-        advice="Shrink the public alphabet with `bins` or `top`, or use another mechanism.",
-    )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.quiet import silenced
 from funnel.optimise.utility import information_slope
 
 if TYPE_CHECKING:
-    from scipy.optimize import LinearConstraint
     from scipy.sparse import csr_array
 
 _MOST_CHOICES = 5_000
@@ -24,6 +24,8 @@ _REACH = 64
 """Inequalities further away than this many units enter the integer program only when violated."""
 _NODES = 20
 """Nodes the integer program may branch on: a limit on work, so that results do not depend on the machine."""
+_FEASIBLE = 1e-6
+"""Feasibility asked of the integer program; its points are rounded, and the cone has the last word."""
 _ROUNDS = 8
 """Times that inequalities are added to the integer program, or mass to the rows that need it."""
 _NEAR_FACET = 1e-3
@@ -63,23 +65,23 @@ def has_room(near: Near) -> bool:
     Where none is (an output that shares no value with another may have no other shape), integers with these
     zeros meet the cone by luck only.
     """
-    from scipy.optimize import linprog
-
     entries = np.nonzero(near.protocol)
     if len(entries[0]) > _MOST_CHOICES:
         return False
-    sums = _column_sums(entries[1])
-    size = near.protocol.max(axis=1)
+    sums, size = _column_sums(entries[1]), near.protocol.max(axis=1)
     tight = near.protocol @ near.inequalities.T > -_NEAR_FACET * size[:, None]
-    options: Any = {
-        "A_ub": _beside(_on_entries(near, entries, tight), size[np.nonzero(tight)[0]]),
-        "b_ub": np.zeros(tight.sum()),
-        "A_eq": _beside(sums, np.zeros(sums.shape[0])),
-        "b_eq": np.ones(sums.shape[0]),
-    }
-    depth = np.append(np.zeros(len(entries[0])), -1.0)
-    result = linprog(depth, bounds=[*[(0, None)] * len(entries[0]), (None, 1)], **options)
-    return bool(result.status == 0 and result.x[-1] > _ROOM)
+    depth = size[np.nonzero(tight)[0]]
+    matrix = _stacked(
+        [_beside(_on_entries(near, entries, tight), depth), _beside(sums, np.zeros(sums.shape[0]))]
+    )
+    most = np.append(np.zeros(len(depth)), np.ones(sums.shape[0]))
+    least = np.append(np.full(len(depth), -np.inf), np.ones(sums.shape[0]))
+    lower, upper = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
+    lower[-1], upper[-1] = -np.inf, 1.0
+    program = Program(matrix, least, most, lower, upper, method="dual", presolve=True)
+    program.costs(np.append(np.zeros(len(entries[0])), 1.0))
+    answer = program.solve()
+    return answer.optimal and bool(answer.optimum > _ROOM)
 
 
 def _column_sums(columns: IntArray) -> csr_array:
@@ -106,6 +108,13 @@ def _beside(matrix: csr_array, column: FloatArray) -> csr_array:
     return csr_array(hstack([matrix, csr_array(column[:, None])]))
 
 
+def _stacked(matrices: list[csr_array]) -> csr_array:
+    """Matrices one below the other."""
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack(matrices))
+
+
 class _IntegerProgram:
     """Integer steps from the rounded-down protocol; inequalities enter when a solution violates them."""
 
@@ -116,26 +125,35 @@ class _IntegerProgram:
         self.base = np.floor(scaled).astype(np.int64)
         self.entries = np.nonzero(near.protocol)
         self.active = scaled @ near.inequalities.T > -_REACH * np.abs(near.inequalities).max(axis=1)
-        self.fixed = [self._sums(bits), self._utility(near, (1 - loss) * 2.0**bits)]
+        self.missing = ((1 << bits) - self.base.sum(axis=0)).astype(float)
+        slope = information_slope(near.protocol, near.prior)
+        # The linear lower bound of the utility keeps a share of it.
+        needed = (1 - loss) * 2.0**bits * (slope * near.protocol).sum() - (slope * self.base).sum()
+        self.slope, self.needed = slope[self.entries], float(needed)
 
     def solve(self) -> IntArray | None:
         """Any integer point, as weights; None when there is none, or none was found in the nodes allowed."""
-        from scipy.optimize import Bounds, milp
+        from scipy.sparse import csr_array
 
         start = self.base[self.entries]
-        bounds = Bounds(np.maximum(-start, -_RANGE), np.full(len(start), _RANGE))
+        inside = _on_entries(self.near, self.entries, self.active)
+        room = -self.margin - (self.base @ self.near.inequalities.T)[self.active]
+        program = Program(
+            _stacked([_column_sums(self.entries[1]), csr_array(self.slope[None, :]), inside]),
+            np.concatenate([self.missing, [self.needed], np.full(len(room), -np.inf)]),
+            np.concatenate([self.missing, [np.inf], room]),
+            np.maximum(-start, -_RANGE).astype(float),
+            np.full(len(start), float(_RANGE)),
+            tolerance=_FEASIBLE,
+            presolve=True,
+            nodes=_NODES,
+        )
         with silenced():
-            result = milp(
-                np.zeros(len(start)),
-                integrality=np.ones(len(start), int),
-                bounds=bounds,
-                constraints=[*self.fixed, *self._inside()],
-                options={"node_limit": _NODES},
-            )
-        if result.x is None:
+            answer = program.solve()
+        if not answer.optimal:
             return None
         weights = self.base.copy()
-        weights[self.entries] += np.round(result.x).astype(np.int64)
+        weights[self.entries] += np.round(answer.point).astype(np.int64)
         return weights
 
     def add_violated(self, weights: IntArray) -> bool:
@@ -143,31 +161,6 @@ class _IntegerProgram:
         violated = weights @ self.near.inequalities.T > -self.margin / 2
         self.active |= violated
         return bool(violated.any())
-
-    def _sums(self, bits: int) -> LinearConstraint:
-        """Columns sum to 2^bits."""
-        from scipy.optimize import LinearConstraint
-
-        missing = ((1 << bits) - self.base.sum(axis=0)).astype(float)
-        return LinearConstraint(_column_sums(self.entries[1]), missing, missing)
-
-    def _utility(self, near: Near, share: float) -> LinearConstraint:
-        """The linear lower bound of the utility keeps a share of it."""
-        from scipy.optimize import LinearConstraint
-
-        slope = information_slope(near.protocol, near.prior)
-        needed = share * (slope * near.protocol).sum() - (slope * self.base).sum()
-        return LinearConstraint(slope[self.entries][None, :], needed, np.inf)
-
-    def _inside(self) -> list[LinearConstraint]:
-        """Active inequalities, on the steps."""
-        from scipy.optimize import LinearConstraint
-
-        if not self.active.any():
-            return []
-        room = -self.margin - (self.base @ self.near.inequalities.T)[self.active]
-        matrix = _on_entries(self.near, self.entries, self.active)
-        return [LinearConstraint(matrix, np.full(len(room), -np.inf), room)]
 
 
 def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:

@@ -18,10 +18,10 @@ from funnel.optimise.columns.branching import peak
 from funnel.optimise.columns.pricing import Slice, climb, divergence, price
 from funnel.optimise.columns.search import Columns, columns
 from funnel.optimise.cone import Cone, intersection
-from funnel.optimise.linear import simplex
+from funnel.optimise.linear import highs
 from funnel.optimise.linear.bases import GIVEN_UP, Answers
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.linear.many import Programs
-from funnel.optimise.linear.simplex import Program
 from funnel.optimise.listing.enumeration import enumerated_rays
 from funnel.optimise.master import Master, master
 from funnel.optimise.solve import maximise
@@ -341,14 +341,16 @@ def gone_wrong(answers: Answers) -> Answers:
 
 @pytest.mark.parametrize("status", ["failed", "empty"])
 def test_solver_trouble_leaves_the_uninformative_protocol(
-    monkeypatch: pytest.MonkeyPatch, status: simplex.Status
+    monkeypatch: pytest.MonkeyPatch, status: highs.Status
 ) -> None:
     """Whatever goes wrong in pricing, releasing nothing stays possible, and H(X) stays a bound."""
     table = census("occupation", "education")
     cone, prior = lip(table, 1.0), prior_of(table)
-    monkeypatch.setattr(Program, "_status", lambda _: status)
     honest = Programs.solve
-    monkeypatch.setattr(Programs, "solve", lambda *asked, **how: gone_wrong(honest(*asked, **how)))
-    found, best = priced(cone, prior, seconds=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(Program, "_status", lambda _: status)
+        broken.setattr(Programs, "solve", lambda *asked, **how: gone_wrong(honest(*asked, **how)))
+        found = columns(cone, prior, deadline=time.monotonic() + 1, tolerance=TOLERANCE, ceiling=np.inf)
+    best = master(csr_array(found.rays), prior, time_limit=60)
     assert found.rays == pytest.approx(np.ones((1, len(prior))))
     assert (best.value, found.certificate.bound) == pytest.approx((0.0, entropy(prior)))

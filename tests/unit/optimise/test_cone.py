@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from funnel.errors import SolverError
 from funnel.optimise.cone import Cone, intersection
-from funnel.optimise.linear.simplex import Program
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.rounding.repair import repair
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems

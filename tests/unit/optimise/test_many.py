@@ -64,7 +64,7 @@ def compared(cone: Cone, prior: np.ndarray, seed: int) -> None:
             assert (answers.point[place] >= lower[place] - CLOSE).all()
             assert (answers.point[place] <= upper[place] + CLOSE).all()
             assert (room.matrix @ answers.point[place]).max(initial=0.0) <= CLOSE
-        if alone.status == "optimal":
+        if alone.optimal:
             assert bound[place] >= alone.optimum - CLOSE * (1 + np.abs(answers.weight[place]).sum())
 
 

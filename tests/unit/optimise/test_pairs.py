@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
-from funnel.optimise.columns.search import Certificate
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.simplex import Answer, Program
+from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.listing import pairs, planar
 from funnel.optimise.listing.pairs import Paired, Side, best_of_pairs
 from funnel.optimise.listing.planar import planar_rays, plane_facets
@@ -270,7 +270,7 @@ def test_whenever_time_ends_there_is_a_protocol_and_a_bound(monkeypatch: pytest.
 
 
 def test_time_that_ends_inside_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = Answer("time", np.zeros(0), np.zeros(0), 0.0)
+    late = Answer("time", np.zeros(0))
     monkeypatch.setattr(Program, "solve", lambda *_: late)
     found = best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), deadline=np.inf)
     assert found is not None
@@ -279,7 +279,7 @@ def test_time_that_ends_inside_the_solver(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_solver_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "solve", lambda *_: Answer("failed", np.zeros(0), np.zeros(0), 0.0))
+    monkeypatch.setattr(Program, "solve", lambda *_: Answer("failed", np.zeros(0)))
     with pytest.raises(SolverError, match="failed") as caught:
         best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), deadline=np.inf)
     assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from funnel.optimise.certificate import Proof
 from funnel.optimise.columns import recording
 from funnel.optimise.columns.branching import Peak, peak
 from funnel.optimise.columns.pricing import Slice, price
-from funnel.optimise.columns.proof import Proof
 from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.simplex import Program
+from funnel.optimise.linear.highs import Program
 from funnel.optimise.listing.enumeration import enumerated_rays
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import CONES, census, ldp, lifted_ldp, lip, perfect, prior_of, problems

@@ -1,4 +1,4 @@
-"""A branch and bound written down, so that whoever doubts a bound can go through it again without a solver."""
+"""Why nothing is worth more: prices, and a branch and bound written down so that others can go through it again."""
 
 from __future__ import annotations
 
@@ -37,3 +37,29 @@ class Proof:
     def boxes(self) -> int:
         """How many boxes there are."""
         return len(self.parent)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Why no protocol of the cone is worth more than `bound` (nats).
+
+    With λ = `duals` (a,), a row v with prior·v = 1 is worth at most λ·v + `peak`, as the `nodes` boxes of a
+    branch and bound prove; the multipliers of a protocol's rows sum to one, so bound = Σ λ + peak.
+    `tolerance` is the peak that was aimed for, `proof` the boxes themselves where they were kept.
+    """
+
+    duals: FloatArray
+    peak: float
+    tolerance: float
+    nodes: int
+    proof: Proof | None = None
+
+    @classmethod
+    def of_entropy(cls, prior: FloatArray, tolerance: float) -> Certificate:
+        """H(X) bounds every protocol: no row on w is worth more than -w·ln p."""
+        return cls(-np.log(prior) * prior, 0.0, tolerance, 0)
+
+    @property
+    def bound(self) -> float:
+        """Σ λ + peak."""
+        return float(self.duals.sum()) + self.peak

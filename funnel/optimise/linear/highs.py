@@ -1,0 +1,193 @@
+"""Linear programs through HiGHS: kept warm while they change, and never a value without its status.
+
+The only place that calls the library. Multipliers are d optimum / d row of max cost·x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from funnel.data.joint import FloatArray
+from funnel.errors import SolverError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Status = Literal["optimal", "empty", "unbounded", "time", "failed"]
+"""How a program ended: solved; without a point; without a limit; out of time; in any other way."""
+Method = Literal["primal", "dual", "interior"]
+"""The primal simplex is faster while only costs change, the dual one where bounds and rows do, interior points
+(then moved to a vertex) for tens of thousands of columns at once."""
+_SIMPLEX: dict[Method, int] = {"primal": 4, "dual": 1, "interior": 1}
+"""HiGHS's option simplex_strategy."""
+_TOLERANCE = 1e-9
+"""Feasibility asked of the solver, primal and dual, in the units of the caller's rows."""
+_ENDLESS = 1e9
+"""Seconds that are no limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """How a program ended: `point` (n,), `multipliers` of the rows (m,) and `optimum` can be read where it is optimal.
+
+    Where it is empty, `ray` (m,) combines the rows to one that no point within the bounds meets; else it is zero.
+    Reading any other value raises SolverError with the status.
+    """
+
+    status: Status
+    ray: FloatArray
+    values: tuple[FloatArray, FloatArray, float] | None = None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether there are values to read."""
+        return self.values is not None
+
+    @property
+    def point(self) -> FloatArray:
+        """Where the optimum is (n,)."""
+        return self.require()[0]
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """d optimum / d row (m,)."""
+        return self.require()[1]
+
+    @property
+    def optimum(self) -> float:
+        """The largest cost·x."""
+        return self.require()[2]
+
+    def require(self, what: str = "a linear program") -> tuple[FloatArray, FloatArray, float]:
+        """The values, or SolverError (time, empty or failed) unless it was solved; `what` names it to people."""
+        if self.values is not None:
+            return self.values
+        status = "failed" if self.status == "unbounded" else self.status
+        code = "solver-time" if status == "time" else "solver-failed"
+        advice = "Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `top`."
+        raise SolverError(code, f"{what} ended as {self.status}", status=status, advice=advice)
+
+
+class Program:
+    """max cost·x subject to low <= matrix @ x <= high and lower <= x <= upper, begun from where it ended last.
+
+    `matrix` (m, n) is dense or sparse; costs are zero until they are given. `presolve` pays where a program is solved
+    once. With `nodes`, entries of x are integers, looked for in as many nodes of the solver's tree at most.
+    """
+
+    def __init__(
+        self,
+        matrix: FloatArray | csr_array,
+        low: FloatArray,
+        high: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        *,
+        tolerance: float = _TOLERANCE,
+        method: Method = "primal",
+        presolve: bool = False,
+        nodes: int | None = None,
+    ) -> None:
+        import highspy
+        from scipy.sparse import csc_array
+
+        known = highspy.HighsModelStatus
+        self._words: dict[Any, Status] = {
+            known.kOptimal: "optimal",
+            known.kInfeasible: "empty",
+            known.kUnbounded: "unbounded",
+            known.kTimeLimit: "time",
+        }
+        self._limited = False
+        self._solver = highspy.Highs()
+        self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
+        self._set(solver="ipm" if method == "interior" else "choose" if nodes else "simplex")
+        self._set(simplex_strategy=_SIMPLEX[method])
+        self.within(tolerance)
+        program, sparse = highspy.HighsLp(), csc_array(matrix)
+        program.num_row_, program.num_col_ = sparse.shape
+        program.col_cost_ = np.zeros(sparse.shape[1])
+        program.col_lower_, program.col_upper_ = lower, upper
+        program.row_lower_, program.row_upper_ = low, high
+        program.sense_ = highspy.ObjSense.kMaximize
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.num_row_, program.a_matrix_.num_col_ = sparse.shape
+        program.a_matrix_.start_, program.a_matrix_.index_ = sparse.indptr, sparse.indices
+        program.a_matrix_.value_ = sparse.data
+        if nodes is not None:
+            self._set(mip_max_nodes=nodes)
+            program.integrality_ = [highspy.HighsVarType.kInteger] * sparse.shape[1]
+        self._solver.passModel(program)
+
+    def within(self, tolerance: float) -> None:
+        """How closely rows, and signs of multipliers, are to be met."""
+        self._set(primal_feasibility_tolerance=tolerance, dual_feasibility_tolerance=tolerance)
+
+    def afresh(self) -> None:
+        """Forget where the last solution ended."""
+        self._solver.clearSolver()
+
+    def costs(self, cost: FloatArray) -> None:
+        """Replace the cost of the first columns."""
+        self._solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+
+    def bounds(self, lower: FloatArray, upper: FloatArray) -> None:
+        """Replace the bounds of the first columns."""
+        self._solver.changeColsBounds(len(lower), np.arange(len(lower), dtype=np.int32), lower, upper)
+
+    def highs(self, high: FloatArray) -> None:
+        """Replace the upper limits of the first rows, which have no lower limit."""
+        free = np.full(len(high), -np.inf)
+        self._solver.changeRowsBounds(len(high), np.arange(len(high), dtype=np.int32), free, high)
+
+    def at_most_zero(self, rows: FloatArray) -> None:
+        """More rows (k, n), each at most zero."""
+        size, width = rows.shape
+        starts = np.arange(size, dtype=np.int32) * width
+        columns = np.tile(np.arange(width, dtype=np.int32), size)
+        limits = np.full(size, -np.inf), np.zeros(size)
+        self._solver.addRows(size, *limits, rows.size, starts, columns, rows.ravel())
+
+    def add(self, cost: float, column: FloatArray) -> None:
+        """One more column (m,), not negative."""
+        support = np.flatnonzero(column).astype(np.int32)
+        self._solver.addCol(cost, 0.0, np.inf, len(support), support, column[support])
+
+    def solve(self, seconds: float = np.inf) -> Answer:
+        """Solve from the last basis; from nothing where that fails. Without any seconds the answer is "time"."""
+        if seconds <= 0:
+            return Answer("time", np.zeros(self._solver.getNumRow()))
+        answer = self._run(seconds)
+        if answer.status == "failed":
+            self.afresh()
+            answer = self._run(seconds)
+        return answer
+
+    def _run(self, seconds: float) -> Answer:
+        """One run of the solver, and what came of it."""
+        if seconds < np.inf or self._limited:
+            self._limited = seconds < np.inf
+            self._set(time_limit=float(min(seconds + self._solver.getRunTime(), _ENDLESS)))
+        self._solver.run()
+        status, solution = self._status(), self._solver.getSolution()
+        if status != "optimal":
+            return Answer(status, self._ray() if status == "empty" else np.zeros(self._solver.getNumRow()))
+        values = np.array(solution.col_value), np.array(solution.row_dual), self._solver.getObjectiveValue()
+        return Answer(status, np.zeros(len(values[1])), values)
+
+    def _ray(self) -> FloatArray:
+        """Multipliers (m,) of the rows by which nothing is feasible; zero where the solver has none."""
+        _, known, ray = self._solver.getDualRay()
+        return -np.array(ray) if known else np.zeros(self._solver.getNumRow())
+
+    def _status(self) -> Status:
+        """The solver's word in ours."""
+        return self._words.get(self._solver.getModelStatus(), "failed")
+
+    def _set(self, **options: object) -> None:
+        """Set options of the solver."""
+        for name, value in options.items():
+            self._solver.setOptionValue(name, value)
