@@ -10,7 +10,7 @@ from typing import Any
 
 from funnel.analyst.diff import Difference, compare
 from funnel.analyst.diff.sides import of_lock, of_policy
-from funnel.draw.keys import Key, load_key
+from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
 from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.pin import differing, lock_path, new_lock, with_room
@@ -20,6 +20,7 @@ from funnel.plan.domain import domain
 from funnel.plan.run import Limits, Report, execute, silent
 from funnel.policy import Policy
 from funnel.release.holding import alone
+from funnel.release.keys import load_key
 from funnel.release.naming import new_release_id
 
 ROOM = 0.05

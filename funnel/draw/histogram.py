@@ -21,8 +21,8 @@ from funnel.data import Joint
 from funnel.data.arrange import Recoder
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
+from funnel.draw.laplace import discrete_laplace
 from funnel.errors import PlanError
-from funnel.measure.laplace import discrete_laplace
 from funnel.measure.widening import kept
 
 SENSITIVITY = 2

@@ -19,7 +19,6 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.data.joint import IntArray
-from funnel.measure.laplace import widest
 
 _DECIMALS = 10**12
 _ROUNDING = 1e-9
@@ -29,6 +28,15 @@ _ROUNDING = 1e-9
 def noise_width(rate: Fraction, cells: int, confidence: float) -> int:
     """t: what no noise on any cell exceeds in size, with half of the chance that the confidence leaves."""
     return widest(rate, cells, (1 - confidence) / 2)
+
+
+def widest(rate: Fraction, cells: int, chance: float) -> int:
+    """A t that none of `cells` draws of discrete Laplace noise exceeds in size but with this chance, 0 < chance < 1.
+
+    P(|Z| > t) = 2p^(t+1)/(1+p) with p = e^-rate, added up over the cells, and 1 + p > 1. One draw more than needed
+    leaves room for the rounding of the logarithm.
+    """
+    return math.ceil(math.log(2 * cells / chance) / float(rate)) + 1
 
 
 def kept(noisy: IntArray, width: int) -> IntArray:

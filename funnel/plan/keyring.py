@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.draw import keys
 from funnel.lock.pin import lock_of
 from funnel.plan.rotate import Rotation, rotate
 from funnel.plan.run import Limits, Report, silent
 from funnel.policy import load
+from funnel.release import keys
 from funnel.release import sign as signing
 
 __all__ = ["new_key", "new_signing_key", "public_key", "rotate_key", "write_key", "write_signing_key"]

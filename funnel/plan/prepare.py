@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from funnel.data.alphabet import folded
-from funnel.draw.keys import Key, load_key, one_time_key
+from funnel.draw.keys import Key, one_time_key
 from funnel.engine import Source
 from funnel.errors import DrawError, SourceError
 from funnel.files import writing
 from funnel.ledger.journal import Ledger
 from funnel.ledger.rotation import Asked, check_key
 from funnel.policy import Policy
+from funnel.release.keys import load_key
 from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
 from funnel.release.recover import check_visible, releases

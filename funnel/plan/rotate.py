@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.draw.keys import Key, load_key, one_time_key, write_key
+from funnel.draw.keys import Key, one_time_key
 from funnel.errors import DrawError
 from funnel.files import writing
 from funnel.ledger.composition import Together
@@ -18,6 +18,7 @@ from funnel.lock.lock import Lock
 from funnel.plan.prepare import asked_by
 from funnel.plan.run import Limits, Report, execute, silent
 from funnel.policy import Policy
+from funnel.release.keys import load_key, write_key
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "

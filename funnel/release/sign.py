@@ -7,8 +7,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from funnel.draw.keys import SIZE, Form, Secret, load_secret, write_secret
+from funnel.draw.keys import SIZE, Secret
 from funnel.files import writing
+from funnel.release.keys import Form, load_secret, write_secret
 
 SIGNATURE = "release.sig"
 """The file beside release.json, of which it signs every byte; the manifest has the SHA-256 of all others."""

@@ -11,8 +11,8 @@ import pytest
 from funnel.audit.draws import FALSE_ALARM
 from funnel.audit.evidence import Noisy
 from funnel.audit.noise import _beyond, _fit
+from funnel.draw.laplace import discrete_laplace
 from funnel.errors import AuditFailure
-from funnel.measure.laplace import discrete_laplace
 
 CELLS = 112
 

@@ -18,7 +18,7 @@ from funnel.data import Joint
 from funnel.data.domain import Domain
 from funnel.draw import histogram
 from funnel.draw.goodness import g_test
-from funnel.measure.laplace import bernoulli_exp, discrete_laplace
+from funnel.draw.laplace import bernoulli_exp, discrete_laplace
 from funnel.mechanisms import Optimal
 from funnel.mechanisms.product import protect
 from funnel.notions.ldp import Ldp

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from funnel.audit.evidence import Noisy
 from funnel.audit.uncertainty import _despite_noise, width
-from funnel.measure.laplace import discrete_laplace, widest
+from funnel.draw.laplace import discrete_laplace
 from funnel.measure.uncertainty import radius
-from funnel.measure.widening import kept, noise_width, widened
+from funnel.measure.widening import kept, noise_width, widened, widest
 
 TRIALS = 200
 TRUTHS = {

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from funnel.audit.signature import fingerprint, read_public_key
-from funnel.draw.keys import load_key, new_key
 from funnel.errors import DrawError
+from funnel.release.keys import load_key, new_key
 from funnel.release.sign import SigningKey, load_signing_key, new_signing_key, write_signing_key
 
 SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")

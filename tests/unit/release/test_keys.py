@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from funnel.draw.keys import Key, load_key, new_key, one_time_key, write_key
+from funnel.draw.keys import Key, one_time_key
 from funnel.errors import DrawError
+from funnel.release.keys import load_key, new_key, write_key
 from tests.support.samples import fixed_key
 
 SECRET = bytes(range(32))

@@ -7,7 +7,6 @@ distribution can be worked out; `funnel.draw.histogram` rolls those of the opera
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
@@ -40,12 +39,3 @@ def discrete_laplace(rate: Fraction, dice: Dice) -> int:
         negative = dice(2) == 1
         if not (negative and size == 0):
             return -size if negative else size
-
-
-def widest(rate: Fraction, cells: int, chance: float) -> int:
-    """A t that none of `cells` draws exceeds in size but with this chance at most, 0 < chance < 1.
-
-    P(|Z| > t) = 2p^(t+1)/(1+p), added up over the cells, and 1 + p > 1. One draw more than needed leaves room for
-    the rounding of the logarithm.
-    """
-    return math.ceil(math.log(2 * cells / chance) / float(rate)) + 1
