@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from funnel.format.fields import Count, Fingerprint, Nats, Rational, ReleaseId, Sha256, Text, Time
-from funnel.format.schema import Between
+from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Text, Time
+from funnel.format.schema import Between, Pattern
 
 NAME = "ledger.jsonl"
 HEAD = "ledger.head"
 START = "0" * 64
 """What the first line names as the one before it."""
 Sequence = Annotated[int, Between(1, 1 << 62)]
+Positive = Annotated[str, Pattern(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
+"""An exact number above zero, `num` or `num/den`, as Python's Fraction writes it."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Drawn:
 class Together:
     """The composed leakage of all releases so far: in nats, rounded up (`figure`) and as measured; None: no bound.
 
-    `groups`: how many kinds of blocks were told apart; `varying`: see `funnel.ledger.composition`.
+    `groups` counts independent sources of randomness; `varying` is the usual LDP of the whole history in nats (None: no
+    bound), which times k bounds what is told of a record that had k values at known times.
     """
 
     measure: Text
@@ -45,7 +48,7 @@ class Together:
     how: Literal["exact", "ceiling", "sum"]
     releases: Sequence
     groups: Count
-    varying: Text | None
+    varying: Nats | None
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class EstimateEntry:
     """
 
     name: Text
-    epsilon: Rational
+    epsilon: Positive
     kind: Literal["estimate"] = "estimate"
 
 
