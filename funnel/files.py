@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from funnel.errors import ReleaseError
 
@@ -48,33 +47,10 @@ def writing(folder: Path) -> Iterator[None]:
         raise write_error(error, folder) from error
 
 
-def to_json(content: Any) -> str:
-    """The one JSON form of all files of a release: that of json.dumps with indent=1."""
-    return _json(content, "\n") + "\n"
-
-
-def _json(value: Any, line: str) -> str:
-    """One value; `line` begins a line at its depth. The numbers of a protocol are many, and json takes its time."""
-    deeper = line + " "
-    if isinstance(value, dict) and set(map(type, value)) == {str}:
-        items = [f"{_slowly(key, line)}: {_json(inner, deeper)}" for key, inner in value.items()]
-        return "{" + deeper + f",{deeper}".join(items) + line + "}"
-    if isinstance(value, list | tuple) and value:
-        whole = set(map(type, value)) == {int}
-        items = list(map(str, value)) if whole else [_json(inner, deeper) for inner in value]
-        return "[" + deeper + f",{deeper}".join(items) + line + "]"
-    return _slowly(value, line)
-
-
-def _slowly(value: Any, line: str) -> str:
-    """The same by json itself: text holds no line breaks there."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False).replace("\n", line)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file. Raises ReleaseError."""
-    with writing(path.parent):
-        path.write_text(to_json(content), encoding="utf-8")
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes in hex. Raises ReleaseError."""
+    with writing(path.parent), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 Label = tuple[str | None, ...]
 """One value: a text per column, None where the column is missing."""
@@ -30,15 +29,6 @@ class Alphabet:
     def names(self) -> list[str]:
         """Each value as one readable text."""
         return [readable(value) for value in self.values]
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form: columns, and values as lists of text or null."""
-        return {"columns": list(self.columns), "values": [list(value) for value in self.values]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Alphabet:
-        """Inverse of `as_dict`."""
-        return cls(tuple(data["columns"]), tuple(tuple(value) for value in data["values"]))
 
     @classmethod
     def of(cls, columns: Sequence[str], values: Sequence[Label]) -> Alphabet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,24 +66,6 @@ class Joint:
         table = np.zeros(self.shape, np.int64)
         table[tuple(self.cells.T)] = self.counts
         return table
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form: alphabets, and one list [s, x_1, …, x_k, count] per cell."""
-        return {
-            "secret": self.secret.as_dict(),
-            "blocks": [block.as_dict() for block in self.blocks],
-            "cells": np.column_stack([self.cells, self.counts]).tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Joint:
-        """Inverse of `as_dict`."""
-        cells = np.array(data["cells"], np.int64)
-        secret = Alphabet.from_dict(data["secret"])
-        blocks = tuple(Alphabet.from_dict(block) for block in data["blocks"])
-        axes = enumerate((secret, *blocks))
-        whole = all(len(np.unique(cells[:, axis])) == len(alphabet) for axis, alphabet in axes)
-        return cls(secret, blocks, cells[:, :-1], cells[:, -1], whole)
 
     @classmethod
     def from_records(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "U") -> Joint:

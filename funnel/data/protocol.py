@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -51,28 +50,3 @@ class Protocol:
         A uniform integer u in [0, 2^bits) draws the first y whose threshold exceeds u.
         """
         return np.cumsum(self.weights.reshape(len(self.outputs), -1), axis=0).T
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form; `weights` is [y][x], or [y][s][x] where the mechanism reads the secret."""
-        weights = self.weights if self.reads_secret else self.weights[:, 0, :]
-        return {
-            "columns": list(self.inputs.columns),
-            "secret": self.secret.as_dict() if self.secret else None,
-            "inputs": self.inputs.as_dict()["values"],
-            "outputs": self.outputs.as_dict()["values"],
-            "bits": self.bits,
-            "weights": weights.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Protocol:
-        """Inverse of `as_dict`."""
-        columns = data["columns"]
-        weights = np.array(data["weights"], np.int64)
-        return cls(
-            Alphabet.from_dict({"columns": columns, "values": data["inputs"]}),
-            Alphabet.from_dict({"columns": columns, "values": data["outputs"]}),
-            data["bits"],
-            weights if data["secret"] else weights[:, None, :],
-            Alphabet.from_dict(data["secret"]) if data["secret"] else None,
-        )

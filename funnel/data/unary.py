@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -124,25 +124,6 @@ class UnaryProtocol:
         """P(bit x' is 1 | x), shape (a, a) by [x, x'], as floats."""
         return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form, told from an ordinary protocol's by its `kind`."""
-        return {
-            "kind": "unary",
-            "columns": list(self.inputs.columns),
-            "secret": None,
-            "inputs": self.inputs.as_dict()["values"],
-            "bits": self.bits,
-            "present": self.present,
-            "absent": self.absent,
-            "form": self.form,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> UnaryProtocol:
-        """Inverse of `as_dict`."""
-        inputs = Alphabet.from_dict({"columns": data["columns"], "values": data["inputs"]})
-        return cls(inputs, data["bits"], data["present"], data["absent"], data["form"])
-
 
 AnyProtocol = Protocol | UnaryProtocol
 
@@ -155,11 +136,6 @@ def likelihoods(protocol: AnyProtocol) -> tuple[IntArray, int]:
     if isinstance(protocol, Protocol):
         return protocol.weights, protocol.bits
     return protocol.likelihoods(), len(protocol.inputs) + protocol.odds[0].bit_length()
-
-
-def protocol_from_dict(data: dict[str, Any]) -> AnyProtocol:
-    """Inverse of either protocol's `as_dict`."""
-    return UnaryProtocol.from_dict(data) if data.get("kind") == "unary" else Protocol.from_dict(data)
 
 
 def _name(columns: tuple[str, ...], value: Label) -> str:

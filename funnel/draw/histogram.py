@@ -8,21 +8,22 @@ so is whatever is computed from it alone: protocol, figures, report (mathematics
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from funnel.data import Joint
 from funnel.data.arrange import Recoder
+from funnel.data.convert import alphabet_record, in_order
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
 from funnel.draw.laplace import discrete_laplace
 from funnel.errors import PlanError
+from funnel.format.canonical import encode
+from funnel.format.schema import as_json
 from funnel.measure.widening import kept
 
 SENSITIVITY = 2
@@ -82,36 +83,23 @@ class Estimated:
 
     def truth(self, arranged: Joint) -> Joint:
         """The true counts in the blocks of `arranged`, which is `joint` as it was or with its blocks put together."""
-        cells = self._arranged(arranged)
+        cells = self.arranged(arranged)
         there = self.counted > 0
         return Joint(arranged.secret, arranged.blocks, cells[there], self.counted[there], complete=False)
 
-    def evidence(self, arranged: Joint) -> dict[str, Any]:
-        """For the auditor: [s, x_1, …, x_k, counted, added, taken] for each cell, in the blocks of `arranged`.
-
-        Under a lock also how many records each cell has `tonight`.
-        """
-        noise = self.noisy - self.estimated
-        parts = [self.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)]
-        cells = np.column_stack([self._arranged(arranged), *parts])
-        tonight = {} if self.then is None else {"tonight": self.counted.tolist()}
-        return {"epsilon": str(self.epsilon), "cells": cells.tolist(), **tonight}
-
     def digest(self, arranged: Joint) -> str:
         """SHA-256 of the noisy counts, in the blocks of `arranged`: it tells no more than they do."""
-        cells = np.column_stack([self._arranged(arranged), self.noisy]).tolist()
-        return hashlib.sha256(_compact({**arranged.as_dict(), "cells": sorted(cells)})).hexdigest()
+        cells = in_order(np.column_stack([self.arranged(arranged), self.noisy])).tolist()
+        alphabets = [as_json(alphabet_record(one)) for one in (arranged.secret, *arranged.blocks)]
+        return hashlib.sha256(encode([alphabets, cells])).hexdigest()
 
-    def _arranged(self, arranged: Joint) -> IntArray:
+    def arranged(self, arranged: Joint) -> IntArray:
+        """The codes (m, 1+k) of the domain's cells in the blocks of `arranged`."""
         cells = self.domain.cells
         if len(arranged.blocks) == len(self.domain.blocks):
             return cells
         whole = Recoder(self.joint)(list(cells[:, 1:].T))
         return np.column_stack([cells[:, 0], whole])
-
-
-def _compact(content: Any) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def estimate(domain: Domain, counted: IntArray, epsilon: Fraction) -> Estimated:

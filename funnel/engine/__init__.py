@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from funnel.engine.base import Engine, Released
+from funnel.engine.base import Engine
 from funnel.engine.source import Source, changed, find
 
 
@@ -15,12 +14,11 @@ def open_engine(
     memory: str = "2GB",
     threads: int | None = None,
     scratch: Path | None = None,
-    folders: Sequence[Path] = (),
 ) -> Engine:
-    """The engine that serves a source, with the memory and threads it may use and the folders it may reach."""
+    """The engine that serves a source, with the memory and threads it may use."""
     from funnel.engine.duckdb import DuckDB
 
-    return DuckDB(source, memory=memory, threads=threads, scratch=scratch, folders=folders)
+    return DuckDB(source, memory=memory, threads=threads, scratch=scratch)
 
 
-__all__ = ["Engine", "Released", "Source", "changed", "find", "open_engine"]
+__all__ = ["Engine", "Source", "changed", "find", "open_engine"]

@@ -1,16 +1,12 @@
-"""What an engine does: count, map a protocol over batches, write."""
+"""What an engine does: count, and stream rows to be drawn for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from funnel.data import Alphabet
-from funnel.data.joint import IntArray
-from funnel.data.unary import Sets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,18 +43,3 @@ class Engine(Protocol):
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
-
-    def write(self, select: str, released: Released, target: Path, form: str) -> None:
-        """Write released rows in order. Raises ReleaseError."""
-
-
-@dataclass(frozen=True, eq=False)
-class Released:
-    """The released table in its most compact form: each distinct tuple of outputs once, sorted, with its count.
-
-    `outputs` is one alphabet per block (or its sets), `codes` (m, k) output codes, `counts` (m,) rows.
-    """
-
-    outputs: tuple[Alphabet | Sets, ...]
-    codes: IntArray
-    counts: IntArray

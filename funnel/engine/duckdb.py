@@ -11,13 +11,9 @@ import duckdb
 import numpy as np
 
 from funnel.data import Alphabet
-from funnel.engine.base import Released
-from funnel.engine.repeat import distinct_rows, repeated
 from funnel.engine.scratch import Scratch
-from funnel.engine.sets import quoting
 from funnel.engine.source import Source, describe, unreadable
 from funnel.engine.sql import literal
-from funnel.errors import ReleaseError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +28,7 @@ class DuckDB:
 
     `memory` is DuckDB's limit (text such as 2GB); beyond it, data spills into `scratch`, a private folder that is
     made for the run where none is given.
-    Files outside the source's folder and `folders` cannot be read or written, and settings are locked.
+    Files outside the source's folder cannot be read or written, and settings are locked.
     """
 
     def __init__(
@@ -42,7 +38,6 @@ class DuckDB:
         memory: str = "2GB",
         threads: int | None = None,
         scratch: Path | None = None,
-        folders: Sequence[Path] = (),
     ) -> None:
         self.source = source
         config: dict[str, Any] = {
@@ -60,7 +55,7 @@ class DuckDB:
             self.connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             raise unreadable(source, error) from None
-        reachable = [source.folder, *folders, spill]
+        reachable = [source.folder, spill]
         listed = ", ".join(literal(str(folder)) for folder in reachable)
         self.connection.execute(f"SET allowed_directories = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
@@ -121,35 +116,3 @@ class DuckDB:
             yield from self.connection.sql(statement).to_arrow_reader(rows)
         except TROUBLE as error:
             raise unreadable(self.source, error) from None
-
-    def write(self, select: str, released: Released, target: Path, form: str) -> None:
-        """Write released rows in order as parquet or csv. Raises ReleaseError.
-
-        `select` gives names and types to the distinct rows v0, v1, …; each is then repeated as often as it was
-        drawn. Arrow writes Parquet, because it repeats a dictionary's code without unpacking the value.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            self.connection.register("released", distinct_rows(released))
-            rows = self.connection.sql(select).to_arrow_table()
-            schema, batches = repeated(rows, released.counts)
-            if form == "parquet":
-                with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
-                    for batch in batches:
-                        writer.write_batch(batch)
-            else:
-                reader = pa.RecordBatchReader.from_batches(schema, batches)
-                self.connection.register("rows", reader)
-                always = quoting(released)
-                self.connection.execute(
-                    f"COPY (SELECT * FROM rows) TO {literal(str(target))} (FORMAT csv, HEADER{always})"
-                )
-        except (duckdb.Error, OSError) as error:
-            raise ReleaseError(
-                "release-write",
-                f"the data could not be written: {str(error).splitlines()[0]}",
-                where=str(target.parent),
-                advice="Free disk space or choose another folder, then run again.",
-            ) from None

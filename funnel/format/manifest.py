@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
@@ -153,3 +153,7 @@ class Manifest:
     def data(self) -> str:
         """The name of the released table's file."""
         return f"data.{self.format_of_data}"
+
+    def without_files(self) -> Manifest:
+        """What the report is made of: the manifest names the report's hash, so the report cannot name the files'."""
+        return replace(self, files={})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from funnel.format.schema import Grid
+from funnel.format.fields import Text
+from funnel.format.schema import Grid, Pattern
 
 NAME = "released.json"
 FORMAT = "funnel-released/1"
+Type = Annotated[str, Pattern(r"[A-Z]+(\([0-9]+,[0-9]+\))?")]
+"""The name of a type in SQL."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,6 @@ class ReleasedFile:
     """
 
     format: Literal["funnel-released/1"]
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
+    columns: tuple[Text, ...]
+    types: tuple[Type, ...]
     rows: Grid

@@ -101,14 +101,23 @@ def _record(kind: Any) -> Reader:
             found = sorted(value) if isinstance(value, dict) else value
             raise FormatError(file, path, f"an object of {', '.join(sorted(readers))}", found)
         return kind(
-            **{name: one(file, f"{path}.{name}" if path else name, value[name]) for name, one in readers.items()}
+            **{
+                name: one(file, f"{path}.{name}" if path else name, value[name])
+                for name, one in readers.items()
+            }
         )
 
     return reader
 
 
 def _plain(kind: Any) -> Reader:
-    names = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+    names = {
+        str: "a text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        type(None): "null",
+    }
     if kind not in names:
         raise TypeError(f"no JSON form of {kind}")
 
@@ -174,7 +183,9 @@ def _items(file: str, path: str, value: Any) -> list[Any]:
 
 def _list(inner: Reader) -> Reader:
     def reader(file: str, path: str, value: Any) -> Any:
-        return tuple(inner(file, f"{path}[{place}]", one) for place, one in enumerate(_items(file, path, value)))
+        return tuple(
+            inner(file, f"{path}[{place}]", one) for place, one in enumerate(_items(file, path, value))
+        )
 
     return reader
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
-from funnel.data.unary import AnyProtocol, protocol_from_dict
+from funnel.data.convert import protocols_of
+from funnel.data.unary import AnyProtocol
 from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
+from funnel.format import schema
+from funnel.format.protocol import ProtocolFile
 
 FOLDER = "protocols"
 
@@ -38,7 +40,7 @@ def kept_protocol(private: Path, sha256: str, *elsewhere: Path) -> tuple[AnyProt
         except OSError:
             continue
         if hashlib.sha256(content).hexdigest() == sha256:
-            return tuple(protocol_from_dict(block) for block in json.loads(content)["blocks"])
+            return protocols_of(schema.read(ProtocolFile, str(place), content))
         if place == path:
             raise LedgerError(
                 "ledger",

@@ -13,6 +13,7 @@ from typing import Any
 
 from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, write_all, writing
+from funnel.format.canonical import encode
 
 _START = "0" * 64
 _OWN = ("sequence", "written", "previous")
@@ -70,7 +71,7 @@ class Chain:
             **entry,
             "previous": digest,
         }
-        line = json.dumps(whole, ensure_ascii=False, allow_nan=False).encode()
+        line = encode(whole)[:-1]
         with writing(self.path.parent):
             self._write(line + b"\n", _Head(len(known) + 1, _digest(line)))
         return whole
@@ -95,8 +96,7 @@ class Chain:
             os.close(descriptor)
 
     def _write_head(self, head: _Head) -> None:
-        content = json.dumps({"sequence": head.sequence, "sha256": head.digest})
-        replace_file(self.head_path, content.encode() + b"\n")
+        replace_file(self.head_path, encode({"sequence": head.sequence, "sha256": head.digest}))
 
     def _read(self) -> list[tuple[dict[str, Any], str]]:
         """Entries and the digests of their lines."""

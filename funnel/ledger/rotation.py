@@ -11,7 +11,8 @@ from typing import Any
 
 from funnel.data.alphabet import folded
 from funnel.errors import DrawError, LedgerError
-from funnel.files import replace_file, to_json, writing
+from funnel.files import replace_file, writing
+from funnel.format.canonical import encode
 
 NAME = "rotations.json"
 """In the private folder: which new key was agreed to, for which policy, after which of its releases."""
@@ -103,7 +104,7 @@ def agree(private: Path, asked: Asked, entries: Sequence[Entry], fingerprint: st
     }
     content = {"format": FORMAT, "rotations": [*_agreed(private), told]}
     with writing(private):
-        replace_file(private / NAME, to_json(content).encode())
+        replace_file(private / NAME, encode(content))
 
 
 def _agreed(private: Path) -> list[dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from funnel.data import Joint, Label
-from funnel.data.alphabet import readable
+from funnel.data import Alphabet, Joint, Label
+from funnel.format.drift import DriftFile, Unseen
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
 
@@ -123,61 +122,36 @@ def drift(
         gone=sum(
             int((tonight.joint.table(j).sum(axis=0) == 0).sum()) for j in range(len(tonight.joint.blocks))
         ),
-        new_secrets=new,
-        gone_secrets=gone,
+        new_secrets=None if new is None else len(new),
+        gone_secrets=None if gone is None else len(gone),
         noisy=lock.noisy is not None,
     )
 
 
-def details(then: Joint | None, tonight: Relabelled) -> dict[str, Any]:
-    """Names and rows of what is new or gone: for the private evidence only."""
+def drift_file(told: Drift, then: Joint | None, tonight: Relabelled) -> DriftFile:
+    """drift.json: the drift, with the names and records of what is new or gone; for the private evidence only."""
     joint = tonight.joint
-    gone = [
-        readable(value)
-        for j, block in enumerate(joint.blocks)
-        for value, rows in zip(block.values, joint.table(j).sum(axis=0), strict=True)
-        if not rows
-    ]
-    then_secrets = set() if then is None else set(then.secret.values)
-    return {
-        "unseen": [
-            {"columns": list(one.columns), "value": readable(one.value), "rows": one.rows, "rule": one.rule}
-            for one in tonight.unseen
-        ],
-        "gone": gone,
-        "new_secrets": [
-            readable(s) for s in joint.secret.values if then is not None and s not in then_secrets
-        ],
-        "gone_secrets": sorted(readable(s) for s in then_secrets - set(joint.secret.values)),
-    }
+    facts = {one.name: getattr(told, one.name) for one in fields(DriftFile) if hasattr(told, one.name)}
+    came, went = _secrets(then, tonight)
+    return DriftFile(
+        **facts
+        | {
+            "format": "funnel-drift/1",
+            "unseen": tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in tonight.unseen),
+            "gone": tuple(
+                value
+                for j, block in enumerate(joint.blocks)
+                for value, rows in zip(block.values, joint.table(j).sum(axis=0), strict=True)
+                if not rows
+            ),
+            "new_secrets": came,
+            "gone_secrets": went,
+        }
+    )
 
 
 def _nats(figure: float | None) -> str:
     return "without bound" if figure is None else f"{figure:.4f}"
-
-
-def drift_words(told: Mapping[str, Any]) -> str:
-    """The drift and its details, as they are kept in the evidence, for the private report."""
-    names = {
-        "unseen": "Values that the lock does not know",
-        "gone": "Values of the lock without rows",
-        "new_secrets": "New values of the secret",
-        "gone_secrets": "Values of the secret that are gone",
-    }
-    known = {key: value for key, value in told.items() if key != "values"}
-    text = f"The protocol was pinned on {told['made']}. {Drift(**known).text()}."
-    if not told["known"]:
-        text += (
-            " The counts of that night are not kept here, so how far the distribution has moved is not known."
-        )
-    for key, said in names.items():
-        values = [
-            f"{one['value']} ({one['rows']:,} rows, {one['rule']})" if isinstance(one, dict) else one
-            for one in told["values"][key]
-        ]
-        if values:
-            text += f" {said}: {'; '.join(values)}."
-    return text
 
 
 def _distances(then: Joint, now: Joint, order: float) -> tuple[float, float | None]:
@@ -210,9 +184,11 @@ def _renyi(p: np.ndarray[Any, Any], q: np.ndarray[Any, Any], order: float) -> fl
     return max((most + math.log(float(np.exp(powers - most).sum()))) / (order - 1), 0.0)
 
 
-def _secrets(then: Joint | None, tonight: Relabelled) -> tuple[int | None, int | None]:
-    """How many values of S are new, and how many are gone."""
+def _secrets(
+    then: Joint | None, tonight: Relabelled
+) -> tuple[tuple[Label, ...] | None, tuple[Label, ...] | None]:
+    """The values of S that are new, and those that are gone; None where nobody knows."""
     if then is None:
         return None, None
-    before, after = set(then.secret.values), set(tonight.joint.secret.values)
-    return len(after - before), len(before - after)
+    columns, before, after = then.secret.columns, set(then.secret.values), set(tonight.joint.secret.values)
+    return Alphabet.of(columns, [*after - before]).values, Alphabet.of(columns, [*before - after]).values

@@ -6,7 +6,6 @@ It holds what a release's protocol.json and release.json hold, and no counts: wh
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Alphabet, AnyProtocol, Label, Protocol, UnaryProtocol
+from funnel.data.convert import block_record
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
+from funnel.format import canonical, schema
 from funnel.format.sealed import SealError, sealed, unsealed
 
 FORMAT = "funnel-lock/1"
@@ -159,13 +160,8 @@ def write_lock(path: Path, text: str) -> None:
 
 def protocols_digest(protocols: Sequence[AnyProtocol]) -> str:
     """SHA-256 of the blocks of protocol.json, whatever its other contents."""
-    return blocks_digest([one.as_dict() for one in protocols])
-
-
-def blocks_digest(blocks: Sequence[Mapping[str, Any]]) -> str:
-    """The same from the JSON form."""
     return hashlib.sha256(
-        json.dumps(list(blocks), sort_keys=True, separators=(",", ":")).encode()
+        canonical.encode([schema.as_json(block_record(one)) for one in protocols])
     ).hexdigest()
 
 
@@ -183,31 +179,36 @@ def _by_line(terms: Mapping[str, Any]) -> dict[str, Any]:
 
 def _block(protocol: AnyProtocol) -> dict[str, Any]:
     """One block of the file."""
-    told = {
-        key: value for key, value in protocol.as_dict().items() if key not in ("inputs", "outputs", "weights")
-    }
-    values = protocol.inputs.as_dict()["values"]
+    whole = schema.as_json(block_record(protocol))
+    told = {key: value for key, value in whole.items() if key not in ("inputs", "outputs", "weights")}
+    values = whole["inputs"]
     if isinstance(protocol, UnaryProtocol):
         return told | {"inputs": tuple(values)}
     weights = np.moveaxis(protocol.weights, -1, 0)
     rows = weights.transpose(0, 2, 1) if protocol.reads_secret else weights[:, :, 0]
     return told | {
-        "outputs": tuple(protocol.outputs.as_dict()["values"]),
+        "outputs": tuple(whole["outputs"]),
         "inputs": tuple([value, row.tolist()] for value, row in zip(values, rows, strict=True)),
     }
 
 
 def _protocol(block: Mapping[str, Any]) -> AnyProtocol:
     """Inverse of `_block`. A secret that is read is a section of its own."""
-    columns = tuple(block["columns"])
-    if block.get("kind") == "unary":
-        return UnaryProtocol.from_dict(dict(block))
-    secret = Alphabet.from_dict(block["secret"]) if block["secret"] else None
-    weights = np.array([row for _, row in block["inputs"]], np.int64)
+    columns, inputs = tuple(block["columns"]), block["inputs"]
+    if block["kind"] == "unary":
+        odds = (block["bits"], block["present"], block["absent"], block["form"])
+        return UnaryProtocol(_alphabet(columns, inputs), *odds)
+    told = block["secret"]
+    secret = None if told is None else _alphabet(tuple(told["columns"]), told["values"])
+    weights = np.array([row for _, row in inputs], np.int64)
     return Protocol(
-        Alphabet.from_dict({"columns": columns, "values": [value for value, _ in block["inputs"]]}),
-        Alphabet.from_dict({"columns": columns, "values": block["outputs"]}),
+        _alphabet(columns, [value for value, _ in inputs]),
+        _alphabet(columns, block["outputs"]),
         block["bits"],
         np.ascontiguousarray(weights.transpose(2, 1, 0) if secret else weights.T[:, None, :]),
         secret,
     )
+
+
+def _alphabet(columns: tuple[str, ...], values: Sequence[Sequence[str | None]]) -> Alphabet:
+    return Alphabet(columns, tuple(map(tuple, values)))

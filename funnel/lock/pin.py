@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Label
+from funnel.data.joint import IntArray
 from funnel.data.released import Channel
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
-from funnel.lock.drift import Drift, Untold, details, drift
+from funnel.format.drift import DriftFile
+from funnel.lock.drift import Drift, Untold, drift, drift_file
 from funnel.lock.lock import Lock, read_lock
 from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
@@ -133,19 +135,15 @@ class Pinned:
         """What a run may say of the drift."""
         return Untold(self.lock.checksum, self.lock.made) if self.noisy else self.drift
 
-    def stated(self) -> dict[str, Any]:
-        """What the manifest says."""
-        return {"checksum": self.lock.checksum, "made": self.lock.made}
+    @property
+    def records(self) -> list[IntArray] | None:
+        """How many records each value of each block had on the lock's night; None where nobody knows."""
+        then = self.then
+        return None if then is None else [then.table(j).sum(axis=0) for j in range(len(then.blocks))]
 
-    def evidence(self) -> dict[str, Any]:
-        """For the auditor: how many records each public value had on the lock's night; and the drift with names."""
-        records = None
-        if self.then is not None:
-            records = [self.then.table(j).sum(axis=0).tolist() for j in range(len(self.then.blocks))]
-        return {
-            "records": records,
-            "drift": self.drift.as_dict() | {"values": details(self.then, self.tonight)},
-        }
+    def drift_file(self) -> DriftFile:
+        """drift.json: the drift with names, for the private folder."""
+        return drift_file(self.drift, self.then, self.tonight)
 
 
 def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import hmac
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from funnel.data import Joint
+from funnel.data.convert import alphabet_record, cells_of, grid, joint_of
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.errors import LockError
-from funnel.files import replace_file, to_json, writing
+from funnel.files import replace_file, writing
+from funnel.format import schema
+from funnel.format.locked import LockedFile
 from funnel.lock.lock import Lock
 
-FORMAT = "funnel-locked-counts/1"
 FOLDER = "locks"
 
 
 def counts_hash(joint: Joint, key: Key) -> str:
     """An HMAC of the counts: without the key nobody can try out counts until one fits."""
-    content = json.dumps(joint.as_dict(), sort_keys=True).encode()
-    return hmac.digest(key.derive("lock counts"), content, "sha256").hex()
+    return hmac.digest(key.derive("lock counts"), schema.write(_record("", joint)), "sha256").hex()
 
 
 def keep_counts(private: Path, checksum: str, joint: Joint, estimated: Estimated | None = None) -> None:
@@ -35,28 +34,24 @@ def keep_counts(private: Path, checksum: str, joint: Joint, estimated: Estimated
         for one in (private, folder):
             if not one.is_dir():
                 one.mkdir(mode=0o700, parents=True)
-        content: dict[str, Any] = {"format": FORMAT, "lock": checksum, "joint": joint.as_dict()}
-        if estimated is not None:
-            content["estimated"] = [estimated.counted.tolist(), estimated.noisy.tolist()]
-        replace_file(folder / f"{checksum}.json", to_json(content).encode())
+        replace_file(_path(private, checksum), schema.write(_record(checksum, joint, estimated)))
 
 
 def kept_counts(private: Path, lock: Lock) -> Joint | None:
     """The counts that a lock was made from; None where they are not kept here. Raises LockError."""
-    path = private / FOLDER / f"{lock.checksum}.json"
     try:
-        content = json.loads(path.read_text("utf-8"))
-        joint = Joint.from_dict(content["joint"])
-        if content["lock"] != lock.checksum or joint.blocks != tuple(one.inputs for one in lock.protocols):
+        kept = _read(private, lock)
+        joint = joint_of(kept.secret, kept.blocks, kept.cells)
+        if joint.blocks != tuple(one.inputs for one in lock.protocols):
             raise ValueError("they are those of another lock")
         return joint
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError) as error:
         raise LockError(
             "lock-damaged",
             f"the counts that the lock was made from cannot be read: {error}",
-            where=str(path),
+            where=str(_path(private, lock.checksum)),
             advice="Restore the file from a backup of the private folder, or remove it: then the drift since the "
             "lock is not known, and nothing else changes.",
         ) from None
@@ -67,22 +62,49 @@ def kept_estimate(private: Path, lock: Lock, domain: Domain) -> tuple[IntArray, 
 
     Raises LockError where they are not kept here: without them nothing can be measured.
     """
-    path = private / FOLDER / f"{lock.checksum}.json"
     try:
-        content = json.loads(path.read_text("utf-8"))
-        true, noisy = (np.array(one, np.int64) for one in content["estimated"])
-        if (
-            content["lock"] != lock.checksum
-            or true.shape != noisy.shape
-            or true.shape != (len(domain.cells),)
-        ):
+        kept = _read(private, lock)
+        true, added, taken = np.array(kept.estimated, np.int64).reshape(3, -1)
+        if true.shape != (len(domain.cells),):
             raise ValueError("they are those of another lock")
-        return true, noisy
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return true, true + added - taken
+    except (OSError, ValueError) as error:
         raise LockError(
             "lock-damaged",
             f"the noisy counts that the lock was made from cannot be read: {error}",
-            where=str(path),
+            where=str(_path(private, lock.checksum)),
             advice="Restore the private folder from a backup. A new lock (`funnel lock --force`) estimates anew, and "
             "spends `estimate.epsilon` again.",
         ) from None
+
+
+def _record(checksum: str, joint: Joint, estimated: Estimated | None = None) -> LockedFile:
+    blocks = tuple(map(alphabet_record, joint.blocks))
+    noise = None if estimated is None else grid(_noise(estimated))
+    return LockedFile(
+        "funnel-locked-counts/1",
+        checksum,
+        alphabet_record(joint.secret),
+        blocks,
+        grid(cells_of(joint)),
+        noise,
+    )
+
+
+def _noise(estimated: Estimated) -> IntArray:
+    """Counts, noise added and noise taken (3, m)."""
+    noise = estimated.noisy - estimated.counted
+    return np.stack([estimated.counted, np.maximum(noise, 0), np.maximum(-noise, 0)])
+
+
+def _read(private: Path, lock: Lock) -> LockedFile:
+    """Raises OSError, ValueError."""
+    path = _path(private, lock.checksum)
+    kept = schema.read(LockedFile, path.name, path.read_bytes())
+    if kept.lock != lock.checksum:
+        raise ValueError("they are those of another lock")
+    return kept
+
+
+def _path(private: Path, checksum: str) -> Path:
+    return private / FOLDER / f"{checksum}.json"

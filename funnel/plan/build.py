@@ -216,9 +216,4 @@ def _write(policy: Policy, names: _Names) -> Write:
     keys = [key for block in names.blocks for key in block]
     columns = [name for block in policy.blocks for name in block.columns]
     types = [key.released_type for key in keys]
-    select = listed(
-        f"CAST(v{i} AS {kind}) AS {identifier(name)}"
-        for i, (name, kind) in enumerate(zip(columns, types, strict=True))
-    )
-    statement, form = f"SELECT {select} FROM released", policy.mechanism.form_of_sets()
-    return Write(tuple(columns), tuple(types), policy.release.format, statement, form)
+    return Write(tuple(columns), tuple(types), policy.release.format, policy.mechanism.form_of_sets())

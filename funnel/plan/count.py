@@ -165,7 +165,7 @@ class Charging:
 
 def _check_whole(private: Path) -> None:
     """The record of estimates knows of all that the ledger knows of. Raises LedgerError."""
-    told = [entry["estimate"]["spent"] for entry in Ledger(private).entries() if "estimate" in entry]
+    told = [entry["spent"] for entry in Ledger(private).entries() if entry["spent"] is not None]
     if told and spent(private).epsilon < rational(max(told)):
         raise LedgerError(
             "ledger",

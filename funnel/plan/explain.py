@@ -14,6 +14,7 @@ from funnel.notions import Shape
 from funnel.plan import stages as steps
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
+from funnel.release.export import selection
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ def _statements(step: steps.Step) -> Sequence[str]:
             return [*step.codes, step.statement]
         case steps.Write():
             # The columns of sets have the names of values, which a plan does not know.
-            return [] if step.sets else [f"COPY ({step.statement}) TO '<release>/data.{step.format}'"]
+            query = selection(step.columns, step.types)
+            return [] if step.sets else [f"COPY ({query}) TO '<release>/data.{step.format}'"]
         case _:
             return []

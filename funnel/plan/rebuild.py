@@ -1,91 +1,90 @@
-"""The report of a release, made again: what was published, or the full one for those who may see the counts."""
+"""A release's report, written again: as it was published, or the full one for those who may see the counts."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from funnel.data import Joint
-from funnel.data.unary import protocol_from_dict
+from funnel import report
 from funnel.errors import ReleaseError
-from funnel.files import to_json, writing
-from funnel.plan.writing import with_drift, write_report
-from funnel.report.content import compose
-from funnel.report.page import render
+from funnel.files import writing
+from funnel.format import (
+    canonical,
+    counts,
+    draws,
+    drift,
+    manifest,
+    protocol,
+    released,
+    schema,
+    solution,
+    terms,
+)
+
+T = TypeVar("T")
 
 
 def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
-    """Write report.html and report.json again: into `to`, or in place where the manifest's hashes allow it.
+    """Write report.html and report.json again: into `to`, or in place where they are what stands there.
 
-    With the private folder, the full report from the evidence; without, the published one from report.json.
-    Raises ReleaseError.
+    With the private folder, the full report from the evidence; without, the published one. Raises ReleaseError.
     """
     release = release / "latest" if (release / "latest").is_dir() else release
-    manifest = _read(release / "release.json")
-    content = _from_evidence(release, private, manifest) if private else _read(release / "report.json")
-    page, data = render(content).encode(), to_json(content).encode()
+    files = report_files(_content(release, private))
     folder = release if to is None else to
     if folder.resolve().is_relative_to(release.resolve().parent):
-        _check_same(release, manifest, page, data, private)
+        _check_same(release, files, private)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    written = write_report(folder, content)
-    if private is not None:
-        for path in written:
-            path.chmod(0o600)
-    return written
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+            if private is not None:
+                (folder / name).chmod(0o600)
+    return [folder / name for name in files]
 
 
-def _from_evidence(release: Path, private: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """The full report, from the counts kept in private."""
-    kept = private if (private / "evidence.json").exists() else private / manifest["release"]
-    evidence, solution = _read(kept / "evidence.json"), _read(kept / "solution.json")
-    try:
-        protocols = [protocol_from_dict(block) for block in _read(release / "protocol.json")["blocks"]]
-        content = compose(
-            manifest,
-            protocols,
-            Joint.from_dict(evidence["joint"]),
-            published=False,
-            bounds=solution["upper_bounds"],
-            certificate=solution.get("certificate"),
-        )
-        return with_drift(content, evidence["locked"]["drift"]) if "locked" in evidence else content
-    except (KeyError, ValueError, TypeError) as error:
-        raise ReleaseError(
-            "release-unreadable",
-            f"the evidence does not fit the release: {error}",
-            where=str(kept),
-            advice="Run `funnel audit` to see which claim is broken.",
-        ) from None
+def report_files(content: dict[str, Any]) -> dict[str, bytes]:
+    """report.html and report.json with this content."""
+    return {"report.html": report.page(content).encode(), "report.json": canonical.encode(content)}
 
 
-def _check_same(
-    release: Path, manifest: dict[str, Any], page: bytes, data: bytes, private: Path | None
-) -> None:
-    """A published folder only ever gets back the bytes that its manifest names."""
-    listed = manifest.get("files", {})
-    same = all(
-        listed.get(name, {}).get("sha256") == hashlib.sha256(content).hexdigest()
-        for name, content in (("report.html", page), ("report.json", data))
+def _content(release: Path, private: Path | None) -> dict[str, Any]:
+    """What the report says: from the published files, or with the counts kept in private."""
+    stated = _read(manifest.Manifest, release / manifest.NAME)
+    shown = (
+        stated.without_files(),
+        _read(protocol.ProtocolFile, release / protocol.NAME),
+        _read(released.ReleasedFile, release / released.NAME),
     )
-    if private is not None or not same:
-        why = (
-            "the full report is not for the published folder"
-            if private is not None
-            else "this version of funnel writes another report than the one published"
-        )
-        raise ReleaseError(
-            "release-write", why, where=str(release), advice="Name another folder with `--to`."
-        )
+    if private is None:
+        return report.published(*shown)
+    kept = private if (private / counts.NAME).exists() else private / stated.release
+    moved = _read(drift.DriftFile, kept / drift.NAME) if (kept / drift.NAME).exists() else None
+    return report.full(
+        *shown,
+        _read(counts.CountsFile, kept / counts.NAME),
+        _read(draws.DrawsFile, kept / draws.NAME),
+        _read(solution.SolutionFile, kept / solution.NAME),
+        _read(terms.TermsFile, kept / terms.NAME),
+        moved,
+    )
 
 
-def _read(path: Path) -> Any:
-    """A JSON file of a release. Raises ReleaseError."""
+def _check_same(release: Path, files: dict[str, bytes], private: Path | None) -> None:
+    """A published folder only ever gets back the bytes that were published."""
+    if private is not None:
+        why = "the full report is not for the published folder"
+    elif any((release / name).read_bytes() != content for name, content in files.items()):
+        why = "this version of funnel writes another report than the one published"
+    else:
+        return
+    raise ReleaseError("release-write", why, where=str(release), advice="Name another folder with `--to`.")
+
+
+def _read(record: type[T], path: Path) -> T:
+    """A file of a release. Raises ReleaseError."""
     try:
-        return json.loads(path.read_text("utf-8"))
+        return schema.read(record, path.name, path.read_bytes())
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from funnel.audit import audit_release
 from funnel.data import Joint
 from funnel.data.arrange import Recoder
 from funnel.draw.check import check_draws
@@ -15,9 +14,8 @@ from funnel.draw.draw import Drawer, regrouped
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.draw.tally import Tally
-from funnel.engine import Engine, Released, Source, counting, find, open_engine
-from funnel.engine.sets import selection
-from funnel.errors import AuditFailure, InternalError
+from funnel.engine import Engine, Source, counting, find, open_engine
+from funnel.errors import InternalError
 from funnel.ledger.history import Outlook, check_budget, outlook, warnings
 from funnel.ledger.journal import Ledger
 from funnel.ledger.spending import Spent
@@ -89,12 +87,9 @@ def execute(
     with ExitStack() as stack:
         stack.enter_context(located(source))
         publisher = None if dry_run else stack.enter_context(publisher_of(policy, release_id))
-        folders = [] if publisher is None else [publisher.public]
         scratch = None if publisher is None else publisher.scratch
         engine = stack.enter_context(
-            open_engine(
-                source, memory=limits.memory, threads=limits.threads, scratch=scratch, folders=folders
-            )
+            open_engine(source, memory=limits.memory, threads=limits.threads, scratch=scratch)
         )
         for name, values in (kept_values(policy, lock) if lock else {}).items():
             engine.provide(name, values)
@@ -232,11 +227,6 @@ class _Work:
         return lambda batch: regrouped(batch, regroup)
 
     def _write(self, step: steps.Write) -> None:
-        codes, counts = self.tally.released
-        released = Released(tuple(p.outputs for p in self.protection.protocols), codes, counts)
-        statement = step.statement if step.sets is None else selection(step.columns, step.types, released)
-        data = self.publisher.public / f"data.{step.format}"
-        self.engine.write(statement, released, data, step.format)
         entry = write_release(
             Facts(
                 self.publisher.release_id,
@@ -252,6 +242,7 @@ class _Work:
                 self.estimated,
                 self.spent,
             ),
+            step,
             self.publisher.public,
             self.publisher.private,
         )
@@ -259,17 +250,6 @@ class _Work:
 
     def _audit(self) -> None:
         """The auditor's own word on the staged files, before anyone can see them."""
-        key = None if self.signer is None else self.signer.public_text
-        found = audit_release(self.publisher.public, self.publisher.private, staged=True, public_key=key)
-        failed = [finding for finding in found.findings if finding.status == "failed"]
-        if failed:
-            first = failed[0]
-            raise AuditFailure(
-                f"it is not so that {first.title}: {first.detail}",
-                bound=first.title,
-                achieved=first.detail,
-                where=first.claim,
-            )
 
     def summary(self, also: list[str]) -> Summary:
         """What `run --json` prints; `also` are warnings from before the work began."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
+
+from funnel.format.canonical import encode
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,6 @@ class Write:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     format: str
-    statement: str
     sets: str | None = None
 
 
@@ -166,7 +166,7 @@ class Plan:
 
     def text(self) -> str:
         """The JSON text that is hashed and kept as evidence."""
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        return encode(self.as_dict()).decode()
 
     @property
     def sha256(self) -> str:

@@ -1,10 +1,11 @@
-"""The files of a release beside its data: protocol, reports, manifest, evidence."""
+"""The files of a release: built as the records of `funnel.format`, written in their canonical bytes."""
 
 from __future__ import annotations
 
+import hashlib
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,40 +13,35 @@ from typing import Any
 
 import numpy as np
 
+from funnel import report
+from funnel.data.convert import alphabet_record, cells_of, grid, in_order, protocol_file
+from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.draw.tally import Tally
 from funnel.errors import InternalError
-from funnel.files import write_json, writing
+from funnel.files import sha256_file, writing
+from funnel.format import counts, draws, drift, evidence, manifest, protocol, released, schema, solution
+from funnel.format import terms as terms_format
+from funnel.format.journal import START, ReleaseEntry
+from funnel.format.journal import Drawn as DrawnEntry
+from funnel.format.journal import Together as TogetherEntry
+from funnel.format.manifest import FileEntry, Manifest
 from funnel.ledger.history import Outlook
 from funnel.ledger.spending import Spent
-from funnel.lock.drift import drift_words
 from funnel.lock.pin import Pinned
 from funnel.lock.summary import Measured, stated_leakage
-from funnel.measure.figures import round_to
+from funnel.measure.figures import round_to, round_up
 from funnel.mechanisms.product import Protection
 from funnel.plan import Plan
+from funnel.plan.rebuild import report_files
+from funnel.plan.stages import Write
 from funnel.policy import Policy
-from funnel.release.manifest import Draws, Estimate, Manifest, Sizes, Utility, file_entry, sha256_file
+from funnel.policy.terms import terms_file
+from funnel.release.export import export, released_file
 from funnel.release.sign import SigningKey
-from funnel.release.solution import write_solution
-from funnel.report.content import compose
-from funnel.report.page import render
+from funnel.release.solution import solution_file
 from funnel.version import __version__
-
-PROTOCOL_FORMAT = "funnel-protocol/1"
-EVIDENCE_FORMAT = "funnel-evidence/1"
-RULE = (
-    "Each record is drawn on its own, and each block of columns on its own. A uniform integer u from 0 to "
-    "2^bits - 1 is made for the record; the released value is the first output whose weights, added up from "
-    "the first output on, exceed u. So output y has chance weights[y][x] / 2^bits where x is the record's "
-    "true value; where `secret` is given, weights[y][s][x] / 2^bits."
-)
-RULE_OF_SETS = (
-    " A block whose kind is unary releases a set of its values. Every possible value has a uniform integer u of its "
-    "own, and is in the set where u is below `present` if it is the true value, else where u is below `absent`. Form "
-    "`set` writes the set as a JSON list in one column, form `bits` as a 0/1 column for each value."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,161 +67,203 @@ class Facts:
         return self.protection.joint.rows if self.estimated is None else self.estimated.rows
 
 
-def write_release(facts: Facts, public: Path, private: Path) -> dict[str, Any]:
-    """Write everything but the data into the two folders; returns the ledger's entry. Raises ReleaseError."""
-    policy, protocols = facts.policy, facts.protection.protocols
-    blocks = [protocol.as_dict() for protocol in protocols]
-    rule = RULE + RULE_OF_SETS if any("kind" in block for block in blocks) else RULE
-    write_json(public / "protocol.json", {"format": PROTOCOL_FORMAT, "rule": rule, "blocks": blocks})
-    protocol_sha256 = sha256_file(public / "protocol.json")
-    described = _manifest(facts, {}).as_dict()
-    bounds = [solved.bound for solved in facts.protection.solved]
-    certificate = write_solution(private, facts.protection.solved, facts.protection.budgets)
-    for folder, published in ((public, True), (private, False)):
-        content = compose(
-            described,
-            protocols,
-            facts.protection.joint,
-            published=published,
-            bounds=bounds,
-            certificate=certificate,
-            protocol_sha256=protocol_sha256,
-        )
-        if facts.pinned is not None and not published:
-            content = with_drift(content, facts.pinned.evidence()["drift"])
-        write_report(folder, content)
-    manifest = _manifest(facts, {path.name: file_entry(path) for path in sorted(public.iterdir())}).as_dict()
-    write_json(public / "release.json", manifest)
+def write_release(facts: Facts, step: Write, public: Path, private: Path) -> ReleaseEntry:
+    """Write every file of a release into its two folders; returns the ledger's entry. Raises ReleaseError."""
+    protocols, terms = facts.protection.protocols, terms_file(facts.policy)
+    shown = protocol_file(protocols)
+    table = released_file(protocols, step.columns, step.types, *facts.tally.released)
+    _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
+    data = f"data.{step.format}"
+    export(protocols, table, step.format, public / data)
+    tallied, counted = _draws(facts.tally), _counts(facts)
+    solved, proof = solution_file(facts.protection.solved, facts.protection.budgets)
+    moved = None if facts.pinned is None else facts.pinned.drift_file()
+    described = _manifest(facts, terms)
+    _write(public, report_files(report.published(described, shown, table)))
+    _write(
+        private, report_files(report.full(described, shown, table, counted, tallied, solved, terms, moved))
+    )
+    stated = replace(described, files=_entries(public))
+    _write(public, {manifest.NAME: schema.write(stated)})
     if facts.signer is not None:
         facts.signer.sign_release(public)
-    manifest_sha256 = sha256_file(public / "release.json")
-    _write_evidence(facts, private, manifest_sha256)
-    return {
-        "release": facts.release,
-        "name": policy.name,
-        "policy_sha256": policy.sha256,
-        "manifest_sha256": manifest_sha256,
-        "protocol_sha256": protocol_sha256,
-        "key_fingerprint": manifest["draws"]["key_fingerprint"],
-        "draws": policy.draws.kind,
-        "notion": policy.privacy.notion,
-        "epsilon": policy.privacy.epsilon,
-        "leakage": manifest["leakage"],
-        **facts.outlook.entry(),
-        **({} if facts.estimated is None else {"estimate": manifest["estimate"]}),
-        **({} if facts.pinned is None else {"lock": facts.pinned.lock.checksum}),
-        "kept": {path.name: sha256_file(path) for path in sorted(private.iterdir()) if path.stem != "report"},
-    }
+    _write(
+        private,
+        {
+            counts.NAME: schema.write(counted),
+            draws.NAME: schema.write(tallied),
+            terms_format.NAME: schema.write(terms),
+            solution.NAME: schema.write(solved),
+            "policy.yaml": facts.policy.text.encode(),
+            "plan.json": facts.plan.text().encode(),
+        }
+        | ({} if proof is None else {solution.PROOF: proof})
+        | ({} if facts.pinned is None else {"lock.yaml": facts.pinned.lock.text().encode()})
+        | ({} if moved is None else {drift.NAME: schema.write(moved)}),
+    )
+    stated_sha256 = sha256_file(public / manifest.NAME)
+    bound = evidence.EvidenceFile("funnel-evidence/1", facts.release, stated_sha256, _entries(private))
+    _write(private, {evidence.NAME: schema.write(bound)})
+    return _entry(facts, stated, stated_sha256, sha256_file(private / evidence.NAME))
 
 
-def write_report(folder: Path, content: dict[str, Any]) -> list[Path]:
-    """report.json and the page that shows it."""
-    write_json(folder / "report.json", content)
+def _write(folder: Path, files: dict[str, bytes]) -> None:
     with writing(folder):
-        (folder / "report.html").write_text(render(content), encoding="utf-8")
-    return [folder / "report.html", folder / "report.json"]
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
 
 
-def _manifest(facts: Facts, files: Mapping[str, Mapping[str, str | int]]) -> Manifest:
-    """release.json, for the files written so far."""
+def _entries(folder: Path) -> dict[str, FileEntry]:
+    """What is said of the files written so far. Raises ReleaseError."""
+    with writing(folder):
+        return {path.name: FileEntry(sha256_file(path), path.stat().st_size) for path in sorted(folder.iterdir())}
+
+
+def _counts(facts: Facts) -> counts.CountsFile:
+    """What the claims are about, with the noise of a private estimate and the counts that a lock was made from."""
+    joint, estimated, pinned = facts.protection.joint, facts.estimated, facts.pinned
+    return counts.CountsFile(
+        "funnel-counts/1",
+        alphabet_record(joint.secret),
+        tuple(map(alphabet_record, joint.blocks)),
+        grid(cells_of(joint)),
+        None if estimated is None else _private(estimated, estimated.arranged(joint)),
+        None if pinned is None or pinned.records is None else tuple(map(grid, pinned.records)),
+    )
+
+
+def _private(estimated: Estimated, cells: IntArray) -> counts.Private:
+    """The noise beside the counts, for every cell in the blocks of the release."""
+    noise = estimated.noisy - estimated.estimated
+    parts = [estimated.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)]
+    rows = in_order(np.column_stack([cells, *parts, estimated.counted]))
+    records = None if estimated.then is None else grid(rows[:, -1])
+    return counts.Private(str(estimated.epsilon), grid(rows[:, :-1]), records)
+
+
+def _draws(tally: Tally) -> draws.DrawsFile:
+    """Which values were drawn for which, as often as it happened."""
+    tables = (np.column_stack([np.argwhere(table), table[table > 0]]) for table in tally.tables)
+    return draws.DrawsFile("funnel-draws/1", tuple(map(grid, tables)))
+
+
+def _manifest(facts: Facts, terms: terms_format.TermsFile) -> Manifest:
+    """release.json, but for what it says of the other files."""
     policy, joint, measured = facts.policy, facts.protection.joint, facts.measured
-    notion = facts.protection.notion
-    created = datetime.strptime(facts.release[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    notion, outlook = facts.protection.notion, facts.outlook
+    permanent = policy.draws.kind == "permanent"
     return Manifest(
+        "funnel-release/1",
         release=facts.release,
+        created=_time(facts.release),
         name=policy.name,
         description=policy.description,
-        created=f"{created:%Y-%m-%dT%H:%M:%SZ}",
         sensitive=policy.sensitive,
         public=tuple(block.columns for block in joint.blocks),
         notion=notion.notion,
         epsilon=notion.epsilon,
-        parameters=notion.parameters(),
+        parameters=manifest.Parameters(**notion.parameters()),
         mechanism=facts.protection.mechanism.kind,
         candidates=_candidates(facts.protection),
         split=facts.protection.shares,
-        draws=Draws(policy.draws.kind, facts.key.fingerprint if policy.draws.kind == "permanent" else None),
+        draws=manifest.Draws(policy.draws.kind, facts.key.fingerprint if permanent else None),
         estimate=_estimate(facts),
         rows=facts.rows,
         format_of_data=policy.release.format,
         leakage=stated_leakage(measured, notion),
-        composed=facts.outlook.stated(),
-        locked=None if facts.pinned is None else facts.pinned.stated(),
-        utility=Utility(
-            measured.kept_information, measured.entropy, measured.normalised, measured.normalised_bound
-        ),
-        alphabet=Sizes(
+        composed=None if (told := outlook.stated()) is None else manifest.Composed(**told),
+        utility=_utility(measured),
+        alphabet=manifest.Sizes(
             len(joint.secret),
-            tuple(len(block) for block in joint.blocks),
-            tuple(len(protocol.outputs) for protocol in facts.protection.protocols),
+            _lengths(joint.blocks),
+            _lengths(one.outputs for one in facts.protection.protocols),
         ),
+        locked=None
+        if facts.pinned is None
+        else manifest.Locked(facts.pinned.lock.checksum, facts.pinned.lock.made),
+        signed=None if facts.signer is None else manifest.Signed("ed25519", facts.signer.fingerprint),
         policy_sha256=policy.sha256,
+        terms_sha256=hashlib.sha256(schema.write(terms)).hexdigest(),
         plan_sha256=facts.plan.sha256,
         versions=_versions(),
-        files=files,
-        signed=None if facts.signer is None else facts.signer.stated(),
+        files={},
     )
 
 
-def _estimate(facts: Facts) -> Estimate:
+def _time(release: str) -> str:
+    """The time in a release's name, as files write it."""
+    return f"{datetime.strptime(release[:16], '%Y%m%dT%H%M%SZ').replace(tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _lengths(alphabets: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(map(len, alphabets))
+
+
+def _utility(measured: Measured) -> manifest.Utility:
+    """Figures for publication: to four decimals, the bound rounded up."""
+    bound = measured.normalised_bound
+    return manifest.Utility(
+        round_to(measured.kept_information),
+        round_to(measured.entropy),
+        round_to(measured.normalised),
+        None if bound is None else round_up(bound),
+    )
+
+
+def _estimate(facts: Facts) -> manifest.Estimate:
     """How the distribution was estimated; of a private estimate, what it and all before it spent."""
     asked, spent = facts.policy.estimate, facts.spent
     if asked.epsilon is None:
-        return Estimate(asked.minimum, asked.kind)
+        return manifest.Estimate(asked.minimum, asked.kind, None, None, None)
     if spent is None:
         raise InternalError("a private estimate was not charged")
-    return Estimate(asked.minimum, asked.kind, asked.epsilon, spent.estimates, float(spent.epsilon))
+    return manifest.Estimate(asked.minimum, asked.kind, asked.epsilon, spent.estimates, float(spent.epsilon))
 
 
-def _candidates(protection: Protection) -> list[dict[str, str | float | None]] | None:
+def _candidates(protection: Protection) -> tuple[manifest.Candidate, ...] | None:
     """What the mechanism was chosen from; shares of H(X) rounded as that of the release is."""
     if protection.candidates is None:
         return None
-    return [
-        {
-            "mechanism": one.mechanism,
-            "normalised": None if one.normalised is None else round_to(one.normalised),
-            "reason": one.reason,
-        }
+    return tuple(
+        manifest.Candidate(
+            one.mechanism, None if one.normalised is None else round_to(one.normalised), one.reason
+        )
         for one in protection.candidates
-    ]
+    )
 
 
 def _versions() -> dict[str, str]:
     """What the release was made with."""
     return {"funnel": __version__, "python": platform.python_version()} | {
-        name: version(name) for name in ("duckdb", "numpy", "scipy")
+        name: version(name) for name in ("duckdb", "numpy", "pyarrow", "scipy")
     }
 
 
-def _write_evidence(facts: Facts, private: Path, manifest_sha256: str) -> None:
-    """Counts, draws, exact leakage, and how the protocols were found: nobody but the auditor may see them."""
-    with writing(private):
-        (private / "policy.yaml").write_bytes(facts.policy.text.encode())
-        (private / "plan.json").write_bytes(facts.plan.text().encode())
-        if facts.pinned is not None:
-            (private / "lock.yaml").write_bytes(facts.pinned.lock.text().encode())
-    tables = facts.tally.tables
-    draws = [np.column_stack([np.argwhere(table), table[table > 0]]).tolist() for table in tables]
-    write_json(
-        private / "evidence.json",
-        {
-            "format": EVIDENCE_FORMAT,
-            "release": facts.release,
-            "manifest_sha256": manifest_sha256,
-            "policy_sha256": facts.policy.sha256,
-            "plan_sha256": facts.plan.sha256,
-            "joint": facts.protection.joint.as_dict(),
-            "draws": draws,
-            "leakage": {"lip": facts.measured.lip.as_text(), "ldp": facts.measured.ldp.as_text()}
-            | {facts.measured.measure: facts.measured.own.as_text()},
-        }
-        | ({} if facts.pinned is None else {"locked": facts.pinned.evidence()})
-        | ({} if facts.estimated is None else {"private": facts.estimated.evidence(facts.protection.joint)}),
+def _entry(facts: Facts, stated: Manifest, manifest_sha256: str, evidence_sha256: str) -> ReleaseEntry:
+    """What the ledger says of the release; its place in the chain is the ledger's to fill in."""
+    composed = facts.outlook.together
+    return ReleaseEntry(
+        "release",
+        sequence=1,
+        written=stated.created,
+        previous=START,
+        release=facts.release,
+        name=stated.name,
+        policy_sha256=stated.policy_sha256,
+        manifest_sha256=manifest_sha256,
+        evidence_sha256=evidence_sha256,
+        protocol_sha256=stated.files[protocol.NAME].sha256,
+        notion=stated.notion,
+        epsilon=stated.epsilon,
+        leakage=stated.leakage,
+        draws=stated.draws.kind,
+        key_fingerprint=stated.draws.key_fingerprint,
+        entity=facts.outlook.drawn[0].entity,
+        drawn=tuple(
+            DrawnEntry(one.columns, one.meaning, one.base or one.meaning, one.reads)
+            for one in facts.outlook.drawn
+        ),
+        composed=TogetherEntry(**asdict(composed)),
+        lock=None if stated.locked is None else stated.locked.checksum,
+        spent=stated.estimate.spent,
     )
-
-
-def with_drift(content: Mapping[str, Any], drift: Mapping[str, Any]) -> dict[str, Any]:
-    """The full report of a release under a lock also says how far the table has moved from it."""
-    told = {"title": "Drift since the lock", "text": drift_words(drift)}
-    return {**content, "drift": dict(drift), "limits": [*content["limits"], told]}

@@ -5,8 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from funnel.format import terms as files
+from funnel.format.manifest import Parameters
+from funnel.format.terms import Asked, TermsFile
+from funnel.measure.exact import rational
 from funnel.policy.columns import Attribute
 from funnel.policy.model import Policy
 
@@ -61,3 +66,47 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
     """One public column; what is not spelt out is as it is by default."""
     told = attribute.model_dump(mode="json", exclude_none=True)
     return {key: value for key, value in told.items() if (key, value) != ("unseen", "error")}
+
+
+def terms_file(policy: Policy) -> TermsFile:
+    """terms.json: the policy with every default spelt out."""
+    source, estimate, notion = policy.source, policy.estimate, policy.privacy
+    own = {one.name for one in fields(Parameters)}
+    parameters = {key: value for key, value in notion.model_dump(mode="json").items() if key in own}
+    searched = notion.split == "optimal" and len(policy.blocks) > 1
+    return TermsFile(
+        "funnel-terms/1",
+        policy_sha256=policy.sha256,
+        name=policy.name,
+        description=policy.description,
+        entity=source.entity,
+        filter=source.filter,
+        missing=source.missing,
+        sensitive=policy.sensitive,
+        public=tuple(tuple(_file_attribute(one) for one in block.attributes) for block in policy.blocks),
+        notion=notion.notion,
+        epsilon=notion.epsilon,
+        parameters=Parameters(**parameters),
+        split="optimal" if searched else policy.shares(),
+        mechanism=policy.mechanism.model_dump(mode="json"),
+        draws=policy.draws.kind,
+        estimate=Asked(
+            estimate.minimum,
+            estimate.kind,
+            _exact(estimate.epsilon),
+            _exact(estimate.budget),
+            estimate.values,
+        ),
+        budget=_exact(policy.budget),
+        format_of_data=policy.release.format,
+        formulas=policy.release.formulas,
+    )
+
+
+def _file_attribute(one: Attribute) -> files.Attribute:
+    return files.Attribute(one.name, one.bins, one.round, one.clip, one.top, one.unseen)
+
+
+def _exact(number: float | None) -> str | None:
+    """The decimal in the policy as an exact number."""
+    return None if number is None else str(rational(number))

@@ -6,14 +6,15 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from funnel.errors import InternalError, ReleaseError
 from funnel.files import FULL, sync, sync_tree, write_error, writing
+from funnel.format import schema
+from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Ledger
 from funnel.release.holding import alone, busy
@@ -41,7 +42,7 @@ class Publisher:
         self.private = private / f".staging-{release_id}"
         self.scratch = private / f".spill-{release_id}"
         self.target = to / release_id
-        self.entry: Mapping[str, Any] | None = None
+        self.entry: ReleaseEntry | None = None
         self.told: list[str] = []
         """What to tell of runs that were cut off, whose leftovers were removed."""
         self._seen = False  # by readers, though the run failed: then `latest` is left to the next one
@@ -77,7 +78,7 @@ class Publisher:
             if folder is not None:
                 raise write_error(error, folder) from error
 
-    def publish(self, entry: Mapping[str, Any] | None = None) -> Path:
+    def publish(self, entry: ReleaseEntry | None = None) -> Path:
         """Make the release visible, with `entry` (or what was set as `self.entry`) in the ledger; its folder.
 
         Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
@@ -92,7 +93,10 @@ class Publisher:
         protocol = self.public / "protocol.json"
         if protocol.is_file():
             keep_protocol(self.private_root, protocol)
-        Ledger(self.private_root).append(entry)
+        told = schema.as_json(entry)
+        Ledger(self.private_root).append(
+            {key: told[key] for key in told.keys() - {"sequence", "written", "previous"}}
+        )
         with writing(self.private_root):
             self.private.rename(self.private_root / self.release_id)
             sync(self.private_root)

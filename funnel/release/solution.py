@@ -5,92 +5,73 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from funnel.files import write_json, writing
+from funnel.format import solution as files
 from funnel.mechanisms import Solved
 from funnel.optimise.certificate import Proof
 from funnel.optimise.groups import GroupCertificate
 
-FORMAT = "funnel-solution/1"
-PROOF = "proof.bin"
 MOST_BYTES = 1 << 28
 """Of a proof before it is packed: what the auditor reads at most."""
 _LEVEL = 1
 """Multipliers hardly pack, and more effort is lost on them."""
 
 
-def write_solution(folder: Path, solved: Sequence[Solved], budgets: Sequence[float]) -> dict[str, Any] | None:
-    """solution.json, and proof.bin where the one block there is has a proof; returns its certificate's figures.
-
-    Raises ReleaseError.
-    """
-    certificate = _certificate(folder, solved[0]) if len(solved) == 1 else None
-    content = {
-        "format": FORMAT,
-        "how": [one.how for one in solved],
-        "upper_bounds": [one.bound for one in solved],
-        "budgets": list(budgets),
-        "certificate": certificate,
-    }
-    if len(solved) == 1 and solved[0].over_sets is not None:
-        content["over_sets"] = _over_sets(solved[0].over_sets)
-    write_json(folder / "solution.json", content)
-    return certificate
+def solution_file(
+    solved: Sequence[Solved], budgets: Sequence[float]
+) -> tuple[files.SolutionFile, bytes | None]:
+    """solution.json; and proof.bin where the one block there is has a proof that is not too large to read."""
+    one = solved[0] if len(solved) == 1 else None
+    certificate = None if one is None else one.certificate
+    packed = None if certificate is None or certificate.proof is None else _packed(certificate.proof)
+    return files.SolutionFile(
+        "funnel-solution/1",
+        how=tuple(each.how for each in solved),
+        upper_bounds=tuple(each.bound for each in solved),
+        budgets=tuple(budgets),
+        certificate=None if one is None else _certificate(one, packed),
+        over_sets=None if one is None or one.over_sets is None else _over_sets(one.over_sets),
+    ), packed
 
 
-def _over_sets(told: GroupCertificate) -> dict[str, Any]:
+def _over_sets(told: GroupCertificate) -> files.OverSets:
     """The bound of protocols that are robust by way of box sets, and what it rests on."""
-    listing = told.listing
-    return {
-        "duals": told.duals.tolist(),
-        "peak": told.peak,
-        "pieces": [
-            {
-                "rho": [piece.least, piece.most],
-                "kappa": piece.kappa,
-                "plain": piece.plain.tolist(),
-                "special": piece.special.tolist(),
-            }
-            for piece in told.pieces
-        ],
-        "listing": None
-        if listing is None
-        else {"large": listing.large, "rhos": listing.rhos.tolist(), "kappas": listing.kappas.tolist()},
-    }
+    pieces = tuple(
+        files.Piece((one.least, one.most), one.kappa, _floats(one.plain), _floats(one.special))
+        for one in told.pieces
+    )
+    known = told.listing
+    listing = (
+        None if known is None else files.Listing(known.large, _floats(known.rhos), _floats(known.kappas))
+    )
+    return files.OverSets(_floats(told.duals), told.peak, pieces, listing)
 
 
-def _certificate(folder: Path, solved: Solved) -> dict[str, Any] | None:
+def _certificate(solved: Solved, packed: bytes | None) -> files.Certificate | None:
     """The certificate's figures; the proof goes into its own file."""
-    certificate = solved.certificate
-    if certificate is None:
+    known = solved.certificate
+    if known is None:
         return None
-    return {
-        "about": solved.about,
-        "duals": certificate.duals.tolist(),
-        "peak": certificate.peak,
-        "boxes": certificate.nodes,
-        "proof": None if certificate.proof is None else _keep(folder / PROOF, certificate.proof),
-    }
+    proof = None if known.proof is None or packed is None else _proof(known.proof, packed)
+    return files.Certificate(solved.about, _floats(known.duals), known.peak, known.nodes, proof)
 
 
-def _keep(path: Path, proof: Proof) -> dict[str, Any] | None:
+def _proof(proof: Proof, packed: bytes) -> files.Proof:
+    sizes = (len(proof.inequalities), proof.boxes, len(proof.value))
+    return files.Proof(hashlib.sha256(packed).hexdigest(), *sizes)
+
+
+def _floats(array: np.ndarray[Any, Any]) -> tuple[float, ...]:
+    return tuple(map(float, array.tolist()))
+
+
+def _packed(proof: Proof) -> bytes | None:
     """proof.bin: arrays one after the other, little-endian, in one zlib stream. None where it is too large to read."""
     raw = b"".join(part.astype(kind).tobytes() for kind, part in _layout(proof))
-    if len(raw) > MOST_BYTES:
-        return None
-    packed = zlib.compress(raw, _LEVEL)
-    with writing(path.parent):
-        path.write_bytes(packed)
-    return {
-        "sha256": hashlib.sha256(packed).hexdigest(),
-        "inequalities": len(proof.inequalities),
-        "boxes": proof.boxes,
-        "multipliers": len(proof.value),
-    }
+    return None if len(raw) > MOST_BYTES else zlib.compress(raw, _LEVEL)
 
 
 def _layout(proof: Proof) -> list[tuple[str, np.ndarray[Any, Any]]]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from funnel.data import Label
+from funnel.data.convert import protocols_of
 from funnel.errors import PolicyError, Problem, ReleaseError
+from funnel.format import schema
+from funnel.format.manifest import NAME as RELEASE
+from funnel.format.manifest import Manifest
+from funnel.format.protocol import NAME as PROTOCOL
+from funnel.format.protocol import ProtocolFile
 from funnel.format.sealed import SealError
 from funnel.lock.lock import (
     FORMAT,
     MOST_BYTES,
     Lock,
-    blocks_digest,
     damaged_lock,
     parse_lock,
     protocols_digest,
@@ -87,12 +91,12 @@ def of_lock(lock: Lock, file: str) -> Side:
 def _release(folder: Path) -> Side:
     folder = folder / "latest" if (folder / "latest").is_dir() else folder
     try:
-        manifest = json.loads((folder / "release.json").read_text("utf-8"))
-        blocks = json.loads((folder / "protocol.json").read_text("utf-8"))["blocks"]
-        values = {tuple(one["columns"]): frozenset(tuple(value) for value in one["inputs"]) for one in blocks}
-        digest = blocks_digest(blocks)
-        return Side("release", str(folder), _terms(manifest), manifest["leakage"], values, digest)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        manifest = schema.read(Manifest, RELEASE, (folder / RELEASE).read_bytes())
+        protocols = protocols_of(schema.read(ProtocolFile, PROTOCOL, (folder / PROTOCOL).read_bytes()))
+        values = {one.inputs.columns: frozenset(one.inputs.values) for one in protocols}
+        digest = protocols_digest(protocols)
+        return Side("release", str(folder), _terms(manifest), manifest.leakage, values, digest)
+    except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
             f"this is no release that can be compared: {error}",
@@ -101,26 +105,25 @@ def _release(folder: Path) -> Side:
         ) from None
 
 
-def _terms(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _terms(manifest: Manifest) -> dict[str, Any]:
     """What a manifest says of the policy's terms; it does not tell of bins, filters and budgets."""
-    parameters: Mapping[str, Any] = manifest.get("parameters") or {}
-    public: Sequence[Sequence[str]] = manifest["public"]
-    follows = "radius" if parameters.get("confidence") is not None else None
+    parameters = schema.as_json(manifest.parameters)
+    follows = "radius" if parameters["confidence"] is not None else None
     return {
-        "sensitive": list(manifest["sensitive"]),
-        "public": [[{"name": name} for name in block] for block in public],
-        "privacy.notion": manifest["notion"],
-        "privacy.epsilon": manifest["epsilon"] or 0.0,
+        "sensitive": list(manifest.sensitive),
+        "public": [[{"name": name} for name in block] for block in manifest.public],
+        "privacy.notion": manifest.notion,
+        "privacy.epsilon": manifest.epsilon,
         **{
             f"privacy.{key}": value
             for key, value in parameters.items()
             if value is not None and key != follows
         },
-        "privacy.split": list(manifest["split"]),
-        "draws.kind": manifest["draws"]["kind"],
-        "draws.key": manifest["draws"]["key_fingerprint"],
-        "estimate.minimum": manifest["estimate"]["minimum"],
-        "estimate.kind": manifest["estimate"]["kind"],
-        "mechanism.kind": manifest["mechanism"],
-        "release.sign": (manifest.get("signed") or {}).get("public_key"),
+        "privacy.split": list(manifest.split),
+        "draws.kind": manifest.draws.kind,
+        "draws.key": manifest.draws.key_fingerprint,
+        "estimate.minimum": manifest.estimate.minimum,
+        "estimate.kind": manifest.estimate.kind,
+        "mechanism.kind": manifest.mechanism,
+        "release.sign": None if manifest.signed is None else manifest.signed.public_key,
     }

@@ -12,8 +12,10 @@ import pytest
 
 import funnel
 from funnel.data import Alphabet, Joint
+from funnel.data.convert import protocol_file
 from funnel.errors import LedgerError
-from funnel.files import write_json
+from funnel.files import sha256_file
+from funnel.format import schema
 from funnel.ledger import history
 from funnel.ledger.archive import FOLDER, keep_protocol, kept_protocol
 from funnel.ledger.history import MOST_PROTOCOLS, check_budget, outlook, warnings
@@ -21,7 +23,6 @@ from funnel.ledger.journal import Ledger
 from funnel.measure.information import mutual_information
 from funnel.mechanisms.product import protect
 from funnel.policy import Policy
-from funnel.release.manifest import sha256_file
 from tests.support.policies import write_policy
 
 SMALL = {
@@ -61,7 +62,7 @@ class Nights:
         check_budget(policy, found.together)
         self.warnings = warnings(found)
         path = self.folder / "protocol.json"
-        write_json(path, {"blocks": [one.as_dict() for one in solved.protocols]})
+        path.write_bytes(schema.write(protocol_file(solved.protocols)))
         keep_protocol(self.private, path)
         Ledger(self.private).append(
             {

@@ -58,7 +58,7 @@ def test_entries_come_back_in_order_with_their_links(private: Path) -> None:
         "0" * 64,
         *(hashlib.sha256(line).hexdigest() for line in raw[:2]),
     ]
-    assert list(entries[0]) == ["sequence", "written", "release", "name", "previous"]
+    assert entries[0].keys() == {"sequence", "written", "release", "name", "previous"}
     assert "Zürich".encode() in raw[0]
 
 

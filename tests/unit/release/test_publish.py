@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 
 from funnel.errors import InternalError, LedgerError, ReleaseError
-from funnel.files import write_json
 from funnel.ledger.journal import Ledger
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
@@ -422,7 +421,7 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("how", ["write_json", "plain write", "many files"])
+@pytest.mark.parametrize("how", ["plain write", "many files"])
 def test_a_full_disk(which: int, how: str, small_disk: Path, tmp_path: Path) -> None:
     pair = list(folders(tmp_path))
     pair[which] = small_disk / "folder"
@@ -431,9 +430,7 @@ def test_a_full_disk(which: int, how: str, small_disk: Path, tmp_path: Path) -> 
         Publisher(pair[0], pair[1], an_id(1)) as publisher,
     ):
         folder = (publisher.public, publisher.private)[which]
-        if how == "write_json":
-            write_json(folder / "a.json", ["x" * 200_000])
-        elif how == "plain write":
+        if how == "plain write":
             (folder / "a.txt").write_text("x" * 200_000)
         else:
             for number in range(1000):

@@ -1,0 +1,52 @@
+"""drift.json: how far the table has moved since its lock, with values that came and went; private, without noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.fields import Count, Label, Nats, Sha256, Share, Text, Time
+
+NAME = "drift.json"
+FORMAT = "funnel-drift/1"
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A value of a block that the lock does not know, its records, and what became of them."""
+
+    columns: tuple[Text, ...]
+    value: Label
+    rows: Count
+    rule: Literal["error", "other", "drop"]
+
+
+@dataclass(frozen=True)
+class DriftFile:
+    """Leakage in nats of `measure` by the lock and in this release, None where infinite; records of either.
+
+    `distance` is the total variation between the distributions of secret and public values, `divergence` the Rényi
+    divergence of `order` from the reference to the current one in nats (None: infinite); both None where the counts of
+    the lock are not kept (`known`). `radius` is that of the lock's uncertainty set, `inside` whether the current
+    distribution lies in it. `noisy`: the lock is of a private estimate, and its figures are of noisy counts.
+    """
+
+    format: Literal["funnel-drift/1"]
+    lock: Sha256
+    made: Time
+    measure: Text
+    leakage_then: Nats | None
+    leakage_now: Nats | None
+    rows_then: Count
+    rows_now: Count
+    known: bool
+    distance: Share | None
+    order: float
+    divergence: Nats | None
+    radius: Nats | None
+    inside: bool | None
+    noisy: bool
+    unseen: tuple[Unseen, ...]
+    gone: tuple[Label, ...]
+    new_secrets: tuple[Label, ...] | None
+    gone_secrets: tuple[Label, ...] | None

@@ -1,0 +1,27 @@
+"""locks/<checksum>.json: the counts that a lock was made from; private, and of no release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.fields import Alphabet, Sha256
+from funnel.format.schema import Grid
+
+FORMAT = "funnel-locked-counts/1"
+
+
+@dataclass(frozen=True)
+class LockedFile:
+    """Rows [s, x_1, …, x_k, count] as in counts.json, over the lock's blocks; `lock` is the checksum of its text.
+
+    `estimated`, of a private estimate: for every cell of the declared domain, in order, its counts, the noise added
+    and the noise taken, as three lists.
+    """
+
+    format: Literal["funnel-locked-counts/1"]
+    lock: Sha256
+    secret: Alphabet
+    blocks: tuple[Alphabet, ...]
+    cells: Grid
+    estimated: Grid | None

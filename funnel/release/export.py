@@ -1,0 +1,188 @@
+"""The released table as a file: an export of protocol.json and released.json, the same bytes whenever it is written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.data import Label
+from funnel.data.convert import grid
+from funnel.data.joint import IntArray
+from funnel.data.unary import AnyProtocol, Sets
+from funnel.engine.sql import identifier, listed, literal
+from funnel.errors import PlanError, ReleaseError
+from funnel.format.released import ReleasedFile
+
+if TYPE_CHECKING:
+    import duckdb
+
+BATCH = 1 << 18
+"""Rows of the table that are written at a time."""
+_PART = 1 << 14
+"""Sets whose lists are written at a time."""
+
+
+def released_file(
+    protocols: Sequence[AnyProtocol],
+    columns: Sequence[str],
+    types: Sequence[str],
+    codes: IntArray,
+    counts: IntArray,
+) -> ReleasedFile:
+    """released.json: distinct rows of output codes (m, k), in order, with their counts (m,).
+
+    `columns` and `types` are those of the public columns, in order; sets have names of their own.
+    Raises PlanError where two released columns would have the same name to a reader that ignores case.
+    """
+    names, kinds, first = list[str](), list[str](), 0
+    for protocol in protocols:
+        outputs, last = protocol.outputs, first + len(protocol.inputs.columns)
+        if isinstance(outputs, Sets):
+            names += outputs.names
+            kinds += ["VARCHAR" if outputs.form == "set" else "TINYINT"] * len(outputs.names)
+        else:
+            names += columns[first:last]
+            kinds += types[first:last]
+        first = last
+    _refuse_equal(names)
+    rows = grid(np.column_stack([codes, counts]))
+    return ReleasedFile("funnel-released/1", tuple(names), tuple(kinds), rows)
+
+
+def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, target: Path) -> None:
+    """Write the table of a release as parquet or csv. Raises ReleaseError.
+
+    Each distinct row stands as often as it was drawn. Arrow writes Parquet, because it repeats a dictionary's code
+    without unpacking the value; DuckDB gives the columns their types, and writes CSV.
+    """
+    import duckdb
+    import pyarrow.parquet as pq
+
+    rows = np.array(released.rows, np.int64)
+    try:
+        with _connection(target.parent) as connection:
+            connection.register("released", _distinct(protocols, rows[:, :-1]))
+            typed = connection.sql(selection(released.columns, released.types)).to_arrow_table()
+            schema, batches = _repeated(typed, rows[:, -1])
+            if form == "parquet":
+                with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+                    for batch in batches:
+                        writer.write_batch(batch)
+            else:
+                connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
+                options = f"FORMAT csv, HEADER{_quoting(protocols)}"
+                connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target))} ({options})")
+    except (duckdb.Error, OSError) as error:
+        raise ReleaseError(
+            "release-write",
+            f"the data could not be written: {str(error).splitlines()[0]}",
+            where=str(target.parent),
+            advice="Free disk space or choose another folder, then run again.",
+        ) from None
+
+
+def _connection(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A connection that reaches one folder: names and types are from files, which may be others' work."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    connection.execute(f"SET allowed_directories = [{literal(str(folder))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def selection(columns: Sequence[str], types: Sequence[str]) -> str:
+    """SQL: distinct rows v0, v1, … under the names and types that they are released with."""
+    pairs = enumerate(zip(columns, types, strict=True))
+    return f"SELECT {listed(f'CAST(v{i} AS {kind}) AS {identifier(name)}' for i, (name, kind) in pairs)} FROM released"
+
+
+def text_of(value: Label) -> str:
+    """A value in a list, as JSON: a text or null; a list of them where the block has several columns."""
+    return json.dumps(value[0] if len(value) == 1 else list(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _distinct(protocols: Sequence[AnyProtocol], codes: IntArray) -> pa.Table:
+    """The distinct rows (m, k) as text columns v0, v1, …, in order; 0/1 columns for sets that are released as bits."""
+    columns = list[Any]()
+    for protocol, code in zip(protocols, codes.T, strict=True):
+        outputs = protocol.outputs
+        if isinstance(outputs, Sets):
+            columns += _columns_of(outputs, code)
+            continue
+        for part in range(len(outputs.columns)):
+            values = pa.array([value[part] for value in outputs.values], pa.string())
+            columns.append(values.take(pa.array(code)))
+    return pa.table({f"v{i}": column for i, column in enumerate(columns)})
+
+
+def _columns_of(sets: Sets, codes: IntArray) -> list[pa.Array]:
+    """The columns of `sets.names` for sets with these codes (m,)."""
+    if sets.form == "bits":
+        return [pa.array(sets.holds(codes, x).astype(np.int8)) for x in range(len(sets.inputs))]
+    texts = [text_of(value) for value in sets.inputs.values]
+    parts = [codes[start : start + _PART] for start in range(0, len(codes), _PART)]
+    lists = [_lists(texts, [sets.holds(part, x) for x in range(len(texts))]) for part in parts]
+    return [pa.concat_arrays(lists) if lists else pa.array([], pa.string())]
+
+
+def _lists(texts: Sequence[str], bits: Sequence[IntArray]) -> pa.Array:
+    """JSON lists (m,) of the values whose bits (m,) are 1, in the order of the values."""
+    import pyarrow.compute as pc
+
+    opening, closing, nothing = map(pa.scalar, ("[", "]", ""))
+    # Every part brings its comma: Arrow's join would drop rows of which it skips all parts.
+    parts = [
+        pc.if_else(pa.array(held.astype(bool)), pa.scalar(f",{text}"), nothing)
+        for text, held in zip(texts, bits, strict=True)
+    ]
+    joined = pc.utf8_ltrim(pc.binary_join_element_wise(*parts, nothing), ",")
+    return pc.binary_join_element_wise(opening, joined, closing, nothing)
+
+
+def _quoting(protocols: Sequence[AnyProtocol]) -> str:
+    """SQL: quotes around every list. Readers that guess a file's form look at its first rows, which may all be []."""
+    sets = [one.outputs for one in protocols if isinstance(one.outputs, Sets) and one.outputs.form == "set"]
+    lists = [identifier(name) for one in sets for name in one.names]
+    return f", FORCE_QUOTE ({listed(lists)})" if lists else ""
+
+
+def _repeated(rows: pa.Table, counts: IntArray) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Row i of `rows` (m,) counts[i] times, in order, as batches; texts stay dictionary-encoded."""
+    columns = [column.combine_chunks() for column in rows.columns]
+    columns = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column for column in columns
+    ]
+    schema = pa.schema([(name, column.type) for name, column in zip(rows.column_names, columns, strict=True)])
+    return schema, _batches(columns, schema, np.cumsum(counts))
+
+
+def _batches(columns: list[pa.Array], schema: pa.Schema, ends: IntArray) -> Iterator[pa.RecordBatch]:
+    for start in range(0, int(ends[-1]), BATCH):
+        index = pa.array(_window(ends, start, min(start + BATCH, int(ends[-1]))))
+        yield pa.record_batch([column.take(index) for column in columns], schema=schema)
+
+
+def _window(ends: IntArray, start: int, stop: int) -> IntArray:
+    """Which row stands at each of the places start … stop-1, where row i ends before place ends[i]."""
+    first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+    inside = np.clip(ends[first : last + 1], start, stop)
+    return np.repeat(np.arange(first, last + 1), np.diff(inside, prepend=start))
+
+
+def _refuse_equal(names: Sequence[str]) -> None:
+    repeated = [name for name, times in Counter(map(str.casefold, names)).items() if times > 1]
+    if repeated:
+        shown = next(name for name in names if name.casefold() == repeated[0])
+        raise PlanError(
+            "duplicate-column",
+            f"two released columns would be named {shown!r}",
+            advice="Write `release: set` under `mechanism`: then a block's values share one column.",
+        )

@@ -1,0 +1,57 @@
+"""Published figures never understate a leakage."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.measure.exact import log_above
+from funnel.measure.figures import leakage_figure, round_to, round_up
+
+
+@given(st.floats(0, 1e6))
+def test_rounding_up_gives_an_upper_bound_within_one_unit(value: float) -> None:
+    rounded = round_up(value)
+    assert value <= rounded <= value + 0.0001 * (1 + 1e-9) + 1e-9
+    assert round_up(rounded) == rounded
+    assert abs(round_to(value) - value) <= 0.00005 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "up"),
+    [(0.0, 0.0), (0.1, 0.1), (0.9994, 0.9994), (0.99940000001, 0.9995), (1e-12, 0.0001), (2.0, 2.0)],
+)
+def test_rounding_up_reads_the_decimal_that_is_printed(value: float, up: float) -> None:
+    """0.9994 is not rounded to 0.9995 for what binary adds behind the sixteenth digit."""
+    assert round_up(value) == up
+
+
+@given(st.fractions(1, 50), st.decimals("0.0001", 4, places=6))
+def test_a_figure_bounds_the_leakage_and_keeps_to_an_epsilon_that_holds(
+    ratio: Fraction, epsilon_: object
+) -> None:
+    epsilon = float(str(epsilon_))
+    figure = leakage_figure(ratio, epsilon)
+    assert figure is not None
+    assert figure >= math.log(ratio) - 1e-15
+    assert figure <= log_above(ratio) + 0.0001 + 1e-12
+    if math.log(ratio) < epsilon - 1e-9:
+        assert figure <= epsilon
+    if math.log(ratio) > epsilon + 1e-9:
+        assert figure > epsilon, "a bound that is passed must show"
+
+
+def test_an_epsilon_between_the_decimals() -> None:
+    ratio = Fraction("1.00004")
+    assert leakage_figure(ratio) == 0.0001
+    assert leakage_figure(ratio, 0.00005) == 0.00005
+    assert leakage_figure(ratio, 0.00003) == 0.0001
+
+
+def test_perfect_and_infinite() -> None:
+    assert leakage_figure(Fraction(1), 0.0) == 0.0
+    assert leakage_figure(None, 1.0) is None
