@@ -68,13 +68,12 @@ class Chain:
         whole = {
             "sequence": len(known) + 1,
             "written": written,
-            **entry,
             "previous": digest,
         }
-        line = encode(whole)[:-1]
+        line = encode(whole | {"entry": entry})[:-1]
         with writing(self.path.parent):
             self._write(line + b"\n", _Head(len(known) + 1, _digest(line)))
-        return whole
+        return dict(entry) | whole
 
     def _write(self, line: bytes, head: _Head) -> None:
         """The line behind the last newline, then the head; after a failure, neither or both."""
@@ -133,7 +132,7 @@ class Chain:
             raise self._damaged(number, f"is numbered {entry.get('sequence')}: lines are missing or moved")
         if entry.get("previous") != previous:
             raise self._damaged(number, "does not follow from the line before it: one of the two was changed")
-        return entry
+        return dict(entry.pop("entry")) | entry
 
     def _head(self) -> _Head | None:
         try:
@@ -173,4 +172,4 @@ class Ledger(Chain):
 
 
 def _digest(line: bytes) -> str:
-    return hashlib.sha256(line).hexdigest()
+    return hashlib.sha256(line + b"\n").hexdigest()

@@ -20,6 +20,7 @@ from funnel.data.released import Channel
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.data.unary import UnaryProtocol
 from funnel.errors import InternalError
+from funnel.format.robust import RobustFile
 from funnel.measure import clock
 from funnel.measure.exact import exp_below, rational
 from funnel.measure.leakage import AnyLeakage
@@ -140,6 +141,10 @@ class Notion(BaseModel, ABC):
     def parameters(self) -> dict[str, Any]:
         """What defines a settled notion beside epsilon, for the manifest; JSON values."""
         return {}
+
+    def certificate(self, channel: Channel) -> RobustFile | None:
+        """The numbers that show the leakage of a whole release to who does not search; None where none are needed."""
+        return None
 
     def holds(self, channel: Channel) -> bool:
         """Whether a whole release keeps the bound, in exact arithmetic."""

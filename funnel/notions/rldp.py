@@ -18,10 +18,12 @@ from funnel.data.arrange import possible, together
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
 from funnel.errors import InternalError
+from funnel.format.robust import RobustFile
 from funnel.measure import leakage as measures
 from funnel.measure.exact import rational
 from funnel.measure.information import entropy
 from funnel.measure.robust import robust_holds, robust_leakage
+from funnel.measure.robust_certificate import robust_certificate
 from funnel.measure.uncertainty import limits, project, radius
 from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
 from funnel.optimise.certificate import Certificate
@@ -111,13 +113,16 @@ class Rldp(Notion):
 
     def leakage(self, channel: Channel) -> measures.Leakage:
         """A certified upper bound of max ln P(y|s)/P(y|s') over all P in F."""
-        (protocol,) = channel.protocols
-        joint = channel.joint
-        if not isinstance(protocol, Protocol):
-            raise InternalError(
-                "robust leakage is measured on protocols with one weight per output and input"
-            )
-        return robust_leakage(joint.table(), protocol.weights, possible(joint), *self.exact())
+        return robust_leakage(
+            channel.joint.table(), _weights(channel), possible(channel.joint), *self.exact()
+        )
+
+    def certificate(self, channel: Channel) -> RobustFile:
+        """What shows that leakage to be no larger."""
+        joint, bound = channel.joint, self.leakage(channel).ratio
+        if bound is None:
+            raise InternalError("a release without a bound is to be certified")
+        return robust_certificate(joint.table(), _weights(channel), possible(joint), *self.exact(), bound)
 
     def exact(self) -> tuple[Fraction, Fraction]:
         """Radius and order as the decimals that they are written as; InternalError where the radius is not settled."""
@@ -128,6 +133,14 @@ class Rldp(Notion):
     def parameters(self) -> dict[str, Any]:
         """The uncertainty set."""
         return {"order": self.order, "confidence": self.confidence, "radius": self.radius}
+
+
+def _weights(channel: Channel) -> IntArray:
+    """The weights of the one block of whole records."""
+    (protocol,) = channel.protocols
+    if not isinstance(protocol, Protocol):
+        raise InternalError("robust leakage is measured on protocols with one weight per output and input")
+    return protocol.weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
-from funnel.errors import InternalError, LedgerError, PlanError
-from funnel.ledger.journal import Ledger
-from funnel.ledger.spending import Spent, charge, charged, record, spent
+from funnel.errors import InternalError, PlanError
+from funnel.ledger.spending import Spent, charge, charged
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
@@ -155,21 +154,8 @@ class Charging:
         wanted, private = self._policy.estimate, self._private
         if private is None or wanted.epsilon is None:
             return
-        _check_whole(private)
         if self._lock is None:
             budget = None if wanted.budget is None else rational(wanted.budget)
             self.spent = charge(private, self._name, rational(wanted.epsilon), budget)
         else:
             self.spent = charged(private, self._lock.estimated or "")
-
-
-def _check_whole(private: Path) -> None:
-    """The record of estimates knows of all that the ledger knows of. Raises LedgerError."""
-    told = [entry["spent"] for entry in Ledger(private).entries() if entry["spent"] is not None]
-    if told and spent(private).epsilon < rational(max(told)):
-        raise LedgerError(
-            "ledger",
-            f"the ledger tells of {max(told):g} nats spent on private estimates, {record(private).what} of less",
-            where=str(record(private).path),
-            advice=record(private).restore,
-        )

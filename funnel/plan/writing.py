@@ -22,9 +22,10 @@ from funnel.draw.tally import Tally
 from funnel.errors import InternalError
 from funnel.files import sha256_file, writing
 from funnel.format import counts, draws, drift, evidence, manifest, protocol, released, schema, solution
+from funnel.format import robust as robust_format
 from funnel.format import terms as terms_format
-from funnel.format.journal import START, ReleaseEntry
 from funnel.format.journal import Drawn as DrawnEntry
+from funnel.format.journal import ReleaseEntry
 from funnel.format.journal import Together as TogetherEntry
 from funnel.format.manifest import FileEntry, Manifest
 from funnel.ledger.history import Outlook
@@ -77,6 +78,7 @@ def write_release(facts: Facts, step: Write, public: Path, private: Path) -> Rel
     export(protocols, table, step.format, public / data)
     tallied, counted = _draws(facts.tally), _counts(facts)
     solved, proof = solution_file(facts.protection.solved, facts.protection.budgets)
+    robust = facts.protection.notion.certificate(facts.protection.channel)
     moved = None if facts.pinned is None else facts.pinned.drift_file()
     described = _manifest(facts, terms)
     _write(public, report_files(report.published(described, shown, table)))
@@ -98,6 +100,7 @@ def write_release(facts: Facts, step: Write, public: Path, private: Path) -> Rel
             "plan.json": facts.plan.text().encode(),
         }
         | ({} if proof is None else {solution.PROOF: proof})
+        | ({} if robust is None else {robust_format.NAME: schema.write(robust)})
         | ({} if facts.pinned is None else {"lock.yaml": facts.pinned.lock.text().encode()})
         | ({} if moved is None else {drift.NAME: schema.write(moved)}),
     )
@@ -116,7 +119,9 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 def _entries(folder: Path) -> dict[str, FileEntry]:
     """What is said of the files written so far. Raises ReleaseError."""
     with writing(folder):
-        return {path.name: FileEntry(sha256_file(path), path.stat().st_size) for path in sorted(folder.iterdir())}
+        return {
+            path.name: FileEntry(sha256_file(path), path.stat().st_size) for path in sorted(folder.iterdir())
+        }
 
 
 def _counts(facts: Facts) -> counts.CountsFile:
@@ -240,13 +245,9 @@ def _versions() -> dict[str, str]:
 
 
 def _entry(facts: Facts, stated: Manifest, manifest_sha256: str, evidence_sha256: str) -> ReleaseEntry:
-    """What the ledger says of the release; its place in the chain is the ledger's to fill in."""
+    """What the ledger says of the release."""
     composed = facts.outlook.together
     return ReleaseEntry(
-        "release",
-        sequence=1,
-        written=stated.created,
-        previous=START,
         release=facts.release,
         name=stated.name,
         policy_sha256=stated.policy_sha256,
@@ -265,5 +266,4 @@ def _entry(facts: Facts, stated: Manifest, manifest_sha256: str, evidence_sha256
         ),
         composed=TogetherEntry(**asdict(composed)),
         lock=None if stated.locked is None else stated.locked.checksum,
-        spent=stated.estimate.spent,
     )

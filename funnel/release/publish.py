@@ -93,10 +93,7 @@ class Publisher:
         protocol = self.public / "protocol.json"
         if protocol.is_file():
             keep_protocol(self.private_root, protocol)
-        told = schema.as_json(entry)
-        Ledger(self.private_root).append(
-            {key: told[key] for key in told.keys() - {"sequence", "written", "previous"}}
-        )
+        Ledger(self.private_root).append(schema.as_json(entry))
         with writing(self.private_root):
             self.private.rename(self.private_root / self.release_id)
             sync(self.private_root)
