@@ -20,8 +20,7 @@ from funnel.audit import audit_history as _audit_history
 from funnel.audit import audit_release as _audit
 from funnel.engine import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
-from funnel.ledger.view import Account
-from funnel.ledger.view import account as _account
+from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
 from funnel.lock.summary import Summary
@@ -191,9 +190,9 @@ def write_picture(comparison: Comparison, path: Path) -> None:
         ) from None
 
 
-def ledger(policy: Path | str) -> Account:
+def ledger(policy: Path | str) -> LedgerView:
     """What was released so far, what it gives away together, and what is left of the budget. Raises FunnelError."""
-    return _account(load(policy))
+    return ledger_view(load(policy))
 
 
 def audit_release(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from funnel.data.convert import protocols_of
@@ -10,6 +11,7 @@ from funnel.data.unary import AnyProtocol
 from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
 from funnel.format import schema
+from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import ProtocolFile
 
 FOLDER = "protocols"
@@ -26,6 +28,19 @@ def keep_protocol(private: Path, protocol: Path) -> None:
         kept = _path(private, hashlib.sha256(content).hexdigest())
         if not kept.is_file() or kept.read_bytes() != content:
             replace_file(kept, content)
+
+
+def kept_protocols(
+    private: Path, to: Path, entries: Sequence[ReleaseEntry]
+) -> dict[str, tuple[AnyProtocol, ...] | None]:
+    """The blocks of each protocol that entries name, by its hash; None where no copy is left, nor a release in `to`.
+
+    Raises LedgerError where a copy is damaged.
+    """
+    published: dict[str, list[Path]] = {}
+    for entry in entries:
+        published.setdefault(entry.protocol_sha256, []).append(to / entry.release / "protocol.json")
+    return {sha256: kept_protocol(private, sha256, *places) for sha256, places in published.items()}
 
 
 def kept_protocol(private: Path, sha256: str, *elsewhere: Path) -> tuple[AnyProtocol, ...] | None:

@@ -3,14 +3,14 @@
 Privacy with respect to S does not add up release by release: two releases of leakage zero can together tell all that
 X tells. So the channel that counts is the composed one, and three figures bound its leakage from above.
 
-exact    Records keep their x. Their answers have the joint law of `model.composition`, which the notion measures
-         like any channel, at tonight's counts.
+exact    Records keep their x. Their answers have the joint law of `funnel.measure.composition`, which the notion
+         measures like any channel, at the current counts.
 ceiling  Whatever is drawn from X alone, tells no more than X (data processing).
 sum      Of independent groups of draws the usual LDP adds up: P(y_1, …, y_m | x) <= e^(Σ ε) P(y_1, …, y_m | x') for
          all x, x', hence for means of them, so for P(y|s), P(y|s') and P(y) in every notion; and I(S;Y) <= Σ ε, being
          a mean of logarithms of such ratios.
 
-An earlier release of other columns, or of columns cut otherwise, is no function of tonight's x. Given (x, x') its
+An earlier release of other columns, or of columns cut otherwise, is no function of the current x. Given (x, x') its
 answer y' is independent of the others, and m <= P(y'|x') <= M with M/m = e^ε'. So P(y, y'|s) <= M P(y|s) and
 P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' more.
 
@@ -26,17 +26,17 @@ A value is what the record was drawn for: one that a new lock takes out of `othe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
 from funnel.data.alphabet import Label
 from funnel.data.released import Channel
-from funnel.ledger.drawn import Drawn, by_label, coupled, restated
+from funnel.format.journal import Together
+from funnel.ledger.records import DrawRecord, by_label, coupled, restated
 from funnel.measure.average import information_above
 from funnel.measure.composition import composed, fingerprint, identity, measurable, spread
 from funnel.measure.exact import log_above, rational
@@ -52,100 +52,95 @@ _ROBUST_STEPS = 1 << 17
 _KNOWN_STEPS = 1 << 26
 """The same over all values of public columns that may be known, each of which is measured by itself."""
 
-_WAYS = ("exact", "ceiling", "sum")
-
-
-@dataclass(frozen=True)
-class Together:
-    """Leakage in nats, rounded up, of several releases; None where no finite bound is known.
-
-    `figure` is never below what an earlier release stated; `measured` is that at these counts, found by `how`: exact,
-    ceiling or sum. `groups` counts independent sources of randomness. `varying` is the usual LDP of the whole
-    history, so that k times this bounds what a record's values tell that changed at known times and were k.
-    """
-
-    measure: str
-    sensitive: tuple[str, ...]
-    figure: float | None
-    measured: float | None
-    how: str
-    releases: int
-    groups: int
-    varying: float | None
-
-    def text(self) -> str:
-        """For a person."""
-        total = "no finite bound" if self.figure is None else f"{self.figure:.4f} nats"
-        return f"{total} of {self.measure}, over {self.releases:,} releases ({self.how})"
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the ledger."""
-        return asdict(self) | {"sensitive": list(self.sensitive)}
+Way = Literal["exact", "ceiling", "sum"]
+_WAYS: tuple[Way, ...] = ("exact", "ceiling", "sum")
+"""The first is preferred of equal bounds."""
 
 
 def together(
     notion: Notion,
     joint: Joint,
-    own: Sequence[Drawn],
-    earlier: Sequence[Drawn],
+    own: Sequence[DrawRecord],
+    earlier: Sequence[DrawRecord],
     alone: AnyLeakage,
-    before: Sequence[Mapping[str, Any]] = (),
+    before: Sequence[Together] = (),
 ) -> Together:
     """The leakage of a release (`own`, one per block of `joint`; `alone` by itself) and of all `earlier` ones.
 
-    `before` are the ledger's `composed` parts of earlier releases, one for each of them.
+    `before` is what each earlier release stated. The figure is never below one of the same measure and secret; it is
+    None where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
+    record's values tell that changed at known times and were k.
     """
-    found = _Composition(notion, joint, own, earlier, alone)
-    measured, how = found.best()
-    figure, sensitive = measured, joint.secret.columns
-    for one in before:
-        if one.get("measure") == notion.measure and tuple(one.get("sensitive", ())) == sensitive:
-            figure = None if figure is None or one["figure"] is None else max(figure, one["figure"])
+    history = _History(notion, joint, own, earlier, alone)
+    measured, how = history.best()
+    figures = [measured, *(one.figure for one in before if _alike(one, notion, joint))]
+    largest = None if None in figures else max(figure for figure in figures if figure is not None)
     sources = {one.source for one in (*own, *earlier)}
     labelled = [by_label(one) for one in (*earlier, *own)]
-    usual = None if coupled(labelled) else _added(found.groups(labelled), None)
+    usual = None if coupled(labelled) else _added(grouped(labelled), None)
     varying = None if usual is None else round_up(float(usual))
-    return Together(notion.measure, sensitive, figure, measured, how, len(before) + 1, len(sources), varying)
+    return Together(
+        notion.measure, joint.secret.columns, largest, measured, how, len(before) + 1, len(sources), varying
+    )
+
+
+def _alike(one: Together, notion: Notion, joint: Joint) -> bool:
+    return (one.measure, one.sensitive) == (notion.measure, joint.secret.columns)
 
 
 def own_figure(own: AnyLeakage, notion: Notion) -> float | None:
-    """The leakage that epsilon bounds, rounded up, and no more than the epsilon that it keeps."""
+    """The leakage that epsilon bounds, in nats rounded up, and no more than the epsilon that it keeps."""
     if isinstance(own, Leakage):
         return leakage_figure(own.ratio, notion.epsilon)
     return min(round_up(own.nats), notion.epsilon) if own.within(notion.bound) else round_up(own.nats)
 
 
-class _Composition:
-    """Which draws can be measured on tonight's x, and the bounds of them all."""
+def grouped(draws: Sequence[DrawRecord]) -> list[list[DrawRecord]]:
+    """The draws that share their uniforms; groups are independent."""
+    found: dict[object, list[DrawRecord]] = {}
+    for one in draws:
+        sets = isinstance(one.protocol, UnaryProtocol)
+        found.setdefault((one.drawer, sets, one.meaning, one.entity), []).append(one)
+    return list(found.values())
+
+
+class _History:
+    """Draws sorted by what the current x says of them, and the bounds of them all.
+
+    `fitting`: for each current block those drawn from its values, itself among them; `covered`: those of other blocks
+    that are functions of x all the same; `foreign`: all others.
+    """
 
     def __init__(
-        self, notion: Notion, joint: Joint, own: Sequence[Drawn], earlier: Sequence[Drawn], alone: AnyLeakage
+        self,
+        notion: Notion,
+        joint: Joint,
+        own: Sequence[DrawRecord],
+        earlier: Sequence[DrawRecord],
+        alone: AnyLeakage,
     ) -> None:
         self.notion, self.joint, self.own, self.alone = notion, joint, own, alone
         earlier = [restated(one, own) for one in earlier]
         every = [*earlier, *own]
         self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
-        left = [one for one in earlier if not any(self._fits(one, mine) for mine in own)]
-        meaning = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
-        covered = [{*zip(one.columns, one.meaning, strict=True)} <= meaning for one in left]
-        self.covered = [
-            one for one, inside in zip(left, covered, strict=True) if inside and one.reads is None
-        ]
-        self.foreign = [
-            one for one, inside in zip(left, covered, strict=True) if not inside or one.reads is not None
-        ]
+        self.covered, self.foreign = list[DrawRecord](), list[DrawRecord]()
+        meanings = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
+        for one in earlier:
+            if not any(self._fits(one, mine) for mine in own):
+                inside = meanings.issuperset(zip(one.columns, one.meaning, strict=True))
+                (self.covered if inside and one.reads is None else self.foreign).append(one)
         self.coupled = coupled(every)
 
-    def _fits(self, one: Drawn, mine: Drawn) -> bool:
-        """Whether tonight's x, and s, are what was drawn from."""
+    def _fits(self, one: DrawRecord, mine: DrawRecord) -> bool:
+        """Whether the current x, and s, are what was drawn from."""
         same = one.columns == mine.columns and one.meaning == mine.meaning
         return same and one.protocol is not None and one.reads in (None, self.joint.secret.columns)
 
-    def best(self) -> tuple[float | None, str]:
+    def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
         other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
         exact = None if self.covered or self.coupled else self._exact()
-        found: list[tuple[float, str]] = []
+        found: list[tuple[float, Way]] = []
         if exact is not None:
             found += self._with(exact, other, "exact")
         if exact is None or not found:
@@ -157,7 +152,7 @@ class _Composition:
             return None, "sum" if self.foreign else "exact" if exact is not None else "ceiling"
         return min(found, key=lambda one: (one[0], _WAYS.index(one[1])))
 
-    def _with(self, base: AnyLeakage | None, other: Fraction | None, how: str) -> Iterator[tuple[float, str]]:
+    def _with(self, base: AnyLeakage | None, other: Fraction | None, how: Way) -> Iterator[tuple[float, Way]]:
         """A leakage, and what releases of other columns may add."""
         if base is None or other is None or base.nats == float("inf"):
             return
@@ -167,15 +162,15 @@ class _Composition:
         else:
             yield round_up(float(rational(base.nats) + other)), "sum"
 
-    def _summed(self, other: Fraction | None) -> Iterator[tuple[float, str]]:
+    def _summed(self, other: Fraction | None) -> Iterator[tuple[float, Way]]:
         """The usual LDP of everything."""
         parts = [self._asked(group, mine) for group, mine in zip(self.fitting, self.own, strict=True)]
         parts += [other, self._bounded(self.covered)]
         if not any(part is None for part in parts):
             yield round_up(float(sum(part for part in parts if part is not None))), "sum"
 
-    def _asked(self, group: Sequence[Drawn], mine: Drawn) -> Fraction | None:
-        """ε_X between the values of tonight; a release that does not know one tells that one apart.
+    def _asked(self, group: Sequence[DrawRecord], mine: DrawRecord) -> Fraction | None:
+        """ε_X between the current values; a release that does not know one tells that one apart.
 
         For the usual LDP itself records are compared that both were drawn for.
         """
@@ -183,34 +178,25 @@ class _Composition:
         known = all(self._knows(one, values) for one in group)
         if self.coupled or (self.notion.measure != "ldp_x" and not known):
             return None
-        return _added(self.groups(group), values)
+        return _added(grouped(group), values)
 
-    def _knows(self, one: Drawn, values: Sequence[Label]) -> bool:
-        """Whether a draw is defined for all records of tonight."""
+    def _knows(self, one: DrawRecord, values: Sequence[Label]) -> bool:
+        """Whether a draw is defined for all current records."""
         if isinstance(one.protocol, Pooling):
             return True
         hidden: Sequence[Label | None] = (None,) if one.reads is None else self.joint.secret.values
         known = set() if one.protocol is None else set(all_inputs(one.protocol))
         return {(s, x) for s in hidden for x in values} <= known
 
-    def _bounded(self, draws: Sequence[Drawn]) -> Fraction | None:
+    def _bounded(self, draws: Sequence[DrawRecord]) -> Fraction | None:
         """ε_X between all values that were ever drawn for."""
-        return None if self.coupled else _added(self.groups(draws), None)
-
-    def groups(self, draws: Sequence[Drawn]) -> list[list[Drawn]]:
-        """The draws that share their uniforms."""
-        found: dict[object, list[Drawn]] = {}
-        for one in draws:
-            sets = isinstance(one.protocol, UnaryProtocol)
-            drawer = (one.source, one.columns, one.reads, sets, one.meaning, one.entity)
-            found.setdefault(drawer, []).append(one)
-        return list(found.values())
+        return None if self.coupled else _added(grouped(draws), None)
 
     def _exact(self) -> AnyLeakage | None:
         """The composed channel, measured; None where it is too large."""
         blocks: list[AnyProtocol] = []
         for block, draws in zip(self.joint.blocks, self.fitting, strict=True):
-            groups = [[one.protocol for one in group if one.protocol] for group in self.groups(draws)]
+            groups = [[one.protocol for one in group if one.protocol] for group in grouped(draws)]
             one = composed(block, self.joint.secret, groups)
             if one is None:
                 return None
@@ -245,7 +231,7 @@ class _Composition:
         return round_up(Average(information_above(np.diag(by_secret))).nats)
 
 
-def _added(groups: Sequence[Sequence[Drawn]], values: Sequence[Any] | None) -> Fraction | None:
+def _added(groups: Sequence[Sequence[DrawRecord]], values: Sequence[Any] | None) -> Fraction | None:
     """Σ ε_X over independent groups, in nats rounded up; over some values of x or over all that occur."""
     known: dict[object, float] = {}
     total = Fraction(0)

@@ -1,81 +1,67 @@
-"""The ledger: one line for every release, each bound to the line before it; and the chain that other records share."""
+"""PRIVATE/ledger.jsonl: one chained line for everything that tells more about the same people."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from funnel.errors import LedgerError
+from funnel.errors import InternalError, LedgerError
 from funnel.files import replace_file, sync, write_all, writing
-from funnel.format.canonical import encode
+from funnel.format import schema
+from funnel.format.canonical import FormatError
+from funnel.format.journal import HEAD, NAME, START, Entry, Head, Line, ReleaseEntry
 
-_START = "0" * 64
-_OWN = ("sequence", "written", "previous")
-
-
-@dataclass(frozen=True)
-class _Head:
-    """How many lines are known to be on disk, and the digest of the last of them."""
-
-    sequence: int
-    digest: str
+RESTORE = (
+    "It is the record of what has been released about these people. Restore the private folder from a backup, "
+    f"{NAME} and {HEAD} together; never edit either by hand."
+)
 
 
-class Chain:
-    """PRIVATE/NAME.jsonl, and PRIVATE/NAME.head, which says how far it reaches; `what` it is, and what it `tells`.
+class Journal:
+    """The ledger of a private folder: its lines, and ledger.head, which says how far they reach.
 
     An entry is written in two steps: the line, then the head; what it is about happens only after both. So
-    - a last line without its newline, behind the head, is what a crash left of an entry for something that never
-      happened: it does not count, and the next entry overwrites it;
+    - a last line without its newline is what a crash left of an entry for something that never happened: it does
+      not count, and the next entry overwrites it;
     - whole lines behind the head are entries that a crash kept from being confirmed: they count;
     - fewer lines than the head says, or a line that does not fit, is damage, and nothing is released until it
       is repaired. Chain and head detect damage and careless edits; they are no proof against a forger, who
       could write both anew.
     """
 
-    def __init__(self, private: Path, name: str, what: str, tells: str) -> None:
-        self.path, self.head_path = private / f"{name}.jsonl", private / f"{name}.head"
-        self.what = what
-        self.restore = (
-            f"It is the record of {tells}. Restore the private folder from a backup, {self.path.name} and "
-            f"{self.head_path.name} together; never edit either by hand."
-        )
+    def __init__(self, private: Path) -> None:
+        self.path, self.head_path = private / NAME, private / HEAD
 
-    def entries(self) -> list[dict[str, Any]]:
-        """All entries, oldest first, with chain and head checked. Raises LedgerError with the line number."""
-        return [entry for entry, _ in self._read()]
+    def lines(self) -> tuple[Line, ...]:
+        """All lines, oldest first, with chain and head checked. Raises LedgerError with the line's number."""
+        return tuple(line for line, _ in self._read())
 
-    def append(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Add an entry durably and return it with its sequence, time and link; the caller holds the lock.
+    def releases(self) -> tuple[ReleaseEntry, ...]:
+        """The entries of releases, oldest first. Raises LedgerError."""
+        return releases(self.lines())
+
+    def append(self, entry: Entry) -> Line:
+        """Add an entry durably, and return its line; the caller holds the lock of the private folder.
 
         Raises LedgerError when the ledger is damaged, ReleaseError when it cannot be written; then the entry
         does not count.
         """
-        if set(entry) & set(_OWN):
-            raise ValueError(f"{', '.join(_OWN)} are the ledger's own to write")
         known = self._read()
-        digest = known[-1][1] if known else _START
-        written = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now, previous = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", START
         if known:
+            last, previous = known[-1]
             # A clock that was set back must not make the order of the entries look wrong.
-            written = max(written, str(known[-1][0]["written"]))
-        whole = {
-            "sequence": len(known) + 1,
-            "written": written,
-            "previous": digest,
-        }
-        line = encode(whole | {"entry": entry})[:-1]
+            now = max(now, last.written)
+        line = Line(len(known) + 1, now, previous, entry)
+        raw = _whole(line)
         with writing(self.path.parent):
-            self._write(line + b"\n", _Head(len(known) + 1, _digest(line)))
-        return dict(entry) | whole
+            self._write(raw, Head(line.sequence, _digest(raw)))
+        return line
 
-    def _write(self, line: bytes, head: _Head) -> None:
+    def _write(self, raw: bytes, head: Head) -> None:
         """The line behind the last newline, then the head; after a failure, neither or both."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -83,10 +69,10 @@ class Chain:
             try:
                 os.ftruncate(descriptor, end)
                 os.lseek(descriptor, end, os.SEEK_SET)
-                write_all(descriptor, line)
+                write_all(descriptor, raw)
                 os.fsync(descriptor)
                 sync(self.path.parent)
-                self._write_head(head)
+                replace_file(self.head_path, schema.write(head))
             except OSError:
                 if self._head() != head:
                     os.ftruncate(descriptor, end)
@@ -94,17 +80,14 @@ class Chain:
         finally:
             os.close(descriptor)
 
-    def _write_head(self, head: _Head) -> None:
-        replace_file(self.head_path, encode({"sequence": head.sequence, "sha256": head.digest}))
-
-    def _read(self) -> list[tuple[dict[str, Any], str]]:
-        """Entries and the digests of their lines."""
+    def _read(self) -> list[tuple[Line, str]]:
+        """The lines and their hashes."""
         # The head first: a run that appends between the two readings then only adds lines behind it.
         head = self._head()
-        lines = self._content().split(b"\n")[:-1]
-        known: list[tuple[dict[str, Any], str]] = []
-        for number, line in enumerate(lines, start=1):
-            known.append((self._parse(line, number, known[-1][1] if known else _START), _digest(line)))
+        known: list[tuple[Line, str]] = []
+        for number, content in enumerate(self._content().split(b"\n")[:-1], start=1):
+            raw = content + b"\n"
+            known.append((self._line(raw, number, known[-1][1] if known else START), _digest(raw)))
         self._check_head(head, [digest for _, digest in known])
         return known
 
@@ -116,60 +99,61 @@ class Chain:
         except OSError as error:
             raise LedgerError(
                 "ledger",
-                f"{self.what} cannot be read: {error.strerror}",
+                f"the ledger cannot be read: {error.strerror}",
                 where=str(self.path),
                 advice="Run as the user who owns the private folder.",
             ) from error
 
-    def _parse(self, line: bytes, number: int, previous: str) -> dict[str, Any]:
+    def _line(self, raw: bytes, number: int, previous: str) -> Line:
         try:
-            entry = json.loads(line)
-        except ValueError:
-            entry = None
-        if not isinstance(entry, dict):
-            raise self._damaged(number, "is not an entry")
-        if entry.get("sequence") != number:
-            raise self._damaged(number, f"is numbered {entry.get('sequence')}: lines are missing or moved")
-        if entry.get("previous") != previous:
+            line = schema.read(Line, NAME, raw)
+        except FormatError as error:
+            raise self._damaged(number, "is not an entry") from error
+        if line.sequence != number:
+            raise self._damaged(number, f"is numbered {line.sequence}: lines are missing or moved")
+        if line.previous != previous:
             raise self._damaged(number, "does not follow from the line before it: one of the two was changed")
-        return dict(entry.pop("entry")) | entry
+        return line
 
-    def _head(self) -> _Head | None:
+    def _head(self) -> Head | None:
         try:
-            data = json.loads(self.head_path.read_bytes())
-            return _Head(int(data["sequence"]), str(data["sha256"]))
+            return schema.read(Head, HEAD, self.head_path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise LedgerError(
-                "ledger",
-                f"{self.head_path.name} cannot be read",
-                where=str(self.head_path),
-                advice=self.restore,
-            ) from error
+        except (OSError, FormatError) as error:
+            where = str(self.head_path)
+            raise LedgerError("ledger", f"{HEAD} cannot be read", where=where, advice=RESTORE) from error
 
-    def _check_head(self, head: _Head | None, digests: list[str]) -> None:
+    def _check_head(self, head: Head | None, digests: list[str]) -> None:
         if head is None:
             # A crash during the very first entry leaves one line and no head.
             if len(digests) > 1:
-                raise self._damaged(len(digests), f"is not confirmed: {self.head_path.name} is missing")
-        elif head.sequence < 1 or len(digests) < head.sequence:
-            what = f"is missing or cut short; {self.what} had {head.sequence} entries"
+                raise self._damaged(len(digests), f"is not confirmed: {HEAD} is missing")
+        elif len(digests) < head.sequence:
+            what = f"is missing or cut short; the ledger had {head.sequence} entries"
             raise self._damaged(len(digests) + 1, what)
-        elif digests[head.sequence - 1] != head.digest:
+        elif digests[head.sequence - 1] != head.sha256:
             raise self._damaged(head.sequence, "is not the one that was written: it was changed")
 
     def _damaged(self, number: int, what: str) -> LedgerError:
         where = f"{self.path}:{number}"
-        return LedgerError("ledger", f"line {number} of {self.what} {what}", where=where, advice=self.restore)
+        return LedgerError("ledger", f"line {number} of the ledger {what}", where=where, advice=RESTORE)
 
 
-class Ledger(Chain):
-    """PRIVATE/ledger.jsonl: an entry for every release, confirmed before it becomes visible."""
-
-    def __init__(self, private: Path) -> None:
-        super().__init__(private, "ledger", "the ledger", "what has been released about these people")
+def releases(lines: Iterable[Line]) -> tuple[ReleaseEntry, ...]:
+    """The entries of releases among lines, in their order."""
+    return tuple(line.entry for line in lines if isinstance(line.entry, ReleaseEntry))
 
 
-def _digest(line: bytes) -> str:
-    return hashlib.sha256(line + b"\n").hexdigest()
+def _whole(line: Line) -> bytes:
+    """A line's bytes; one that could not be read again would stop every later run."""
+    raw = schema.write(line)
+    try:
+        schema.read(Line, NAME, raw)
+    except FormatError as error:
+        raise InternalError(f"no entry for a ledger: {error}") from error
+    return raw
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.ledger.archive import kept_protocol
-from funnel.ledger.journal import Ledger
-from funnel.ledger.spending import Spent, spent
-from funnel.notions import NOTIONS
+from funnel.format.journal import ReleaseEntry
+from funnel.ledger.archive import kept_protocols
+from funnel.ledger.estimates import Spent, spent
+from funnel.ledger.journal import Journal, releases
 from funnel.policy import Policy
 
 _HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
@@ -18,11 +18,11 @@ _NUMBERS = {"#", "epsilon", "leakage", "composed", "added"}
 
 
 @dataclass(frozen=True)
-class Line:
-    """One release: leakage in nats, None where infinite or (composed, of the first ledgers) not measured.
+class Row:
+    """One release: leakage in nats, None where infinite.
 
-    `how` is None where the composed leakage was not measured; `added` is what the release added to it. `lock` is the
-    checksum of the lock that it was made under, None where it was solved for, or entered by an earlier version.
+    `added` is what the release added to the composed leakage; `lock` the checksum of the lock that it was made under,
+    None where it was solved for.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Line:
     leakage: float | None
     composed: float | None
     added: float | None
-    how: str | None
+    how: str
     varying: float | None
     draws: str
     key: str | None
@@ -45,29 +45,27 @@ class Line:
 
     def cells(self) -> list[str]:
         """As columns of text."""
-        measured = self.how is not None
         return [
             str(self.number), self.release, self.notion, f"{self.epsilon:g}", _nats(self.leakage),
-            _nats(self.composed) if measured else "not measured",
-            "" if self.added is None else _nats(self.added), self.how or "", self.draws, (self.key or "")[:8],
-            (self.lock or "")[:8],
+            _nats(self.composed), "" if self.added is None else _nats(self.added), self.how, self.draws,
+            (self.key or "")[:8], (self.lock or "")[:8],
         ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Account:
+class LedgerView:
     """All releases of one ledger, seen from a policy: `left` nats of its `budget`, None where it has none."""
 
     policy: Policy
     path: Path
-    lines: tuple[Line, ...]
-    estimates: Spent = field(default_factory=Spent.nothing)
+    releases: tuple[Row, ...]
+    estimates: Spent
 
     @property
-    def latest(self) -> Line | None:
+    def latest(self) -> Row | None:
         """The latest release whose composed leakage is in the policy's own measure, about the same secret."""
         asked = (self.policy.privacy.measure, self.policy.sensitive)
-        return _latest(self.lines, *asked)
+        return _latest(self.releases, *asked)
 
     @property
     def left(self) -> float | None:
@@ -87,7 +85,7 @@ class Account:
             "ledger": str(self.path),
             "name": self.policy.name,
             "measure": self.policy.privacy.measure,
-            "releases": [vars(one) for one in self.lines],
+            "releases": [vars(one) for one in self.releases],
             "composed": None if latest is None else latest.composed,
             "how": None if latest is None else latest.how,
             "varying": None if latest is None else latest.varying,
@@ -98,9 +96,9 @@ class Account:
 
     def text(self) -> str:
         """A table, and what it comes to."""
-        if not self.lines:
+        if not self.releases:
             return f"no release yet in {self.path}" + self._of_budget("\n") + self._spent()
-        table = [list(_HEAD), *(one.cells() for one in self.lines)]
+        table = [list(_HEAD), *(one.cells() for one in self.releases)]
         wide = [max(map(len, column)) for column in zip(*table, strict=True)]
         rows = [
             "  ".join(
@@ -109,7 +107,7 @@ class Account:
             ).rstrip()
             for row in table
         ]
-        whole = f"ledger     {len(self.lines):,} in {self.path}, an unbroken chain"
+        whole = f"ledger     {len(self.releases):,} in {self.path}, an unbroken chain"
         return (
             "\n".join([*rows, whole, *self._composed()])
             + self._of_budget("\n")
@@ -147,56 +145,52 @@ class Account:
         return f"\nestimates  {found.estimates:,} private ones, {float(found.epsilon):g} nats spent{allowed}"
 
     def _lost(self) -> str:
-        lost = [one.release for one in self.lines if not one.protocol_kept]
+        lost = [one.release for one in self.releases if not one.protocol_kept]
         if not lost:
             return ""
         return f"\nmissing    the protocols of {len(lost):,} releases: {', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
 
 
-def account(policy: Policy) -> Account:
+def ledger_view(policy: Policy) -> LedgerView:
     """Read and verify a policy's ledger and the protocols that it names. Raises LedgerError."""
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
-    ledger = Ledger(private)
-    known: dict[str, bool] = {}
-    lines: list[Line] = []
-    for entry in ledger.entries():
-        sha256 = entry["protocol_sha256"]
-        if sha256 not in known:
-            published = to / entry["release"] / "protocol.json"
-            known[sha256] = kept_protocol(private, sha256, published) is not None
-        lines.append(_line(entry, lines, known[sha256]))
-    return Account(policy, ledger.path, tuple(lines), spent(private))
+    journal = Journal(private)
+    lines, rows = journal.lines(), list[Row]()
+    protocols = kept_protocols(private, to, releases(lines))
+    for line in lines:
+        if isinstance(line.entry, ReleaseEntry):
+            kept = protocols[line.entry.protocol_sha256] is not None
+            rows.append(_row(line.written, line.entry, rows, kept))
+    return LedgerView(policy, journal.path, tuple(rows), spent(lines))
 
 
-def _latest(lines: Sequence[Line], measure: str, sensitive: tuple[str, ...]) -> Line | None:
-    """The last line whose composed leakage is in a measure and about a secret."""
-    alike = (one for one in reversed(lines) if (one.measure, one.sensitive) == (measure, sensitive))
-    return next((one for one in alike if one.how is not None), None)
+def _latest(rows: Sequence[Row], measure: str, sensitive: tuple[str, ...]) -> Row | None:
+    """The last row whose composed leakage is in a measure and about a secret."""
+    alike = (one for one in reversed(rows) if (one.measure, one.sensitive) == (measure, sensitive))
+    return next(alike, None)
 
 
-def _line(entry: Mapping[str, Any], lines: Sequence[Line], kept: bool) -> Line:
-    composed = entry.get("composed") or {}
-    measure = composed.get("measure", NOTIONS[entry["notion"]].measure)
-    figure, sensitive = composed.get("figure"), tuple(composed.get("sensitive", ()))
-    before = _latest(lines, measure, sensitive)
-    known = 0.0 if before is None else before.composed
-    return Line(
-        number=entry["sequence"],
-        release=entry["release"],
-        written=entry["written"],
-        name=entry["name"],
-        notion=entry["notion"],
-        measure=measure,
-        sensitive=sensitive,
-        epsilon=entry["epsilon"] or 0.0,
-        leakage=entry["leakage"].get(measure),
-        composed=figure,
-        added=None if figure is None or known is None else round(figure - known, 4),
-        how=composed.get("how"),
-        varying=composed.get("varying"),
-        draws=entry["draws"],
-        key=entry["key_fingerprint"],
-        lock=entry.get("lock"),
+def _row(written: str, entry: ReleaseEntry, before: Sequence[Row], kept: bool) -> Row:
+    composed = entry.composed
+    previous = _latest(before, composed.measure, composed.sensitive)
+    known = 0.0 if previous is None else previous.composed
+    return Row(
+        number=len(before) + 1,
+        release=entry.release,
+        written=written,
+        name=entry.name,
+        notion=entry.notion,
+        measure=composed.measure,
+        sensitive=composed.sensitive,
+        epsilon=entry.epsilon,
+        leakage=entry.leakage.get(composed.measure),
+        composed=composed.figure,
+        added=None if composed.figure is None or known is None else round(composed.figure - known, 4),
+        how=composed.how,
+        varying=composed.varying,
+        draws=entry.draws,
+        key=entry.key_fingerprint,
+        lock=entry.lock,
         protocol_kept=kept,
     )
 

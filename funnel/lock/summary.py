@@ -9,7 +9,9 @@ from typing import Any
 
 from funnel.data import Joint
 from funnel.draw.histogram import Estimated
-from funnel.ledger.composition import Together, own_figure
+from funnel.format import schema
+from funnel.format.journal import Together
+from funnel.ledger.composition import own_figure
 from funnel.lock.drift import Drift, Untold
 from funnel.measure import leakage
 from funnel.measure.figures import leakage_figure, round_up
@@ -144,7 +146,7 @@ class Summary:
             "candidates": self.protection.told_candidates(),
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
-            "composed": self.together.as_dict(),
+            "composed": schema.as_json(self.together),
             "utility": self.measured.utility(),
             "alphabet": {
                 "sensitive": len(self.joint.secret),
@@ -171,7 +173,7 @@ class Summary:
             + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
         ]
         if self.together.releases > 1:
-            lines.insert(3, f"composed   {self.together.text()}")
+            lines.insert(3, f"composed   {_told(self.together)}")
         if self.drift is not None:
             lines.append(f"drift      {self.drift.text()}")
         lines += self._chosen()
@@ -192,3 +194,9 @@ class Summary:
             told = ", ".join(f"{'+'.join(block.columns)} {share:.3g}" for block, share in shares)
             lines.append(f"split      {told}")
         return lines
+
+
+def _told(together: Together) -> str:
+    """The composed leakage for a person."""
+    total = "no finite bound" if together.figure is None else f"{together.figure:.4f} nats"
+    return f"{total} of {together.measure}, over {together.releases:,} releases ({together.how})"

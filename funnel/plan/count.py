@@ -14,7 +14,8 @@ from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
 from funnel.errors import InternalError, PlanError
-from funnel.ledger.spending import Spent, charge, charged
+from funnel.ledger.estimates import Spent, charge, charged
+from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
@@ -156,6 +157,6 @@ class Charging:
             return
         if self._lock is None:
             budget = None if wanted.budget is None else rational(wanted.budget)
-            self.spent = charge(private, self._name, rational(wanted.epsilon), budget)
+            self.spent = charge(Journal(private), self._name, rational(wanted.epsilon), budget)
         else:
-            self.spent = charged(private, self._lock.estimated or "")
+            self.spent = charged(Journal(private), self._lock.estimated or "")

@@ -11,7 +11,7 @@ from funnel.draw.keys import Key, one_time_key
 from funnel.engine import Source
 from funnel.errors import DrawError, SourceError
 from funnel.files import writing
-from funnel.ledger.journal import Ledger
+from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import Asked, check_key
 from funnel.policy import Policy
 from funnel.release.keys import load_key
@@ -25,8 +25,8 @@ def key_of(policy: Policy) -> Key:
     """The policy's key for permanent draws, or one that is never used again. Raises DrawError."""
     if policy.draws.kind == "fresh" or policy.draws.key is None:
         return one_time_key()
-    key, private = load_key(policy.draws.key, policy.directory), policy.path(policy.release.private)
-    check_key(private, asked_by(policy), Ledger(private).entries(), key.fingerprint)
+    key = load_key(policy.draws.key, policy.directory)
+    check_key(Journal(policy.path(policy.release.private)), asked_by(policy), key.fingerprint)
     return key
 
 
@@ -52,7 +52,7 @@ def name_release(policy: Policy) -> tuple[str, list[str]]:
     # Before the ledger is read: a rival's release is visible only when its entry is there.
     with writing(to):
         seen = releases(to)
-    entries = Ledger(policy.path(policy.release.private)).entries()
+    entries = Journal(policy.path(policy.release.private)).releases()
     check_visible(to, policy.name, seen, entries)
     time, told = next_time(datetime.now(UTC), last_named(to, entries))
     return new_release_id(time), [] if told is None else [told]

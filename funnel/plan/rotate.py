@@ -9,15 +9,16 @@ from typing import Any
 
 from funnel.draw.keys import Key, one_time_key
 from funnel.errors import DrawError
-from funnel.files import writing
-from funnel.ledger.composition import Together
-from funnel.ledger.journal import Ledger
+from funnel.format import schema
+from funnel.format.journal import Together
+from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import agree, last_asked
-from funnel.ledger.view import Account, account
+from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import Lock
 from funnel.plan.prepare import asked_by
 from funnel.plan.run import Limits, Report, execute, silent
 from funnel.policy import Policy
+from funnel.release.holding import alone
 from funnel.release.keys import load_key, write_key
 
 KEEP = (
@@ -35,7 +36,7 @@ class Rotation:
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file.
     """
 
-    before: Account
+    before: LedgerView
     after: Together
     old: str | None
     new: str | None
@@ -46,13 +47,13 @@ class Rotation:
         """The composed leakage so far; 0 where nothing was released, None where infinite or not `measured`."""
         latest = self.before.latest
         if latest is None:
-            return None if self.before.lines else 0.0
+            return None if self.before.releases else 0.0
         return latest.composed
 
     @property
     def measured(self) -> bool:
         """False where no release so far was measured in the policy's own terms: another secret, or an old ledger."""
-        return self.before.latest is not None or not self.before.lines
+        return self.before.latest is not None or not self.before.releases
 
     @property
     def cost(self) -> float | None:
@@ -67,11 +68,11 @@ class Rotation:
         return {
             "name": policy.name,
             "ledger": str(self.before.path),
-            "releases": len(self.before.lines),
+            "releases": len(self.before.releases),
             "measure": self.after.measure,
             "composed": self.now,
             "measured": self.measured,
-            "after": self.after.as_dict(),
+            "after": schema.as_json(self.after),
             "cost": self.cost,
             "budget": policy.budget,
             "old_key": self.old,
@@ -82,7 +83,7 @@ class Rotation:
 
     def text(self) -> str:
         """A few lines for a person."""
-        many = len(self.before.lines)
+        many = len(self.before.releases)
         now = (
             self._nats(self.now)
             if self.measured
@@ -135,20 +136,27 @@ def rotate(
             advice="Permanent draws need `source.entity` and `draws.key`.",
         )
     private = policy.path(policy.release.private)
-    before, entries = account(policy), Ledger(private).entries()
+    before = ledger_view(policy)
     named = load_key(policy.draws.key, policy.directory) if accept else None
     if to is not None:
         _check_place(policy, to)
     summary = execute(
         policy, limits=limits, dry_run=True, lock=lock, key=named or one_time_key(), progress=progress
     )
-    new: Key | None = named or (None if to is None else write_key(to))
+    last = last_asked(asked_by(policy), Journal(private).releases())
+    old, new = None if last is None else last.key_fingerprint, None
+    if accept or to is not None:
+        with alone(private):
+            new = _agreed(policy, private, named, to)
+    return Rotation(before, summary.together, old, new, to)
+
+
+def _agreed(policy: Policy, private: Path, named: Key | None, to: Path | None) -> str | None:
+    """The fingerprint of the new key, made in `to` unless it is the one `named` already, and entered as meant."""
+    new = named or (None if to is None else write_key(to))
     if new is not None:
-        with writing(private):
-            agree(private, asked_by(policy), entries, new.fingerprint)
-    last = last_asked(asked_by(policy), entries)
-    old = None if last is None else str(last["key_fingerprint"])
-    return Rotation(before, summary.together, old, None if new is None else new.fingerprint, to)
+        agree(Journal(private), asked_by(policy), new.fingerprint)
+    return None if new is None else new.fingerprint
 
 
 def _check_place(policy: Policy, to: Path) -> None:

@@ -16,9 +16,11 @@ from funnel.draw.keys import Key
 from funnel.draw.tally import Tally
 from funnel.engine import Engine, Source, counting, find, open_engine
 from funnel.errors import InternalError
-from funnel.ledger.history import Outlook, check_budget, outlook, warnings
-from funnel.ledger.journal import Ledger
-from funnel.ledger.spending import Spent
+from funnel.format.journal import ReleaseEntry
+from funnel.ledger.budget import check_budget, warnings
+from funnel.ledger.estimates import Spent
+from funnel.ledger.history import Composed, compose
+from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
 from funnel.lock.pin import Pinned, kept_values, pin, pin_estimate
 from funnel.lock.summary import Measured, Summary, measure
@@ -111,7 +113,8 @@ class _Work:
 
     protection: Protection
     measured: Measured
-    outlook: Outlook
+    composed: Composed
+    entry: ReleaseEntry
     tally: Tally
     pinned: Pinned | None
     estimated: Estimated | None = None
@@ -156,7 +159,7 @@ class _Work:
             case steps.Audit():
                 self._audit()
             case steps.Publish():
-                self.publisher.publish()
+                self.publisher.publish(self.entry)
 
     def _solve(self, step: steps.Solve) -> None:
         minimum = self.policy.estimate.minimum
@@ -190,9 +193,9 @@ class _Work:
         permanent = self.policy.draws.kind == "permanent"
         release = "tonight" if self._publisher is None else self._publisher.release_id
         source = self.key.fingerprint if permanent else release
-        entries = Ledger(self.policy.path(self.policy.release.private)).entries()
-        self.outlook = outlook(self.policy, self.protection, source, entries)
-        check_budget(self.policy, self.outlook.together)
+        entries = Journal(self.policy.path(self.policy.release.private)).releases()
+        self.composed = compose(self.policy, self.protection, source, entries)
+        check_budget(self.policy, self.composed.together)
 
     def _draw(self, step: steps.Draw) -> None:
         """Map the protocol over the source's second reading, and check what came out."""
@@ -227,7 +230,7 @@ class _Work:
         return lambda batch: regrouped(batch, regroup)
 
     def _write(self, step: steps.Write) -> None:
-        entry = write_release(
+        self.entry = write_release(
             Facts(
                 self.publisher.release_id,
                 self.policy,
@@ -236,7 +239,7 @@ class _Work:
                 self.measured,
                 self.tally,
                 self.key,
-                self.outlook,
+                self.composed,
                 self.pinned,
                 self.signer,
                 self.estimated,
@@ -246,7 +249,6 @@ class _Work:
             self.publisher.public,
             self.publisher.private,
         )
-        self.publisher.entry = entry
 
     def _audit(self) -> None:
         """The auditor's own word on the staged files, before anyone can see them."""
@@ -254,14 +256,14 @@ class _Work:
     def summary(self, also: list[str]) -> Summary:
         """What `run --json` prints; `also` are warnings from before the work began."""
         release = None if self._publisher is None else str(self.publisher.target.resolve())
-        told = (*also, *warnings(self.outlook))
+        told = (*also, *warnings(self.composed))
         drift = None if self.pinned is None else self.pinned.told
         return Summary(
             self.policy,
             self.protection,
             self.measured,
             release,
-            self.outlook.together,
+            self.composed.together,
             told,
             drift,
             self.estimated,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,12 +24,10 @@ from funnel.files import sha256_file, writing
 from funnel.format import counts, draws, drift, evidence, manifest, protocol, released, schema, solution
 from funnel.format import robust as robust_format
 from funnel.format import terms as terms_format
-from funnel.format.journal import Drawn as DrawnEntry
 from funnel.format.journal import ReleaseEntry
-from funnel.format.journal import Together as TogetherEntry
 from funnel.format.manifest import FileEntry, Manifest
-from funnel.ledger.history import Outlook
-from funnel.ledger.spending import Spent
+from funnel.ledger.estimates import Spent
+from funnel.ledger.history import Composed
 from funnel.lock.pin import Pinned
 from funnel.lock.summary import Measured, stated_leakage
 from funnel.measure.figures import round_to, round_up
@@ -56,7 +54,7 @@ class Facts:
     measured: Measured
     tally: Tally
     key: Key
-    outlook: Outlook
+    composed: Composed
     pinned: Pinned | None = None
     signer: SigningKey | None = None
     estimated: Estimated | None = None
@@ -155,7 +153,7 @@ def _draws(tally: Tally) -> draws.DrawsFile:
 def _manifest(facts: Facts, terms: terms_format.TermsFile) -> Manifest:
     """release.json, but for what it says of the other files."""
     policy, joint, measured = facts.policy, facts.protection.joint, facts.measured
-    notion, outlook = facts.protection.notion, facts.outlook
+    notion = facts.protection.notion
     permanent = policy.draws.kind == "permanent"
     return Manifest(
         "funnel-release/1",
@@ -176,7 +174,7 @@ def _manifest(facts: Facts, terms: terms_format.TermsFile) -> Manifest:
         rows=facts.rows,
         format_of_data=policy.release.format,
         leakage=stated_leakage(measured, notion),
-        composed=None if (told := outlook.stated()) is None else manifest.Composed(**told),
+        composed=facts.composed.stated(),
         utility=_utility(measured),
         alphabet=manifest.Sizes(
             len(joint.secret),
@@ -246,7 +244,6 @@ def _versions() -> dict[str, str]:
 
 def _entry(facts: Facts, stated: Manifest, manifest_sha256: str, evidence_sha256: str) -> ReleaseEntry:
     """What the ledger says of the release."""
-    composed = facts.outlook.together
     return ReleaseEntry(
         release=facts.release,
         name=stated.name,
@@ -259,11 +256,8 @@ def _entry(facts: Facts, stated: Manifest, manifest_sha256: str, evidence_sha256
         leakage=stated.leakage,
         draws=stated.draws.kind,
         key_fingerprint=stated.draws.key_fingerprint,
-        entity=facts.outlook.drawn[0].entity,
-        drawn=tuple(
-            DrawnEntry(one.columns, one.meaning, one.base or one.meaning, one.reads)
-            for one in facts.outlook.drawn
-        ),
-        composed=TogetherEntry(**asdict(composed)),
+        entity=facts.composed.drawn[0].entity,
+        drawn=tuple(one.told() for one in facts.composed.drawn),
+        composed=facts.composed.together,
         lock=None if stated.locked is None else stated.locked.checksum,
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+
+from funnel.format.journal import ReleaseEntry
 
 RELEASE_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 TOLERATED = timedelta(minutes=1)
@@ -21,10 +22,10 @@ def new_release_id(now: datetime) -> str:
     return f"{now.astimezone(UTC):{_FORM}}-{secrets.token_hex(3)}"
 
 
-def last_named(to: Path, entries: Sequence[Mapping[str, Any]]) -> datetime | None:
+def last_named(to: Path, entries: Sequence[ReleaseEntry]) -> datetime | None:
     """The latest time in a name, of the ledger's entries and of what `latest` in the published folder points at."""
     latest = to / "latest"
-    names = [str(entry["release"]) for entry in entries]
+    names = [entry.release for entry in entries]
     if latest.is_symlink():
         names.append(latest.readlink().name)
     times = [time for time in map(_time, names) if time is not None]

@@ -13,10 +13,9 @@ from typing import Self
 
 from funnel.errors import InternalError, ReleaseError
 from funnel.files import FULL, sync, sync_tree, write_error, writing
-from funnel.format import schema
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import keep_protocol
-from funnel.ledger.journal import Ledger
+from funnel.ledger.journal import Journal
 from funnel.release.holding import alone, busy
 from funnel.release.naming import RELEASE_ID as _ID
 from funnel.release.recover import Leftovers, check_entered
@@ -42,7 +41,6 @@ class Publisher:
         self.private = private / f".staging-{release_id}"
         self.scratch = private / f".spill-{release_id}"
         self.target = to / release_id
-        self.entry: ReleaseEntry | None = None
         self.told: list[str] = []
         """What to tell of runs that were cut off, whose leftovers were removed."""
         self._seen = False  # by readers, though the run failed: then `latest` is left to the next one
@@ -53,13 +51,11 @@ class Publisher:
         _check_apart(self.to, self.private_root)
         with ExitStack() as stack:
             stack.enter_context(alone(self.private_root))
-            entries = Ledger(self.private_root).entries()
+            entries = Journal(self.private_root).releases()
             check_entered(self.private_root, entries)
-            if entries and str(entries[-1]["release"])[:16] >= self.release_id[:16]:
+            if entries and entries[-1].release[:16] >= self.release_id[:16]:
                 # It was named before it held the lock, and names have to stand in the order of the ledger.
-                raise busy(
-                    self.private_root, f"release {entries[-1]['release']} was made while this run began"
-                )
+                raise busy(self.private_root, f"release {entries[-1].release} was made while this run began")
             with writing(self.to):
                 self.to.mkdir(parents=True, exist_ok=True)
             _check_latest(self.to / "latest")
@@ -78,22 +74,19 @@ class Publisher:
             if folder is not None:
                 raise write_error(error, folder) from error
 
-    def publish(self, entry: ReleaseEntry | None = None) -> Path:
-        """Make the release visible, with `entry` (or what was set as `self.entry`) in the ledger; its folder.
+    def publish(self, entry: ReleaseEntry) -> Path:
+        """Make the release visible, with its entry in the ledger; returns its folder.
 
         Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
         `latest`. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and whatever is in
         the ledger has its protocol; an entry without the others is one that a crash or a failing disk kept from
         becoming visible, and errs on the safe side.
         """
-        entry = self.entry if entry is None else entry
-        if entry is None:
-            raise InternalError("a release was to be published without a ledger entry")
         self._seal()
         protocol = self.public / "protocol.json"
         if protocol.is_file():
             keep_protocol(self.private_root, protocol)
-        Ledger(self.private_root).append(schema.as_json(entry))
+        Journal(self.private_root).append(entry)
         with writing(self.private_root):
             self.private.rename(self.private_root / self.release_id)
             sync(self.private_root)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from funnel.errors import LedgerError
 from funnel.files import writing
+from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import FOLDER
 from funnel.release.naming import RELEASE_ID as _ID
 
-Entry = Mapping[str, Any]
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
 
@@ -26,11 +25,11 @@ class Leftovers:
     is ours where our private folder or our ledger knows its release. Raises ReleaseError where the disk refuses.
     """
 
-    def __init__(self, to: Path, private: Path, entries: Sequence[Entry]) -> None:
+    def __init__(self, to: Path, private: Path, entries: Sequence[ReleaseEntry]) -> None:
         self.to, self.private, self._entries = to, private, entries
         with writing(private):
             self._hidden = _aside(private)
-        self._entered = {str(entry["release"]) for entry in entries}
+        self._entered = {entry.release for entry in entries}
         self._known = self._entered | {release_id for _, release_id in self._hidden} | set(releases(private))
 
     def remove(self) -> list[str]:
@@ -64,7 +63,7 @@ class Leftovers:
 
     def _remove_protocols(self) -> None:
         """Copies of protocols that no entry of the ledger names: of runs that were cut off before their entry."""
-        wanted = {entry.get("protocol_sha256") for entry in self._entries}
+        wanted = {entry.protocol_sha256 for entry in self._entries}
         with writing(self.private):
             for path in (self.private / FOLDER).glob("*") if (self.private / FOLDER).is_dir() else ():
                 match = _PROTOCOL.fullmatch(path.name)
@@ -81,21 +80,21 @@ class Leftovers:
         return True
 
 
-def check_entered(private: Path, entries: Sequence[Entry]) -> None:
+def check_entered(private: Path, entries: Sequence[ReleaseEntry]) -> None:
     """Every release whose evidence lies in PRIVATE is in the ledger, since its entry came first. Raises LedgerError."""
     with writing(private):
         found = releases(private)
-    missing = sorted(set(found) - {str(entry["release"]) for entry in entries})
+    missing = sorted(set(found) - {entry.release for entry in entries})
     if missing:
         raise _not_entered(missing, private)
 
 
-def check_visible(to: Path, name: str, seen: Sequence[str], entries: Sequence[Entry]) -> None:
+def check_visible(to: Path, name: str, seen: Sequence[str], entries: Sequence[ReleaseEntry]) -> None:
     """Every release of this policy, by its name, that was `seen` before the ledger was read is in it.
 
     Releases of other policies, under ledgers of their own, may lie in the same folder. Raises LedgerError.
     """
-    known = {str(entry["release"]) for entry in entries}
+    known = {entry.release for entry in entries}
     missing = [one for one in seen if one not in known and _named(to / one) == name]
     if missing:
         raise _not_entered(missing, to)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.released import Channel
-from funnel.ledger.composition import Together, own_figure, together
-from funnel.ledger.drawn import Drawn
+from funnel.format.journal import Together
+from funnel.ledger.composition import own_figure, together
+from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import identity
 from funnel.notions import Ldp, LdpX, Lip, MutualInformation, Notion, Srlip
+from tests.support.ledger import TOGETHER
 from tests.support.strategies import joints, protocols
 
 NOTIONS: list[Notion] = [
@@ -28,17 +31,22 @@ NOTIONS: list[Notion] = [
 ]
 
 
+OF_ANOTHER = replace(TOGETHER, sensitive=("another",))
+"""What an earlier release states of a secret of its own, which no figure here goes by."""
+
+
 def drawn(
     protocol: Protocol | None, key: str = "k", meaning: str = "m", entity: str = "id", columns=("X",)
-) -> Drawn:
+) -> DrawRecord:
     secret = protocol.secret.columns if protocol and protocol.secret else None
-    return Drawn(columns, (meaning,) * len(columns), secret, key, entity, protocol)
+    meanings = (meaning,) * len(columns)
+    return DrawRecord(columns, meanings, meanings, secret, key, entity, protocol)
 
 
-def looked_at(notion: Notion, joint: Joint, own: Drawn, *earlier: Drawn) -> Together:
+def looked_at(notion: Notion, joint: Joint, own: DrawRecord, *earlier: DrawRecord) -> Together:
     assert own.protocol is not None
     alone = notion.leakage(Channel(joint, [own.protocol]))
-    return together(notion, joint, [own], earlier, alone, [{}] * len(earlier))
+    return together(notion, joint, [own], earlier, alone, [OF_ANOTHER] * len(earlier))
 
 
 def law(protocol: Protocol, s: int, x: int) -> list[Fraction]:
@@ -170,15 +178,14 @@ def test_a_new_value_of_the_secret_is_told_apart_by_draws_that_read_it() -> None
 def test_the_running_maximum_is_about_one_secret_in_one_measure() -> None:
     alone = NOTIONS[1].leakage(Channel(TABLE, [MILD]))
     before = [
-        {"measure": "ldp", "sensitive": ["S"], "figure": 2.5},
-        {"measure": "lip", "sensitive": ["S"], "figure": 7.0},
-        {"measure": "ldp", "sensitive": ["other"], "figure": None},
-        {},
+        replace(TOGETHER, measure="ldp", figure=2.5),
+        replace(TOGETHER, measure="lip", figure=7.0),
+        replace(TOGETHER, measure="ldp", sensitive=("other",), figure=None),
     ]
     own = drawn(MILD)
     found = together(NOTIONS[1], TABLE, [own], [own], alone, before)
-    assert (found.figure, found.releases) == (2.5, 5)
+    assert (found.figure, found.releases) == (2.5, 4)
     assert found.measured == pytest.approx(alone.nats, abs=1e-4)
-    infinite = together(NOTIONS[1], TABLE, [own], [own], alone, [before[0] | {"figure": None}])
+    infinite = together(NOTIONS[1], TABLE, [own], [own], alone, [replace(before[0], figure=None)])
     assert infinite.figure is None
     assert infinite.measured == found.measured

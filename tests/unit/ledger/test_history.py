@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import duckdb
@@ -16,13 +17,16 @@ from funnel.data.convert import protocol_file
 from funnel.errors import LedgerError
 from funnel.files import sha256_file
 from funnel.format import schema
+from funnel.format.journal import ReleaseEntry
 from funnel.ledger import history
 from funnel.ledger.archive import FOLDER, keep_protocol, kept_protocol
-from funnel.ledger.history import MOST_PROTOCOLS, check_budget, outlook, warnings
-from funnel.ledger.journal import Ledger
+from funnel.ledger.budget import check_budget, warnings
+from funnel.ledger.history import MOST_PROTOCOLS, compose
+from funnel.ledger.journal import Journal
 from funnel.measure.information import mutual_information
 from funnel.mechanisms.product import protect
 from funnel.policy import Policy
+from tests.support.ledger import an_entry, an_id
 from tests.support.policies import write_policy
 
 SMALL = {
@@ -56,33 +60,29 @@ class Nights:
         policy = funnel.load(write_policy(self.folder, **(SMALL | changes)))
         joint = as_joint(policy, np.array(counts), labels)
         solved = protect(joint, policy.privacy, policy.mechanism, policy.shares(), minimum=1)
-        release = f"r{len(self.entries) + 1}"
+        release = an_id(len(self.entries) + 1)
         permanent = policy.draws.kind == "permanent"
-        found = outlook(policy, solved, self.key if permanent else release, self.entries)
+        found = compose(policy, solved, self.key if permanent else release, self.entries)
         check_budget(policy, found.together)
         self.warnings = warnings(found)
         path = self.folder / "protocol.json"
         path.write_bytes(schema.write(protocol_file(solved.protocols)))
         keep_protocol(self.private, path)
-        Ledger(self.private).append(
-            {
-                "release": release,
-                "name": "test",
-                "policy_sha256": policy.sha256,
-                "protocol_sha256": sha256_file(path),
-                "key_fingerprint": self.key if permanent else None,
-                "draws": policy.draws.kind,
-                "notion": policy.privacy.notion,
-                "epsilon": policy.privacy.epsilon,
-                "leakage": {policy.privacy.measure: found.alone},
-                **found.entry(),
-            }
+        entry = an_entry(
+            release,
+            protocol_sha256=sha256_file(path),
+            draws=policy.draws.kind,
+            key_fingerprint=self.key if permanent else None,
+            entity=found.drawn[0].entity,
+            drawn=tuple(one.told() for one in found.drawn),
+            composed=found.together,
         )
-        return found.together.as_dict() | {"alone": found.alone}
+        Journal(self.private).append(entry)
+        return asdict(found.together) | {"alone": found.alone}
 
     @property
-    def entries(self) -> list[dict]:
-        return Ledger(self.private).entries()
+    def entries(self) -> tuple[ReleaseEntry, ...]:
+        return Journal(self.private).releases()
 
 
 def as_joint(policy: Policy, table: np.ndarray, labels: Sequence[str]) -> Joint:
@@ -133,7 +133,7 @@ def test_a_repetition_under_one_key_adds_nothing(night):
         assert found["figure"] == found["alone"]
         assert (found["releases"], found["how"], found["groups"]) == (number, "exact", 1)
         assert night.warnings == []
-    assert [entry["composed"]["figure"] for entry in night.entries] == [first["figure"]] * 2
+    assert [entry.composed.figure for entry in night.entries] == [first["figure"]] * 2
 
 
 def test_a_new_protocol_under_one_key_is_measured_on_the_overlap(night):
@@ -165,15 +165,14 @@ def test_many_fresh_nights_stay_quick_and_are_bounded(night):
     """A year of fresh nights is entered without being measured one by one; the next run still is exact or bounded."""
     night(**FRESH)
     (entry,) = night.entries
-    copies = {name: entry[name] for name in entry if name not in ("sequence", "written", "previous")}
-    year = [entry, *(copies | {"release": f"copy {i}"} for i in range(364))]
+    year = [entry, *(replace(entry, release=an_id(2 + i)) for i in range(364))]
     policy = funnel.load(write_policy(night.folder, **(SMALL | FRESH)))
     joint = as_joint(policy, np.array(MONDAY), ("x0", "x1", "x2"))
     solved = protect(joint, policy.privacy, policy.mechanism, (1.0,), minimum=1)
-    found = outlook(policy, solved, "tonight", year).together
+    found = compose(policy, solved, "tonight", year).together
     assert (found.releases, found.groups, found.how) == (366, 366, "ceiling")
     assert found.figure == pytest.approx(ceiling(MONDAY), abs=1e-4)
-    assert found.varying == pytest.approx(366 * entry["composed"]["varying"], rel=1e-2)
+    assert found.varying == pytest.approx(366 * entry.composed.varying, rel=1e-2)
 
 
 def test_the_figure_never_falls(night):
@@ -310,7 +309,7 @@ def test_every_protocol_is_kept_by_its_hash(night):
     night()
     night()
     night(TUESDAY)
-    hashes = {entry["protocol_sha256"] for entry in night.entries}
+    hashes = {entry.protocol_sha256 for entry in night.entries}
     kept = night.private / FOLDER
     assert {path.stem for path in kept.iterdir()} == hashes
     assert len(hashes) == 2
@@ -330,7 +329,7 @@ def test_a_damaged_copy_stops_the_next_release(night):
 def test_a_lost_copy_is_found_in_the_release_or_bounded(night):
     first = night()
     (path,) = (night.private / FOLDER).iterdir()
-    published = night.folder / "releases" / "r1" / "protocol.json"
+    published = night.folder / "releases" / an_id(1) / "protocol.json"
     published.parent.mkdir(parents=True)
     path.rename(published)
     assert night(TUESDAY)["how"] == "exact"
@@ -339,23 +338,6 @@ def test_a_lost_copy_is_found_in_the_release_or_bounded(night):
     assert found["how"] == "ceiling"
     assert found["figure"] == pytest.approx(ceiling(TUESDAY), abs=1e-4)
     assert found["figure"] >= first["figure"]
-
-
-def test_ledgers_of_the_first_version_are_read(night):
-    """Entries without `composed` count too: by the policy's hash where it is the same, else as other columns."""
-    night()
-    night(TUESDAY)
-    old = night.entries
-    for name in ("ledger.jsonl", "ledger.head"):
-        (night.private / name).unlink()
-    late = ("entity", "drawn", "composed", "sequence", "written", "previous")
-    for entry in old:
-        Ledger(night.private).append({name: value for name, value in entry.items() if name not in late})
-    same = night(TUESDAY)
-    assert (same["releases"], same["groups"], same["how"]) == (3, 1, "exact")
-    other = night(TUESDAY, description="another policy")
-    assert other["how"] == "sum"
-    assert other["figure"] is None, "one key drew for labels of unknown meaning"
 
 
 def test_more_protocols_than_are_composed(night, monkeypatch):
@@ -383,9 +365,9 @@ def test_what_a_run_says_and_publishes(run, tmp_path):
         report = json.loads((folder / "report.json").read_text())
         (limit,) = [one["text"] for one in report["limits"] if one["title"] == "Several releases"]
         assert f"{told['leakage']:.4f} nats" in limit
-    entry = Ledger(tmp_path / "private").entries()[-1]
-    assert entry["composed"] == second["composed"]
-    assert kept_protocol(tmp_path / "private", entry["protocol_sha256"]) is not None
+    entry = Journal(tmp_path / "private").releases()[-1]
+    assert schema.as_json(entry.composed) == second["composed"]
+    assert kept_protocol(tmp_path / "private", entry.protocol_sha256) is not None
 
 
 def test_a_refused_run_leaves_nothing_behind(run, tmp_path):

@@ -18,10 +18,10 @@ from funnel.audit.protocols import Block
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.released import Channel
 from funnel.ledger.composition import together
-from funnel.ledger.drawn import Drawn
+from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread
 from funnel.measure.overlap import Pooling, overlap
-from tests.unit.ledger.test_composed import NOTIONS, learnt
+from tests.unit.ledger.test_composed import NOTIONS, OF_ANOTHER, learnt
 
 BITS = 2
 OTHER = "other"
@@ -76,10 +76,10 @@ def along(history: Sequence[tuple[Protocol, str]], path: Sequence[str]) -> dict[
     return {answer: Fraction(many, 1 << BITS * len(used)) for answer, many in found.items()}
 
 
-def drawn(protocol: Protocol, key: str) -> Drawn:
+def drawn(protocol: Protocol, key: str) -> DrawRecord:
     """As a policy with `unseen: other` tells it."""
     names = "+".join(value for (value,) in protocol.inputs.values)
-    return Drawn(("X",), (names,), None, key, "id", protocol, ("base",))
+    return DrawRecord(("X",), (names,), ("base",), None, key, "id", protocol)
 
 
 @settings(max_examples=80, deadline=None)
@@ -96,7 +96,7 @@ def test_the_ledger_states_what_all_answers_tell(data, history, notion) -> None:
     joint = Joint(secret, (own.inputs,), np.argwhere(table > 0), table[table > 0])
     alone = notion.leakage(Channel(joint, [own]))
     found = together(
-        notion, joint, [drawn(own, key)], [drawn(*one) for one in earlier], alone, [{}] * len(earlier)
+        notion, joint, [drawn(own, key)], [drawn(*one) for one in earlier], alone, [OF_ANOTHER] * len(earlier)
     )
     seen: dict = defaultdict(Fraction)
     for s, x in np.ndindex(*table.shape):
@@ -119,7 +119,12 @@ def test_each_value_of_a_record_tells_no_more_than_is_stated(history) -> None:
     joint = Joint(Alphabet(("S",), (("a",), ("b",))), (own.inputs,), np.argwhere(table > 0), table[table > 0])
     alone = NOTIONS[0].leakage(Channel(joint, [own]))
     found = together(
-        NOTIONS[0], joint, [drawn(own, key)], [drawn(*one) for one in earlier], alone, [{}] * len(earlier)
+        NOTIONS[0],
+        joint,
+        [drawn(own, key)],
+        [drawn(*one) for one in earlier],
+        alone,
+        [OF_ANOTHER] * len(earlier),
     )
     if found.varying is None:
         return
@@ -180,8 +185,8 @@ def test_a_name_that_was_given_up_leaves_no_bound_under_one_key() -> None:
     table = np.array([[30, 10], [10, 30]])
     joint = Joint(Alphabet(("S",), (("a",), ("b",))), (own.inputs,), np.argwhere(table > 0), table[table > 0])
     alone = NOTIONS[0].leakage(Channel(joint, [own]))
-    found = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "k")], alone, [{}])
+    found = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "k")], alone, [OF_ANOTHER])
     assert found.figure is None
-    other_key = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "l")], alone, [{}])
+    other_key = together(NOTIONS[0], joint, [drawn(own, "k")], [drawn(old, "l")], alone, [OF_ANOTHER])
     assert other_key.how == "sum"
     assert other_key.varying == pytest.approx(math.log(3) + math.log(2), abs=2e-4)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.release.publish import Publisher
+from tests.support.ledger import an_entry
 
 CALLS = (
     "mkdir",
@@ -62,7 +63,7 @@ def release(to: Path, private: Path, release_id: str, pause: float = 0.0) -> Non
         (publisher.private / "evidence.json").write_text("{}")
         (publisher.private / "more").mkdir()
         (publisher.private / "more" / "plan.json").write_text("{}")
-        publisher.publish({"release": release_id, "name": "test"})
+        publisher.publish(an_entry(release_id))
 
 
 def main() -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from funnel.errors import LedgerError, ReleaseError
-from funnel.ledger.journal import Ledger
+from funnel.ledger.journal import Journal
 from funnel.release.publish import Publisher
 from funnel.release.recover import check_visible, releases
+from tests.support.ledger import an_entry
 
 from .dying import release
 from .test_publish import FILES, Runs, an_id, assert_tidy, assert_whole, folders, quick_disk, runs, seen
@@ -41,7 +42,7 @@ def test_a_release_that_nobody_saw_leaves_its_entry_and_nothing_else(tmp_path: P
     assert an_id(1) in told
     assert "its entry in the ledger stays" in told
     assert_tidy(to, private)
-    assert [entry["release"] for entry in Ledger(private).entries()] == [an_id(1)]
+    assert [entry.release for entry in Journal(private).releases()] == [an_id(1)]
     with Publisher(to, private, an_id(3)) as publisher:
         assert publisher.told == []
 
@@ -74,7 +75,7 @@ def test_protocols_of_runs_that_never_came_to_their_entry_are_removed(tmp_path: 
     to, private = folders(tmp_path)
     with Publisher(to, private, an_id(1)) as publisher:
         (publisher.public / "protocol.json").write_text("{}")
-        publisher.publish({"release": an_id(1), "protocol_sha256": "a" * 64})
+        publisher.publish(an_entry(an_id(1), protocol_sha256="a" * 64))
     kept = private / "protocols"
     names = [
         f"{'a' * 64}.json",
@@ -110,7 +111,7 @@ def test_a_visible_release_of_the_same_policy_is_in_its_ledger(tmp_path: Path) -
         (to / an_id(minute)).mkdir(parents=True)
         (to / an_id(minute) / "release.json").write_text(json.dumps({"name": name}))
     (to / an_id(4)).mkdir()
-    known = [{"release": an_id(1)}, {"release": an_id(3)}]
+    known = [an_entry(an_id(1)), an_entry(an_id(3))]
     check_visible(to, "ours", releases(to), known)
     with pytest.raises(LedgerError, match=an_id(3)):
         check_visible(to, "ours", releases(to), known[:1])
@@ -220,7 +221,7 @@ def test_a_lock_that_cannot_be_signed_off_hides_no_error_and_no_success(
     to, private = folders(tmp_path)
     with Publisher(to, private, an_id(1)) as publisher:
         (publisher.public / "data.csv").write_text(FILES["data.csv"])
-        publisher.publish({"release": an_id(1)})
+        publisher.publish(an_entry(an_id(1)))
         failing(monkeypatch, "ftruncate", private / ".lock")
     assert seen(to) == {an_id(1)}
     monkeypatch.undo()

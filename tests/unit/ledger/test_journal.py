@@ -6,26 +6,30 @@ import hashlib
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.errors import LedgerError, ReleaseError
-from funnel.ledger.journal import Ledger
+from funnel.errors import InternalError, LedgerError, ReleaseError
+from funnel.format import schema
+from funnel.format.journal import START, Head, Line
+from funnel.ledger.journal import Journal
+from tests.support.ledger import TIME, an_entry, an_id
 
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
     """A ledger of three entries."""
     for number in range(1, 4):
-        Ledger(tmp_path).append({"release": f"r{number}", "name": "Zürich"})
+        Journal(tmp_path).append(an_entry(number))
     return tmp_path
 
 
 def names(private: Path) -> list[str]:
-    return [entry["release"] for entry in Ledger(private).entries()]
+    return [entry.release for entry in Journal(private).releases()]
 
 
 def lines(private: Path) -> list[bytes]:
@@ -38,39 +42,43 @@ def rewrite(private: Path, content: list[bytes]) -> None:
 
 def damage(private: Path) -> LedgerError:
     with pytest.raises(LedgerError) as reading:
-        Ledger(private).entries()
+        Journal(private).lines()
     with pytest.raises(LedgerError):
-        Ledger(private).append({"release": "next"})
+        Journal(private).append(an_entry(7))
     assert reading.value.code == "ledger"
     assert "Restore" in (reading.value.advice or "")
     return reading.value
 
 
 def test_entries_come_back_in_order_with_their_links(private: Path) -> None:
-    entries = Ledger(private).entries()
-    raw = (private / "ledger.jsonl").read_bytes().split(b"\n")
-    assert [(entry["sequence"], entry["release"], entry["name"]) for entry in entries] == [
-        (1, "r1", "Zürich"),
-        (2, "r2", "Zürich"),
-        (3, "r3", "Zürich"),
+    found = Journal(private).lines()
+    assert [(line.sequence, line.entry) for line in found] == [(n, an_entry(n)) for n in (1, 2, 3)]
+    assert [line.previous for line in found] == [
+        START,
+        *(hashlib.sha256(raw).hexdigest() for raw in lines(private)[:2]),
     ]
-    assert [entry["previous"] for entry in entries] == [
-        "0" * 64,
-        *(hashlib.sha256(line).hexdigest() for line in raw[:2]),
-    ]
-    assert entries[0].keys() == {"sequence", "written", "release", "name", "previous"}
-    assert "Zürich".encode() in raw[0]
+    assert "Zürich".encode() in lines(private)[0]
 
 
 def test_a_new_ledger_is_empty(tmp_path: Path) -> None:
-    assert Ledger(tmp_path).entries() == []
+    assert Journal(tmp_path).lines() == ()
     assert list(tmp_path.iterdir()) == [], "reading writes nothing"
 
 
 def test_append_returns_what_it_wrote(private: Path) -> None:
-    written = Ledger(private).append({"release": "r4"})
-    assert Ledger(private).entries()[-1] == written
-    assert written["sequence"] == 4
+    written = Journal(private).append(an_entry(4))
+    assert Journal(private).lines()[-1] == written
+    assert written.sequence == 4
+
+
+def test_a_clock_that_was_set_back_does_not_show(private: Path) -> None:
+    last = Journal(private).lines()[-1]
+    ahead = replace(last, written="2999-01-01T00:00:00Z")
+    rewrite(private, [*lines(private)[:-1], schema.write(ahead)])
+    (private / "ledger.head").write_bytes(
+        schema.write(Head(3, hashlib.sha256(schema.write(ahead)).hexdigest()))
+    )
+    assert Journal(private).append(an_entry(4)).written == ahead.written
 
 
 def test_ledger_files_are_their_owners(private: Path) -> None:
@@ -78,10 +86,9 @@ def test_ledger_files_are_their_owners(private: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_entry_may_not_write_the_ledgers_own_fields(private: Path) -> None:
-    for field in ("sequence", "written", "previous"):
-        with pytest.raises(ValueError, match="own"):
-            Ledger(private).append({field: 1})
+def test_an_entry_that_could_not_be_read_again_is_not_written(private: Path) -> None:
+    with pytest.raises(InternalError, match=r"entry\.name"):
+        Journal(private).append(an_entry(4, name=""))
     assert len(names(private)) == 3
 
 
@@ -130,13 +137,12 @@ def test_foreign_lines(insert: bytes, private: Path) -> None:
 
 def test_an_entry_edited_together_with_the_links_behind_it(private: Path) -> None:
     """Whoever repairs the chain by hand still does not match the head."""
-    entries = [json.loads(line) for line in lines(private)]
-    entries[0]["release"] = "other"
-    previous, forged = "0" * 64, []
-    for entry in entries:
-        line = json.dumps(entry | {"previous": previous}, ensure_ascii=False).encode()
-        previous = hashlib.sha256(line).hexdigest()
-        forged.append(line + b"\n")
+    found = [schema.read(Line, "ledger.jsonl", raw) for raw in lines(private)]
+    found[0] = replace(found[0], entry=an_entry(9))
+    previous, forged = START, []
+    for line in found:
+        forged.append(schema.write(replace(line, previous=previous)))
+        previous = hashlib.sha256(forged[-1]).hexdigest()
     rewrite(private, forged)
     assert "not the one that was written" in damage(private).message
 
@@ -159,7 +165,7 @@ def test_a_ledger_that_is_a_folder(private: Path) -> None:
     (private / "ledger.jsonl").unlink()
     (private / "ledger.jsonl").mkdir()
     with pytest.raises(LedgerError, match="cannot be read"):
-        Ledger(private).entries()
+        Journal(private).lines()
 
 
 # Crashes.
@@ -171,32 +177,32 @@ def test_a_torn_last_line_is_a_crash(data: st.DataObject, tmp_path_factory: pyte
     """The line was not confirmed, so its release was never visible: it does not count, and goes away."""
     private = tmp_path_factory.mktemp("private")
     for number in range(data.draw(st.integers(0, 3))):
-        Ledger(private).append({"release": f"r{number}"})
+        Journal(private).append(an_entry(number))
     before = names(private)
-    torn = json.dumps({"sequence": len(before) + 1, "release": "torn" * 100, "previous": "x"}).encode()
+    torn = schema.write(Line(len(before) + 1, TIME, "f" * 64, an_entry(6))).rstrip()
     with (private / "ledger.jsonl").open("ab") as file:
         file.write(torn[: data.draw(st.integers(0, len(torn)))])
     assert names(private) == before
-    Ledger(private).append({"release": "next"})
-    assert names(private) == [*before, "next"]
+    Journal(private).append(an_entry(7))
+    assert names(private) == [*before, an_id(7)]
 
 
 def test_a_whole_line_that_a_crash_left_unconfirmed_counts(private: Path) -> None:
     """Nothing shows whether its release became visible; counting it errs on the safe side."""
     head = (private / "ledger.head").read_bytes()
-    Ledger(private).append({"release": "r4"})
+    Journal(private).append(an_entry(4))
     (private / "ledger.head").write_bytes(head)
-    assert names(private) == ["r1", "r2", "r3", "r4"]
-    Ledger(private).append({"release": "r5"})
-    assert names(private) == ["r1", "r2", "r3", "r4", "r5"]
+    assert names(private) == [*map(an_id, (1, 2, 3, 4))]
+    Journal(private).append(an_entry(5))
+    assert names(private) == [*map(an_id, (1, 2, 3, 4, 5))]
 
 
 def test_the_first_entry_may_be_unconfirmed_too(tmp_path: Path) -> None:
-    Ledger(tmp_path).append({"release": "r1"})
+    Journal(tmp_path).append(an_entry(1))
     (tmp_path / "ledger.head").unlink()
-    assert names(tmp_path) == ["r1"]
-    Ledger(tmp_path).append({"release": "r2"})
-    assert names(tmp_path) == ["r1", "r2"]
+    assert names(tmp_path) == [*map(an_id, (1,))]
+    Journal(tmp_path).append(an_entry(2))
+    assert names(tmp_path) == [*map(an_id, (1, 2))]
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
@@ -217,17 +223,17 @@ def test_a_failed_append_leaves_the_ledger_as_it_was(
 
         monkeypatch.setattr(os, call, failing)
         try:
-            Ledger(private).append({"release": "next"})
+            Journal(private).append(an_entry(7))
         except ReleaseError:
             monkeypatch.setattr(os, call, original)
             if json.loads((private / "ledger.head").read_text())["sequence"] == 4:
                 # Failed when all was written: the entry stands, chain and head agree.
-                assert names(private) == ["r1", "r2", "r3", "next"]
+                assert names(private) == [*map(an_id, (1, 2, 3, 7))]
                 return
             assert (private / "ledger.jsonl").read_bytes() == content
         else:
             break
     monkeypatch.setattr(os, call, original)
-    assert names(private) == ["r1", "r2", "r3", "next"]
-    Ledger(private).append({"release": "after"})
-    assert names(private)[-1] == "after"
+    assert names(private) == [*map(an_id, (1, 2, 3, 7))]
+    Journal(private).append(an_entry(8))
+    assert names(private)[-1] == an_id(8)

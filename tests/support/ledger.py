@@ -1,0 +1,53 @@
+"""Entries and lines of a ledger, as a release would leave them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from funnel.format import schema
+from funnel.format.journal import HEAD, NAME, START, Drawn, Entry, Head, Line, ReleaseEntry, Together
+
+TIME = "2026-11-21T11:20:34Z"
+NOTHING = "0" * 64
+TOGETHER = Together("lip", ("S",), 0.5, 0.5, "exact", 1, 1, 1.0)
+ENTRY = ReleaseEntry(
+    release="20261121T112034Z-3f9a1c",
+    name="Zürich",
+    policy_sha256=NOTHING,
+    manifest_sha256=NOTHING,
+    evidence_sha256=NOTHING,
+    protocol_sha256=NOTHING,
+    notion="lip",
+    epsilon=1.0,
+    leakage={"lip": 0.5},
+    draws="permanent",
+    key_fingerprint="a" * 16,
+    entity="id",
+    drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None),),
+    composed=TOGETHER,
+    lock=None,
+)
+
+
+def an_id(number: int) -> str:
+    """Names of releases, a second apart."""
+    return f"20261121T11{number // 60:02}{number % 60:02}Z-{number:06x}"
+
+
+def an_entry(release: str | int, **changes: Any) -> ReleaseEntry:
+    """An entry of a release by its name or number."""
+    return replace(ENTRY, release=release if isinstance(release, str) else an_id(release), **changes)
+
+
+def rechained(private: Path, entries: Iterable[Entry]) -> None:
+    """A ledger with these entries and its head, as somebody would write it who can count."""
+    previous, lines = START, list[bytes]()
+    for number, entry in enumerate(entries, start=1):
+        lines.append(schema.write(Line(number, TIME, previous, entry)))
+        previous = hashlib.sha256(lines[-1]).hexdigest()
+    (private / NAME).write_bytes(b"".join(lines))
+    (private / HEAD).write_bytes(schema.write(Head(len(lines), previous)))
