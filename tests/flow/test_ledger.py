@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import pytest
 
 import funnel
 from funnel.errors import LedgerError
+from funnel.ledger.journal import Journal
 from funnel.plan import run as execute
+from tests.support.ledger import rechained
 from tests.support.policies import write_policy
 from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
 
@@ -28,17 +30,6 @@ def night(tmp_path, key, monkeypatch):
         return funnel.run(write_policy(tmp_path, **(SMALL | changes))).as_dict()
 
     return run
-
-
-def rechained(private: Path, entries: list[dict[str, Any]], name: str = "ledger") -> None:
-    """A ledger (or another chained record) and its head, written anew by someone who knows how."""
-    previous, lines = "0" * 64, []
-    for number, entry in enumerate(entries, start=1):
-        line = json.dumps(entry | {"sequence": number, "previous": previous}, ensure_ascii=False).encode()
-        previous = hashlib.sha256(line).hexdigest()
-        lines.append(line + b"\n")
-    (private / f"{name}.jsonl").write_bytes(b"".join(lines))
-    (private / f"{name}.head").write_text(json.dumps({"sequence": len(lines), "sha256": previous}) + "\n")
 
 
 def test_two_nights_a_new_key_and_a_new_policy(command, night, tmp_path, monkeypatch):
@@ -95,8 +86,8 @@ def failed(folder: Path) -> set[str]:
 def tamper(folder: Path) -> None:
     """Entries replayed, dropped, moved and changed, each time with a chain and a head that fit."""
     private = folder / "private"
-    whole = [json.loads(line) for line in (private / "ledger.jsonl").read_text().splitlines()]
-    lower = whole[2] | {"composed": whole[2]["composed"] | {"figure": 0.2, "measured": 0.2}}
+    whole = Journal(private).releases()
+    lower = replace(whole[2], composed=replace(whole[2].composed, figure=0.2, measured=0.2))
     for entries, claims in (
         ([*whole, whole[0]], {"history-entered", "history-order", "ledger-entry"}),
         (whole[:-1], {"history-entered", "ledger-entry"}),
@@ -160,7 +151,7 @@ def test_a_ledger_without_releases_and_one_that_is_damaged(command, night, tmp_p
     assert "no release yet" in funnel.ledger(path).text()
     night()
     ledger = tmp_path / "private" / "ledger.jsonl"
-    ledger.write_bytes(ledger.read_bytes().replace(b'"draws": "permanent"', b'"draws": "permanenT"'))
+    ledger.write_bytes(ledger.read_bytes().replace(b'"draws":"permanent"', b'"draws":"permanenT"'))
     broken = command("ledger", path)
     assert broken.code == 1
     assert "[ledger]" in broken.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import pytest
 import funnel
 from funnel.draw.histogram import Estimated
 from funnel.errors import AuditFailure, FunnelError
-from funnel.ledger.spending import charge
+from funnel.ledger.estimates import charge
+from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
 from funnel.plan import count as counted
+from tests.support.ledger import rechained
 from tests.support.policies import write_policy
 
 PEOPLE = "SELECT 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
@@ -136,7 +139,7 @@ def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
     path = policy(tmp_path, estimate__budget=1.5)
     funnel.run(path)
     monkeypatch.setattr(
-        counted, "charge", lambda private, name, epsilon, _: charge(private, name, epsilon, None)
+        counted, "charge", lambda journal, name, epsilon, _: charge(journal, name, epsilon, None)
     )
     with pytest.raises(AuditFailure, match="spent more than the policy's budget"):
         funnel.run(path)
@@ -167,36 +170,30 @@ def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):
         funnel.run(policy(tmp_path, PEOPLE + ONE.format(secret="s0")))
     assert refused.value.code == "undeclared-value"
     assert "x 'alone'" in refused.value.message
-    assert not (tmp_path / "private" / "estimates.jsonl").exists()
+    assert not (tmp_path / "private" / "ledger.jsonl").exists()
 
 
-def test_a_record_of_estimates_that_is_damaged_stops_the_next_run(tmp_path):
-    """Gone, cut short, edited, or another's: what was spent on these people is not known any more."""
+def test_estimates_that_were_lost_with_the_ledger_stop_the_next_run(tmp_path):
+    """Gone with every line, or with some: what was spent on these people is not known any more."""
     path = policy(tmp_path)
     funnel.run(path)
     funnel.run(path)
-    record, head = tmp_path / "private" / "estimates.jsonl", tmp_path / "private" / "estimates.head"
-    whole, confirmed = record.read_text(), head.read_text()
-    first, _ = whole.splitlines(keepends=True)
-    damage = {
-        "is missing or cut short": first,
-        "does not follow from the line before it": whole.replace('"1"', '"1/9"', 1),
-        "is numbered 2": whole.removeprefix(first),
-        "is not an entry": "x" + whole,
-    }
-    for said, text in damage.items():
-        record.write_text(text)
+    ledger, head = tmp_path / "private" / "ledger.jsonl", tmp_path / "private" / "ledger.head"
+    whole, confirmed = ledger.read_bytes(), head.read_bytes()
+    first, *rest = whole.splitlines(keepends=True)
+    assert [json.loads(line)["entry"]["kind"] for line in whole.splitlines()] == ["estimate", "release"] * 2
+    for content in (first, b"".join(rest), whole.replace(b'"epsilon":"1"', b'"epsilon":"1/9"', 1)):
+        ledger.write_bytes(content)
         with pytest.raises(FunnelError) as refused:
             funnel.run(path)
-        assert (refused.value.code, said in refused.value.message) == ("ledger", True)
+        assert refused.value.code == "ledger"
         assert "Restore the private folder from a backup" in refused.value.advice
     head.unlink()
-    record.unlink()
-    with pytest.raises(FunnelError) as forgotten:
+    ledger.unlink()
+    with pytest.raises(FunnelError, match="the ledger does not know of release"):
         funnel.run(path)
-    assert "the ledger tells of 2 nats" in forgotten.value.message
-    record.write_text(whole)
-    head.write_text(confirmed)
+    ledger.write_bytes(whole)
+    head.write_bytes(confirmed)
     assert text_of_estimate(funnel.run(path).release) == (3, 3.0)
 
 
@@ -254,7 +251,7 @@ def test_a_robust_promise_needs_counts_that_are_seen_through_the_noise(tmp_path)
         funnel.run(path)
     assert refused.value.code == "below-minimum"
     assert "1 of the declared values of the secret" in refused.value.message
-    assert (tmp_path / "private" / "estimates.jsonl").read_text().count("\n") == 1
+    assert (tmp_path / "private" / "ledger.jsonl").read_text().count("\n") == 1
 
 
 @pytest.fixture(scope="module")
@@ -325,11 +322,11 @@ def test_noise_that_is_not_noise_is_found(tmp_path, made):
 
 def test_an_estimate_that_is_not_on_record_is_found(tmp_path, made):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
-    release, record = (tmp_path / "releases" / "latest").resolve(), tmp_path / "private" / "estimates.jsonl"
-    whole = record.read_text()
-    for damaged in ("", whole.replace(release.name, "20200101T000000Z-abcdef"), whole + whole):
-        record.write_text(damaged)
-        assert claims(funnel.audit_release(release, tmp_path / "private"))["estimate-spent"][0] == "failed"
+    release, private = (tmp_path / "releases" / "latest").resolve(), tmp_path / "private"
+    estimate, entry = (line.entry for line in Journal(private).lines())
+    for entries in ([entry], [replace(estimate, name="lock-1"), entry], [estimate, estimate, entry]):
+        rechained(private, entries)
+        assert claims(funnel.audit_release(release, private))["estimate-spent"][0] == "failed"
 
 
 def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -12,10 +13,12 @@ import pytest
 
 import funnel
 from funnel.errors import FunnelError
+from funnel.format.journal import EstimateEntry, ReleaseEntry
+from funnel.ledger.journal import Journal
 from funnel.plan import count as counted
 from funnel.plan import run as execute
-from tests.flow.test_ledger import rechained
 from tests.flow.test_private_estimate import PEOPLE, VALUES, claims, policy, text
+from tests.support.ledger import rechained
 
 FAR = "SELECT 's' || (i % 2) AS s, 'x' || (i % 2) AS x FROM range(600) t(i)"
 """As many people, whose secret shows in x."""
@@ -27,8 +30,10 @@ def night(folder: Path, query: str) -> None:
     duckdb.sql(f"COPY ({query}) TO '{folder}/table.parquet'")
 
 
-def lines(folder: Path, name: str) -> list[dict]:
-    return [json.loads(line) for line in (folder / "private" / name).read_text().splitlines()]
+def entries(folder: Path, kind: type) -> list:
+    """The entries of one kind in the ledger."""
+    found = (line.entry for line in Journal(folder / "private").lines())
+    return [entry for entry in found if isinstance(entry, kind)]
 
 
 def latest(folder: Path) -> tuple[Path, Path]:
@@ -60,10 +65,9 @@ def test_a_night_spends_nothing_and_estimates_and_solves_nothing(folder, monkeyp
 
     monkeypatch.setattr(counted, "estimate", never)
     monkeypatch.setattr(execute, "choose", never)
-    record = (folder / "private" / "estimates.jsonl").read_bytes()
     night(folder, NEAR)
     funnel.run(folder / "policy.yaml", locked=True)
-    assert (folder / "private" / "estimates.jsonl").read_bytes() == record
+    assert len(entries(folder, EstimateEntry)) == 1
     assert len({path.read_bytes() for path in folder.glob("releases/2*/protocol.json")}) == 1
     found = funnel.audit_history(folder / "releases", folder / "private")
     assert found.passed, found.text()
@@ -72,7 +76,7 @@ def test_a_night_spends_nothing_and_estimates_and_solves_nothing(folder, monkeyp
     assert "nothing was estimated for this release" in told["estimate-noise"][1]
     estimate = text(latest(folder)[0], "release.json")["estimate"]
     assert (estimate["estimates"], estimate["spent"]) == (1, 1.0)
-    assert {entry["lock"] for entry in lines(folder, "ledger.jsonl")} == {
+    assert {entry.lock for entry in entries(folder, ReleaseEntry)} == {
         text(latest(folder)[0], "release.json")["locked"]["checksum"]
     }
 
@@ -180,7 +184,7 @@ def test_a_lock_that_is_there_is_kept_and_another_one_spends_again(folder):
         funnel.lock(laxer, force=True)
     assert (refused.value.code, "funnel lock" in refused.value.advice) == ("budget", True)
     funnel.lock(policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=2.0), force=True)
-    assert [one["release"][:5] for one in lines(folder, "estimates.jsonl")] == ["lock-"] * 2
+    assert [one.name[:5] for one in entries(folder, EstimateEntry)] == ["lock-"] * 2
     funnel.run(folder / "policy.yaml", locked=True)
     assert funnel.audit_history(folder / "releases", folder / "private").passed
 
@@ -199,7 +203,7 @@ def test_a_dry_run_under_a_lock_tells_no_drift(folder):
     said = funnel.run(folder / "policy.yaml", locked=True, dry_run=True)
     assert said.as_dict()["locked"].keys() == {"lock", "made", "told"}
     assert "not told" in said.text()
-    assert len(lines(folder, "estimates.jsonl")) == 1
+    assert len(entries(folder, EstimateEntry)) == 1
 
 
 def gone(folder: Path) -> None:
@@ -214,7 +218,7 @@ def exchanged(folder: Path) -> None:
 
 
 def forgotten(folder: Path) -> None:
-    for name in ("estimates.jsonl", "estimates.head", "ledger.jsonl", "ledger.head"):
+    for name in ("ledger.jsonl", "ledger.head"):
         (folder / "private" / name).unlink()
 
 
@@ -264,16 +268,12 @@ def test_evidence_that_is_not_of_the_lock_is_found(folder, change: Callable[[dic
 
 def test_an_estimate_or_an_entry_of_another_lock_is_found(folder):
     release, _ = latest(folder)
-    (entry,) = lines(folder, "ledger.jsonl")
-    rechained(folder / "private", [entry | {"lock": "0" * 64}])
-    assert claims(funnel.audit_release(release, folder / "private"))["ledger-entry"][0] == "failed"
-    rechained(folder / "private", [{key: value for key, value in entry.items() if key != "lock"}])
-    assert funnel.audit_release(release, folder / "private").passed, (
-        "entries of the first versions name no lock"
-    )
-    rechained(folder / "private", [entry])
-    (spent,) = lines(folder, "estimates.jsonl")
-    rechained(folder / "private", [spent | {"release": "lock-20200101T000000Z-abcdef"}], "estimates")
-    assert claims(funnel.audit_release(release, folder / "private"))["estimate-spent"][0] == "failed"
-    rechained(folder / "private", [spent, spent | {"release": "another"}], "estimates")
-    assert funnel.audit_release(release, folder / "private").passed, "others may estimate after the lock"
+    private = folder / "private"
+    spent, entry = (line.entry for line in Journal(private).lines())
+    for lock in ("0" * 64, None):
+        rechained(private, [spent, replace(entry, lock=lock)])
+        assert claims(funnel.audit_release(release, private))["ledger-entry"][0] == "failed"
+    rechained(private, [replace(spent, name="lock-20200101T000000Z-abcdef"), entry])
+    assert claims(funnel.audit_release(release, private))["estimate-spent"][0] == "failed"
+    rechained(private, [spent, entry, replace(spent, name="another")])
+    assert funnel.audit_release(release, private).passed, "others may estimate after the lock"

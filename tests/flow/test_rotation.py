@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import funnel
-from funnel.errors import DrawError, LedgerError
+from funnel.errors import DrawError, LedgerError, ReleaseError
+from funnel.format.journal import Drawn
 from funnel.ledger import journal as ledger_module
+from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import Asked
 from funnel.plan import prepare
+from funnel.release.holding import alone
 from funnel.release.naming import last_named, next_time
+from tests.support.ledger import an_entry
 from tests.support.policies import write_policy
 from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, people
 
@@ -90,22 +94,12 @@ def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path,
 
 def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
     """What it asks was not asked before, so no key makes it tell more; columns are the same in either case."""
+    x = Drawn(("X", "y"), ("m", "m"), ("m", "m"), None)
+    z = replace(x, columns=("z",))
     entries = [
-        {
-            "name": "one",
-            "draws": "permanent",
-            "key_fingerprint": "a",
-            "sequence": 1,
-            "drawn": [{"columns": ["X", "y"]}],
-        },
-        {
-            "name": "one",
-            "draws": "fresh",
-            "key_fingerprint": None,
-            "sequence": 2,
-            "drawn": [{"columns": ["z"]}],
-        },
-        {"name": "old", "draws": "permanent", "key_fingerprint": "b", "sequence": 3},
+        an_entry(1, name="one", key_fingerprint="a", drawn=(x,)),
+        an_entry(2, name="one", draws="fresh", key_fingerprint=None, drawn=(z,)),
+        an_entry(3, name="old", key_fingerprint="b", drawn=()),
     ]
     cases = {
         ("two", "x"): {"a"}, ("two", "z"): {"a", "b", "c"}, ("one", "z"): {"a"}, ("old", "z"): {"b"},
@@ -137,7 +131,7 @@ def test_a_key_is_never_overwritten_and_never_published(policy: Path, tmp_path: 
             funnel.rotate_key(policy, place)
         assert caught.value.code == "key-write"
     assert (tmp_path / "a.key").read_bytes() == whole
-    assert not (tmp_path / "private" / "rotations.json").exists()
+    assert len(Journal(tmp_path / "private").lines()) == 1, "the release alone"
 
 
 def test_a_budget_that_a_new_key_would_break_refuses_the_rotation(policy: Path, tmp_path: Path) -> None:
@@ -174,14 +168,13 @@ def test_draws_without_a_key_have_none_to_rotate(tmp_path: Path) -> None:
         funnel.rotate_key(write_policy(tmp_path, **SMALL | FRESH))
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": "x", "rotations": []}'])
-def test_a_damaged_record_of_agreed_keys_is_refused(content: str, policy: Path, tmp_path: Path) -> None:
+def test_who_holds_the_ledger_is_waited_for(policy: Path, tmp_path: Path) -> None:
+    """A key is made and agreed to at once, or neither."""
     funnel.run(policy)
-    (tmp_path / "private" / "rotations.json").write_text(content)
-    funnel.run(policy)
-    funnel.write_key(tmp_path / "b.key")
-    with pytest.raises(LedgerError, match="record of agreed keys"):
-        funnel.run(named(tmp_path, "b"))
+    with alone(tmp_path / "private"), pytest.raises(ReleaseError) as busy:
+        funnel.rotate_key(policy, tmp_path / "b.key")
+    assert busy.value.code == "release-busy"
+    assert not (tmp_path / "b.key").exists()
 
 
 def test_the_command(command, policy: Path, tmp_path: Path) -> None:
@@ -224,9 +217,9 @@ def test_a_clock_that_goes_back_changes_no_order(
         assert (tmp_path / "releases" / "latest").readlink().name == made(tmp_path)[-1]
     assert [len(one) for one in warned] == [0, 1, 1, 0]
     assert "check the clock" in warned[1][0] and "2024" in warned[1][0]
-    entries = [json.loads(line) for line in (tmp_path / "private" / "ledger.jsonl").read_text().splitlines()]
-    assert [one["release"] for one in entries] == made(tmp_path)
-    assert [one["written"] for one in entries] == sorted(one["written"] for one in entries)
+    lines = Journal(tmp_path / "private").lines()
+    assert [line.entry.release for line in lines] == made(tmp_path)
+    assert [line.written for line in lines] == sorted(line.written for line in lines)
     assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
 
 
@@ -254,6 +247,6 @@ def test_names_that_are_no_times_are_passed_over(tmp_path: Path) -> None:
     for name in ("20269999T999999Z-abcdef", "99991231T235959Z-abcdef", "../elsewhere"):
         (tmp_path / "latest").unlink(missing_ok=True)
         (tmp_path / "latest").symlink_to(name)
-        assert last_named(tmp_path, [{"release": "r1"}]) is None
-    entries = [{"release": "20260102T000000Z-abcdef"}, {"release": "20250102T000000Z-abcdef"}]
+        assert last_named(tmp_path, []) is None
+    entries = [an_entry("20260102T000000Z-abcdef"), an_entry("20250102T000000Z-abcdef")]
     assert last_named(tmp_path, entries) == datetime(2026, 1, 2, tzinfo=UTC)
