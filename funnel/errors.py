@@ -5,7 +5,7 @@
     ├── SourceError             the table is missing, unreadable, changed, or not what the policy says
     ├── PlanError               policy and table do not fit together
     ├── SolverError             no protocol could be computed (carries the solver's status)
-    ├── DrawError               the key or the draws are at fault
+    ├── DrawError               the key is at fault
     ├── ReleaseError            the release could not be written
     ├── LockError               the lock is missing, damaged, of another policy, or its claim no longer holds
     ├── LedgerError             the ledger is damaged or refuses the release
@@ -73,7 +73,6 @@ CATALOGUE: dict[str, str] = {
     "key-permissions": "the key file can be read by others",
     "key-changed": "the key is not that of the last release",
     "key-write": "the key file could not be written",
-    "draw-distribution": "the drawn values do not follow the protocol",
     "release-write": "the release could not be written",
     "release-busy": "another run is writing to the same folder",
     "release-unreadable": "the release cannot be read",

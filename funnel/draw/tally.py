@@ -1,4 +1,4 @@
-"""What was drawn, in counts: the evidence that the check and the auditor read."""
+"""What was drawn, in counts: the evidence that the auditor tests against the protocol."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
 from funnel.data.joint import IntArray
 from funnel.draw.draw import CHUNK, input_codes
+from funnel.errors import PlanError, SourceError
 
 Codes = npt.NDArray[np.integer]
 
@@ -19,6 +20,8 @@ _DENSE = 1 << 22
 """Most combinations of released values that are counted in one flat array."""
 _WAITING = 1 << 18
 """Rows that are counted apart before they are merged."""
+MOST_DISTINCT = 4_000_000
+"""Distinct rows that a release may have: an auditor holds them all at once."""
 
 
 class Tally:
@@ -61,6 +64,21 @@ class Tally:
         occurring = np.flatnonzero(counts)
         return occurring[:, None], counts[occurring]
 
+    def check(self, joint: Joint) -> None:
+        """The records drawn for are those that were counted; whether chance drew them is for the auditor to test.
+
+        Raises SourceError source-changed, and PlanError where no auditor would read so many distinct rows.
+        """
+        for block, (protocol, table) in enumerate(zip(self._protocols, self.tables, strict=True)):
+            _check_inputs(protocol, table, joint.table(block))
+        distinct = len(self.released[1])
+        if distinct > MOST_DISTINCT:
+            raise PlanError(
+                "alphabet-too-large",
+                f"the release would have {distinct:,} different rows; up to {MOST_DISTINCT:,} can be audited",
+                advice="Make the public columns coarser with `top` or `bins`.",
+            )
+
 
 def _shape(protocol: AnyProtocol) -> tuple[int, int]:
     """Inputs and outputs of a block's counts."""
@@ -68,6 +86,20 @@ def _shape(protocol: AnyProtocol) -> tuple[int, int]:
         return len(protocol.inputs), len(protocol.inputs) + 1
     inputs, outputs = protocol.thresholds().shape
     return inputs, outputs
+
+
+def _check_inputs(protocol: AnyProtocol, table: IntArray, counted: IntArray) -> None:
+    """Rows drawn for each input of a block against those counted (c, a). Raises SourceError."""
+    drawn = table[:, -1] if isinstance(protocol, UnaryProtocol) else table.sum(axis=1)
+    moved = drawn - (counted.ravel() if protocol.reads_secret else counted.sum(axis=0))
+    if moved.any():
+        rows = max(int(moved[moved > 0].sum()), int(-moved[moved < 0].sum()))
+        raise SourceError(
+            "source-changed",
+            f"the source changed between counting and drawing: {rows:,} rows came, went or moved to another value of "
+            f"{' + '.join(protocol.inputs.columns)} ({int(counted.sum()):,} counted, {int(drawn.sum()):,} drawn)",
+            advice="Nothing was published. Run again when the table is at rest, or read from a snapshot.",
+        )
 
 
 def _count_bits(protocol: UnaryProtocol, table: IntArray, x: Codes, y: Codes) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from funnel.data import Joint
 from funnel.data.arrange import Recoder
-from funnel.draw.check import check_draws
 from funnel.draw.draw import Drawer, regrouped
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
@@ -213,7 +212,7 @@ class _Work:
             self.tally.add(batch, drawer.draw(batch))
             done += batch.num_rows
             self.progress(step.title, done, self.joint.rows)
-        check_draws(self.tally, protocols, self._truth(joint))
+        self.tally.check(self._truth(joint))
         self.source.check_unchanged()
 
     def _truth(self, joint: Joint) -> Joint:

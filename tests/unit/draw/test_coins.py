@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 
 from funnel.data import Alphabet, Joint, UnaryProtocol
-from funnel.draw import check
-from funnel.draw.check import check_draws
+from funnel.draw import tally as module
 from funnel.draw.draw import CHUNK, Drawer
 from funnel.draw.keys import one_time_key
 from funnel.draw.tally import Tally
-from funnel.errors import DrawError, PlanError, SourceError
+from funnel.errors import PlanError, SourceError
 from tests.support.samples import fixed_key
 
 ROWS = 40_000
@@ -48,7 +47,7 @@ COINS = UnaryProtocol(JOINT.blocks[0], 16, 1 << 15, 9_000)
 def test_honest_coins_pass_and_fall_by_their_chances(permanent):
     batch, sets = drawn(JOINT, COINS, permanent=permanent)
     tally = tallied(COINS, batch, sets)
-    check_draws(tally, [COINS], JOINT)
+    tally.check(JOINT)
     x = batch.column("x0").to_numpy()
     for bit in range(5):
         ones = COINS.outputs.holds(sets, bit)
@@ -71,7 +70,7 @@ def test_the_tally_counts_every_set_whatever_the_batches():
     assert (codes[:, 0].tolist(), counts.tolist()) == tuple(
         part.tolist() for part in np.unique(sets, return_counts=True)
     )
-    check_draws(tally, [protocol], wide)
+    tally.check(wide)
 
 
 def test_a_record_answers_alike_whatever_stands_beside_it():
@@ -102,54 +101,16 @@ def test_text_and_number_name_one_person():
     assert (same == sets).all()
 
 
-def biased(sets: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """One value's coin falls on 1 more often."""
-    return sets | (random.random(len(sets)) < 0.03).astype(np.int64) << 1
-
-
-def tied(sets: np.ndarray, _: np.random.Generator) -> np.ndarray:
-    """Two coins share their uniform."""
-    return sets & ~1 | sets >> 1 & 1
-
-
-def shuffled(sets: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Sets that have nothing to do with their record."""
-    return random.permutation(sets)
-
-
-@pytest.mark.parametrize("fault", [biased, tied, shuffled])
-def test_coins_that_fall_otherwise_are_refused(fault):
-    batch, sets = drawn(JOINT, COINS)
-    wrong = fault(sets, np.random.default_rng(2))
-    with pytest.raises(DrawError) as caught:
-        check_draws(tallied(COINS, batch, wrong), [COINS], JOINT)
-    assert caught.value.code == "draw-distribution"
-
-
 def test_rows_that_moved_are_the_sources_fault():
     batch, sets = drawn(JOINT, COINS)
     with pytest.raises(SourceError) as caught:
-        check_draws(tallied(COINS, batch.slice(1), sets[1:]), [COINS], JOINT)
+        tallied(COINS, batch.slice(1), sets[1:]).check(JOINT)
     assert caught.value.code == "source-changed"
 
 
 def test_more_distinct_sets_than_can_be_audited_are_refused(monkeypatch):
-    monkeypatch.setattr(check, "MOST_DISTINCT", 20)
+    monkeypatch.setattr(module, "MOST_DISTINCT", 20)
     batch, sets = drawn(JOINT, COINS)
     with pytest.raises(PlanError) as caught:
-        check_draws(tallied(COINS, batch, sets), [COINS], JOINT)
+        tallied(COINS, batch, sets).check(JOINT)
     assert "top" in caught.value.advice
-
-
-def test_honest_coins_are_refused_no_more_often_than_they_should_be(monkeypatch):
-    """At a limit of one in fifty, a hundred honest draws of 1,000 records."""
-    monkeypatch.setattr(check, "CHANCE", 0.02)
-    small = joint_of([300, 150, 50])
-    protocol = UnaryProtocol(small.blocks[0], 16, 1 << 15, 9_000)
-    refused = 0
-    for number in range(100):
-        try:
-            check_draws(tallied(protocol, *drawn(small, protocol, key=f"{number}")), [protocol], small)
-        except DrawError:
-            refused += 1
-    assert refused <= 12

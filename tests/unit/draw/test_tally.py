@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from funnel.draw import tally as module
 from funnel.draw.draw import Drawer
 from funnel.draw.tally import Tally
-from tests.support.samples import alphabet, batch, fixed_key, protocol, random_protocol
+from funnel.errors import SourceError
+from tests.support.samples import alphabet, batch, fixed_key, joint_of, protocol, random_protocol
 
 
 @pytest.mark.parametrize("dense", [1 << 22, 1], ids=["dense", "sparse"])
@@ -61,3 +63,26 @@ def test_batches_are_counted_as_the_kernel_reads_them() -> None:
     np.add.at(expected, (rows["s"].to_numpy() * 2 + rows["x0"].to_numpy(), out["y0"].to_numpy()), 1)
     assert (tally.tables[0] == expected).all()
     assert tally.tables[0].sum() == 300
+
+
+@pytest.mark.parametrize(
+    ("change", "moved"),
+    [
+        (lambda x: np.where(np.arange(len(x)) < 7, (x + 1) % 4, x), "7 rows"),
+        (lambda x: x[:-3], "3 rows"),
+        (lambda x: np.append(x, [1, 1]), "2 rows"),
+    ],
+)
+def test_a_source_that_changed_between_counting_and_drawing(
+    change: Callable[[np.ndarray], np.ndarray], moved: str
+) -> None:
+    rng = np.random.default_rng(1)
+    x, law = np.sort(rng.integers(0, 4, 1000)), random_protocol(0, "x", 4, 4, 16)
+    joint = joint_of(rng.integers(0, 3, 1000), x)
+    unchanged, changed = Tally([law]), Tally([law])
+    unchanged.count([x], [np.zeros(1000, np.int64)])
+    unchanged.check(joint)
+    changed.count([change(x)], [np.zeros(len(change(x)), np.int64)])
+    with pytest.raises(SourceError, match=moved) as caught:
+        changed.check(joint)
+    assert caught.value.code == "source-changed"
