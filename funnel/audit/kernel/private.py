@@ -7,7 +7,7 @@ from itertools import chain
 from funnel.audit.kernel.files import content, entry, holds_only, sha256, unchanged
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
-from funnel.format import counts, draws, evidence, manifest, robust, solution, terms
+from funnel.format import counts, draws, drift, evidence, manifest, robust, solution, terms
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
 from funnel.format.sealed import SealError, unsealed
@@ -25,7 +25,9 @@ def belonging(opened: Opened) -> str:
     if (one.release, one.manifest_sha256) != (stated.release, own):
         raise Broken(evidence.NAME, "this is the evidence of another release", own, one.manifest_sha256)
     needed = (
-        _ALWAYS | ({LOCK} if stated.locked else set()) | ({robust.NAME} if stated.notion == "rldp" else set())
+        _ALWAYS
+        | ({LOCK, drift.NAME} if stated.locked else set())
+        | ({robust.NAME} if stated.notion == "rldp" else set())
     )
     if set(one.files) - _SOMETIMES != needed:
         raise Broken(evidence.NAME, "these are not the files of a release", sorted(needed), sorted(one.files))
