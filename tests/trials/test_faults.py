@@ -80,7 +80,7 @@ def two_links(world: World) -> None:
     (world.to / "latest").symlink_to("20200101T000000Z-000000")
 
 
-NOTHING = Seen({}, (), ())
+NOTHING = Seen({}, ())
 HARM: dict[str, tuple[Callable[[World], object], str]] = {
     "a file of a release is gone": (
         lambda world: (release(world) / "report.html").unlink(),

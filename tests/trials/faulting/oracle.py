@@ -14,20 +14,16 @@ from funnel.errors import CATALOGUE
 from tests.trials.faulting.world import Bench, Outcome, World
 
 ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
-KEPT = {
-    ".lock", "ledger.jsonl", "ledger.head", "estimates.jsonl", "estimates.head", "protocols", "locks",
-    "rotations.json",
-}  # fmt: skip
+KEPT = {".lock", "ledger.jsonl", "ledger.head", "protocols", "locks"}
 """All that may lie in a private folder beside the evidence of releases."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a world shows: releases by name with a digest of all their bytes, ledger lines, charges."""
+    """What a world shows: releases by name with a digest of all their bytes, and the ledger's lines."""
 
     visible: dict[str, str]
     ledger: tuple[bytes, ...]
-    charged: tuple[bytes, ...]
 
     @classmethod
     def of(cls, world: World) -> Seen:
@@ -35,7 +31,6 @@ class Seen:
         return cls(
             {path.name: _digest(path) for path in _releases(world.to)},
             _lines(world.private / "ledger.jsonl"),
-            _lines(world.private / "estimates.jsonl"),
         )
 
 
@@ -77,20 +72,35 @@ def counted(world: World, now: Seen) -> list[str]:
     """Whether the ledger is a chain in which every visible release stands once, and every estimate was charged."""
     wrong, previous, entries = [], "0" * 64, []
     for number, line in enumerate(now.ledger, start=1):
-        entry = json.loads(line)
-        if entry["previous"] != previous or entry["sequence"] != number:
+        told = json.loads(line)
+        if told["previous"] != previous or told["sequence"] != number:
             wrong.append(f"line {number} of the ledger does not follow")
-        previous = hashlib.sha256(line).hexdigest()
-        entries.append(entry)
-    known = [entry["release"] for entry in entries]
+        previous = hashlib.sha256(line + b"\n").hexdigest()
+        entries.append(told["entry"])
+    known = released(now)
     wrong += [f"{name} is not in the ledger once" for name in now.visible if known.count(name) != 1]
     if known != sorted(known, key=lambda name: name[:16]):
         wrong.append("the ledger is not in the order of the names")
-    charged = {json.loads(line)["release"] for line in now.charged}
+    charged = {entry["name"] for entry in entries if entry["kind"] == "estimate"}
     # Releases under a lock were estimated with it.
     locked = any(name.startswith("lock-") for name in charged)
-    estimated = {entry["release"] for entry in entries if "estimate" in entry and not locked}
+    estimated = {name for name in now.visible if not locked and _estimated(world.to / name)}
     return wrong + [f"{name} was estimated and not charged" for name in sorted(estimated - charged)]
+
+
+def released(now: Seen) -> list[str]:
+    """The releases that the ledger tells of."""
+    entries = (json.loads(line)["entry"] for line in now.ledger)
+    return [entry["release"] for entry in entries if entry["kind"] == "release"]
+
+
+def _estimated(release: Path) -> bool:
+    """Whether a release that can be read says that its counts have noise."""
+    try:
+        told = json.loads((release / "release.json").read_bytes())["estimate"]
+        return bool(told["kind"] == "private")
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def latest(world: World, now: Seen) -> list[str]:
@@ -114,8 +124,6 @@ def settled(bench: Bench, world: World, before: Seen, outcome: Outcome, *, audit
     wrong += [f"{name} is not as its manifest says" for name in now.visible if not _whole(world.to / name)]
     if now.ledger[: len(before.ledger)] != before.ledger or len(now.ledger) <= len(before.ledger):
         wrong.append("the ledger lost entries")
-    if now.charged[: len(before.charged)] != before.charged:
-        wrong.append("the record of estimates lost entries")
     if (world.to / "latest").resolve().name != _newest(now):
         wrong.append("latest is not the newest release")
     if audited:
@@ -125,7 +133,7 @@ def settled(bench: Bench, world: World, before: Seen, outcome: Outcome, *, audit
 
 
 def _newest(now: Seen) -> str:
-    return str(json.loads(now.ledger[-1])["release"]) if now.ledger else "no entry"
+    return (released(now) or ["no entry"])[-1]
 
 
 def _whole(release: Path) -> bool:
@@ -146,7 +154,8 @@ def tidy(world: World, now: Seen) -> list[str]:
     names = {path.name for path in world.private.iterdir()} - KEPT - set(now.visible)
     left = [world.private / name for name in sorted(names)]
     left += [path for path in world.to.iterdir() if path.name.startswith(".")]
-    known = {json.loads(line)["protocol_sha256"] + ".json" for line in now.ledger}
+    entries = (json.loads(line)["entry"] for line in now.ledger)
+    known = {f"{entry['protocol_sha256']}.json" for entry in entries if entry["kind"] == "release"}
     left += [path for path in (world.private / "protocols").iterdir() if path.name not in known]
     left += [path for path in world.temporary.iterdir() if not _of_the_library(path)]
     return [f"left lying: {path.relative_to(world.folder)}" for path in left]

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import funnel
 from tests.trials.faulting.case import Case, Tried
@@ -192,15 +193,11 @@ def _restored(damage: Callable[[], object], bench: Bench, world: World) -> Tried
 
 def undercounted(world: World, backup: Path) -> list[str]:
     """What was recorded before the damage, and is not any more though a run went on."""
-    wrong = []
-    for name in ("ledger.jsonl", "estimates.jsonl"):
-        if (backup / name).is_file():
-            were = [json.loads(line)["release"] for line in (backup / name).read_text().splitlines()]
-            path = world.private / name
-            now = (
-                [json.loads(line)["release"] for line in path.read_text().splitlines()]
-                if path.is_file()
-                else []
-            )
-            wrong += [f"{release} is not in {name} any more" for release in were if release not in now]
-    return wrong
+    before, now = (entered(folder / "ledger.jsonl") for folder in (backup, world.private))
+    return [f"{entry} is not in the ledger any more" for entry in before if entry not in now]
+
+
+def entered(ledger: Path) -> list[dict[str, Any]]:
+    """The entries of a ledger, whatever their place in it."""
+    lines = ledger.read_text().splitlines() if ledger.is_file() else []
+    return [json.loads(line)["entry"] for line in lines]

@@ -151,7 +151,8 @@ class World:
         now = self.visible()
         self.expect(now[: len(visible)] == visible, f"{after}: releases are gone")
         self.expect(self.lines()[: len(lines)] == lines, f"{after}: the ledger forgot an entry")
-        entered = {json.loads(line)["release"] for line in self.lines()}
+        entries = [json.loads(line)["entry"] for line in self.lines()]
+        entered = {entry["release"] for entry in entries if entry["kind"] == "release"}
         self.expect(entered.issuperset(now), f"{after}: a release is seen that the ledger does not know")
         for name in now[len(visible) :]:
             audit = self.shell("audit", self.to / name, "--private", self.private)
