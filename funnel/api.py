@@ -15,9 +15,10 @@ from funnel.analyst.diff import compare as _compare_sides
 from funnel.analyst.estimate import Estimates, estimate
 from funnel.analyst.relock import Agreement, Relocked, agreement, relock
 from funnel.analyst.starter import starter
-from funnel.audit import AuditReport, HistoryReport, holds_releases
-from funnel.audit import audit_history as _audit_history
-from funnel.audit import audit_release as _audit
+from funnel.audit.audit import AuditReport
+from funnel.audit.audit import audit_release as _audit
+from funnel.audit.history import HistoryReport, holds_releases
+from funnel.audit.history import audit_history as _audit_history
 from funnel.engine import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.ledger.view import LedgerView, ledger_view
@@ -27,6 +28,7 @@ from funnel.lock.summary import Summary
 from funnel.plan import Plan, compile_plan
 from funnel.plan.explain import Sizes, explain, sizes
 from funnel.plan.rebuild import rebuild
+from funnel.plan.recount import recounting
 from funnel.plan.run import Limits, Report, execute, silent
 from funnel.policy import Policy
 from funnel.policy import load as _load
@@ -196,14 +198,21 @@ def ledger(policy: Path | str) -> LedgerView:
 
 
 def audit_release(
-    release: Path | str, private: Path | str | None = None, *, public_key: Path | str | None = None
+    release: Path | str,
+    private: Path | str | None = None,
+    *,
+    public_key: Path | str | None = None,
+    table: Path | str | None = None,
 ) -> AuditReport:
     """Re-check every claim of a release from its files. Raises ReleaseError when there is no release to read.
 
     `public_key` is the line that `funnel key public` prints, or a file that holds it: a release must be signed by it.
+    `table` is the source, which is counted again by the kept policy; that takes the private folder.
     """
     key = None if public_key is None else str(public_key)
-    return _audit(Path(release), None if private is None else Path(private), public_key=key)
+    recount = None if table is None else recounting(Path(table))
+    folder = None if private is None else Path(private)
+    return _audit(Path(release), folder, public_key=key, recount=recount)
 
 
 def audit(
@@ -211,12 +220,13 @@ def audit(
     private: Path | str | None = None,
     *,
     public_key: Path | str | None = None,
+    table: Path | str | None = None,
     progress: Report = silent,
 ) -> AuditReport | HistoryReport:
     """Audit one release, or all in a folder of releases where the private folder is given. Raises ReleaseError."""
-    if private is not None and holds_releases(Path(release)):
+    if private is not None and table is None and holds_releases(Path(release)):
         return audit_history(release, private, public_key=public_key, progress=progress)
-    return audit_release(release, private, public_key=public_key)
+    return audit_release(release, private, public_key=public_key, table=table)
 
 
 def audit_history(

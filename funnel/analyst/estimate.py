@@ -6,7 +6,6 @@ diag(Q N) - Q diag(N) Qᵀ, because records are drawn independently. Nothing her
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -14,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit import manifest, protocols, published, table
-from funnel.audit.coins import bit_totals
-from funnel.audit.files import release_folder
-from funnel.audit.findings import shown
-from funnel.audit.protocols import Block
-from funnel.audit.unary import UnaryBlock
+from funnel.audit.audit import release_folder
+from funnel.audit.kernel.files import unchanged
+from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.verdict import Broken, shown
+from funnel.data import AnyProtocol, Protocol, UnaryProtocol
 from funnel.data.alphabet import Label, readable
+from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
-from funnel.errors import AuditFailure, ReleaseError
+from funnel.errors import ReleaseError
+from funnel.format import protocol, released
 from funnel.measure.recovery import from_bits, identifiable, linear
 
 DELICATE, HOPELESS = 1e6, 1e12
@@ -113,45 +113,33 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
     if not 0 < confidence < 1:
         raise ReleaseError("wrong-value", f"a confidence of {confidence} is not between 0 and 1",
                            advice="Give a share such as 0.95.")  # fmt: skip
-    folder = release_folder(release)
+    opened = Opened(release_folder(release))
     try:
-        claims, blocks, counts = _read(folder)
-    except AuditFailure as failure:
+        protocols, rows = _read(opened)
+    except Broken as broken:
         raise ReleaseError(
-            "release-unreadable",
-            f"{failure.where}: {failure.message}; expected {failure.bound}, found {failure.achieved}",
-            where=str(folder), advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
-        ) from failure  # fmt: skip
-    found = tuple(_solve(block, counts, axis, confidence) for axis, block in enumerate(blocks))
-    return Estimates(claims.release, claims.rows, confidence, found)
+            "release-unreadable", str(broken), where=str(opened.release),
+            advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
+        ) from broken  # fmt: skip
+    found = tuple(_solve(one, rows[:, axis], rows[:, -1], confidence) for axis, one in enumerate(protocols))
+    return Estimates(opened.manifest.release, opened.manifest.rows, confidence, found)
 
 
-def _solve(
-    block: Block | UnaryBlock, counts: dict[tuple[int, ...], int], axis: int, confidence: float
-) -> BlockEstimates:
-    """Estimates of one block from the counts of released tuples."""
-    total = Counter[int]()
-    for codes, count in counts.items():
-        total[codes[axis]] += count
-    if isinstance(block, UnaryBlock):
-        return solve_sets(block, total, confidence)
-    return solve(block, np.array([total[code] for code in range(len(block.outputs))], np.int64), confidence)
+def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
+    """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
+    files = opened.manifest.files
+    unchanged(opened.release, {name: files[name] for name in (protocol.NAME, released.NAME) if name in files})
+    return protocols_of(opened.protocol), opened.answers
 
 
-def _read(folder: Path) -> tuple[manifest.Manifest, protocols.Blocks, dict[tuple[int, ...], int]]:
-    """Manifest, protocols and counts of released tuples, read as the auditor reads them. Raises AuditFailure."""
-    claims, _ = manifest.read_manifest(folder)
-    wrong = published.problems(folder, claims)
-    for name in ("protocol.json", claims.data):
-        if name in wrong:
-            raise wrong[name]
-    blocks, _ = protocols.as_stated(protocols.read_protocol(folder)[0], claims)
-    source, _ = table.read_columns(folder / claims.data, claims, blocks)
-    counts, _ = table.encode(table.read_rows(source, claims)[0], blocks)
-    return claims, blocks, counts
+def _solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
+    """Estimates of one block from the codes (m,) of its outputs, and how often each occurs."""
+    if isinstance(block, UnaryProtocol):
+        return solve_sets(block, codes, counts, confidence)
+    return solve(block, np.bincount(codes, counts, len(block.outputs)).astype(np.int64), confidence)
 
 
-def solve(block: Block, released: IntArray, confidence: float) -> BlockEstimates:
+def solve(block: Protocol, released: IntArray, confidence: float) -> BlockEstimates:
     """Estimates of one block from the counts T (b,) of its outputs.
 
     A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
@@ -163,8 +151,8 @@ def solve(block: Block, released: IntArray, confidence: float) -> BlockEstimates
     sizes = np.linalg.svd(chances, compute_uv=False)
     condition = float(sizes[0] / max(sizes[rank - 1], np.finfo(float).tiny))
     told = (groups.max() > 0 or a == 1) and condition <= HOPELESS
-    names = [tuple(block.inputs[x] for x in np.flatnonzero(groups == g)) for g in range(groups.max() + 1)]
-    seen = dict(zip(block.outputs, released.tolist(), strict=True))
+    names = [tuple(block.inputs.values[x] for x in np.flatnonzero(groups == g)) for g in range(groups.max() + 1)]
+    seen = dict(zip(block.outputs.values, released.tolist(), strict=True))
     found: tuple[Estimate, ...] = ()
     if told:
         members = (groups[np.arange(chances.shape[1]) % a] == np.arange(len(names))[:, None]).astype(float)
@@ -176,31 +164,29 @@ def solve(block: Block, released: IntArray, confidence: float) -> BlockEstimates
         )
     notes = tuple(_notes(block, rank, condition, len(found)))
     rows = int(released.sum())
-    return BlockEstimates(block.columns, block.inputs, b, rows, seen, rank, condition, found, notes)
+    inputs = block.inputs
+    return BlockEstimates(inputs.columns, inputs.values, b, rows, seen, rank, condition, found, notes)
 
 
-def solve_sets(block: UnaryBlock, released: Counter[int], confidence: float) -> BlockEstimates:
-    """Estimates of a block that releases sets, from the count of every set that occurs: value by value."""
-    a, totals = len(block.inputs), bit_totals(released, block)
-    ones, rows = np.array([totals[x] for x in range(a)], np.int64), totals[a]
+def solve_sets(block: UnaryProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
+    """Estimates of a block that releases sets, from the codes (m,) of sets and their counts: value by value."""
+    a, rows, values = len(block.inputs), int(counts.sum()), block.inputs.values
+    ones = np.array([counts @ block.outputs.holds(codes, x) for x in range(a)], np.int64)
     present, absent = (share / (1 << block.bits) for share in (block.present, block.absent))
     count, error = from_bits(ones, rows, present, absent)
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     found = tuple(
         Estimate((value,), int(held), *map(float, figures))
-        for value, held, *figures in zip(
-            block.inputs, ones, count, error, count - reach, count + reach, strict=True
-        )
+        for value, held, *figures in zip(values, ones, count, error, count - reach, count + reach, strict=True)
     )
     condition = 1 + a * absent / (present - absent)
-    seen = dict(zip(block.inputs, ones.tolist(), strict=True))
+    seen = dict(zip(values, ones.tolist(), strict=True))
     note = "released: the sets that hold the value; a set may hold several values, or none"
-    return BlockEstimates(
-        block.columns, block.inputs, len(block.outputs), rows, seen, a, condition, found, (note,)
-    )
+    head = (block.inputs.columns, values, len(block.outputs), rows)
+    return BlockEstimates(*head, seen, a, condition, found, (note,))
 
 
-def _notes(block: Block, rank: int, condition: float, found: int) -> list[str]:
+def _notes(block: Protocol, rank: int, condition: float, found: int) -> list[str]:
     """What keeps values from being told apart, what is estimated instead, and what to be wary of."""
     notes, a = [], len(block.inputs)
     if found < a and block.secret is not None:

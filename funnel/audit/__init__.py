@@ -1,25 +1,5 @@
-"""Re-checks every claim of a release from its files, exactly; shares no code with what it checks.
+"""Every claim of a release, re-checked from its files: a kernel that people can read, and extras beside it.
 
-The names here are imported on first use: `kernel` runs where nothing but numpy is installed.
+`audit` asks both about one release, `history` about all of a ledger. Importing this room loads nothing, so that the
+kernel runs where nothing else is installed.
 """
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from funnel.audit.audit import audit_release
-    from funnel.audit.findings import AuditReport, Finding
-    from funnel.audit.history import HistoryReport, audit_history, holds_releases
-
-__all__ = ["AuditReport", "Finding", "HistoryReport", "audit_history", "audit_release", "holds_releases"]
-
-_HOMES = ("funnel.audit.findings", "funnel.audit.history", "funnel.audit.audit")
-
-
-def __getattr__(name: str) -> object:
-    """A name of the interface, from the module that defines it."""
-    if name in __all__:
-        for home in map(import_module, _HOMES):
-            if name in vars(home):
-                return vars(home)[name]
-    raise AttributeError(f"module 'funnel.audit' has no attribute {name!r}")

@@ -1,170 +1,180 @@
-"""The audit of one release: which checks there are, and what each of them rests on."""
+"""The audit of one release: the kernel's claims, then the extras', and what nobody can know from the files."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from funnel.audit import (
-    composed,
-    draws,
-    evidence,
-    leakage,
-    ledger,
-    lock,
-    manifest,
+from funnel.audit.extras import (
+    bound,
+    composition,
+    export,
     meanings,
-    minimum,
-    noise,
-    optimum,
-    plan,
-    protocols,
-    published,
-    reports,
-    rewrite,
-    shown,
+    mechanism,
+    pages,
+    policy,
     signature,
     table,
-    terms,
-    uncertainty,
 )
-from funnel.audit.evidence import Evidence
-from funnel.audit.files import private_folder, release_folder
-from funnel.audit.findings import NEEDS_PRIVATE, PRIVATE, AuditReport, Notebook
-from funnel.audit.leakage import Channel
-from funnel.audit.manifest import Manifest
-from funnel.audit.protocols import Blocks
+from funnel.audit.extras.base import Recount, Release
+from funnel.audit.kernel import check as kernel
+from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Status, Unchecked, counted
+from funnel.errors import FunnelError, ReleaseError
+from funnel.format import manifest, protocol, released
+
+EXTRAS: tuple[ModuleType, ...] = (
+    *(export, pages, mechanism, policy, bound, meanings, composition, signature, table),
+)
+"""In the order in which they are told."""
+LEDGER = (meanings, composition)
+"""Those that read the release's entry."""
+KNOWN = (
+    *(manifest.NAME, protocol.NAME, released.NAME, "data.parquet", "data.csv", "report.html", "report.json"),
+    manifest.SIGNATURE,
+)
+PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 
 
 @dataclass(frozen=True)
-class Read:
-    """What the published files yielded: protocols and counts of released tuples, where they are sound."""
+class AuditReport:
+    """What was found about one release: the kernel's findings, one for each of its claims, and the extras'."""
 
-    folder: Path
-    claims: Manifest
-    blocks: Blocks | None
-    counts: dict[tuple[int, ...], int] | None
+    release: Path
+    kernel: tuple[Finding, ...]
+    extras: tuple[Finding, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, the kernel's first."""
+        return (*self.kernel, *self.extras)
+
+    @property
+    def passed(self) -> bool:
+        """True when no claim fails; `verdict` says whether some were not checked."""
+        return not self.of("failed")
+
+    def of(self, status: Status) -> tuple[Finding, ...]:
+        """The findings with one status."""
+        return tuple(finding for finding in self.findings if finding.status == status)
+
+    @property
+    def unchecked(self) -> tuple[Finding, ...]:
+        """The claims that the release makes and that were not checked."""
+        return tuple(finding for finding in self.of("not checked") if finding.claimed)
+
+    @property
+    def verdict(self) -> str:
+        """In one line: what failed; or what the kernel showed, what extras did, and what no file can show."""
+        left = len(self.unchecked)
+        also = f"; {left} {'was' if left == 1 else 'were'} not checked" if left else ""
+        if failed := self.of("failed"):
+            names = ", ".join(one.claim for one in failed[:5]) + (", …" if len(failed) > 5 else "")
+            return f"{counted(len(failed), 'claim')} {'FAILS' if len(failed) == 1 else 'FAIL'}{also}: {names}"
+        shown = [sum(one.status == "passed" for one in part) for part in (self.kernel, self.extras)]
+        private = any(one.detail == NEEDS_PRIVATE for one in self.findings)
+        within = " from the published files" if private else ""
+        holds = f"every claim that can be checked{within} holds{also}" if left else "every claim holds"
+        source = next(one for one in self.extras if one.claim == table.CLAIM)
+        beyond = "" if source.status == "passed" else f". Nobody can know from the files {table.NOBODY}"
+        return f"{holds} (kernel {shown[0]}, extras {shown[1]}){beyond}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form: release (path), passed, verdict, findings (claim, title, status, detail, by)."""
+        by = (*("kernel" for _ in self.kernel), *("extra" for _ in self.extras))
+        return {
+            "release": str(self.release),
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "findings": [vars(one) | {"by": who} for one, who in zip(self.findings, by, strict=True)],
+        }
+
+    def text(self) -> str:
+        """One line per finding, one for all that wait for the private evidence, and the verdict last."""
+        waiting = [one.claim for one in self.findings if one.detail == NEEDS_PRIVATE]
+        lines = [one.text() for one in self.kernel if one.detail != NEEDS_PRIVATE]
+        lines += [f"{one.text()} (extra)" for one in self.extras if one.detail != NEEDS_PRIVATE]
+        if waiting:
+            needs = f"{counted(len(waiting), 'claim')} {'needs' if len(waiting) == 1 else 'need'}"
+            asked = f"the private evidence: --private DIR; {PUBLISHED_ONLY}"
+            lines.append(f"not checked {needs} {asked} [{', '.join(waiting)}]")
+        return "\n".join([*lines, self.verdict])
 
 
 def audit_release(
-    release: Path, private: Path | None = None, *, staged: bool = False, public_key: str | None = None
+    release: Path,
+    private: Path | None = None,
+    *,
+    staged: bool = False,
+    public_key: str | None = None,
+    recount: Recount | None = None,
 ) -> AuditReport:
     """Every claim of a release, re-checked from its files alone.
 
     `release` is a release's folder, or the folder that holds `latest`; `private` is the folder of private
     evidence, or the release's own folder inside it. `staged`: the release is not entered in the ledger yet,
-    so what the ledger says stays unchecked, and the table is not written a second time to compare. `public_key`: the
-    line of an Ed25519 public key, or a file that holds it, by which the release must be signed. A damaged release is
-    a failed finding; ReleaseError (`release-unreadable`) is raised only where there is no release, or no private
-    folder, to look at, or no such key (`key-unreadable`).
+    so what the ledger says stays unchecked, and nothing is written a second time to compare. `public_key`: the
+    line of an Ed25519 public key, or a file that holds it, by which the release must be signed. `recount` counts the
+    source again. A damaged release is a failed finding; ReleaseError (`release-unreadable`) is raised only where there
+    is no release, or no private folder, to look at, or no such key (`key-unreadable`).
     """
     key = None if public_key is None else signature.read_public_key(public_key)
-    folder, notes = release_folder(release), Notebook()
-    read = _published(folder, notes, staged=staged)
-    if private is None:
-        for claim in PRIVATE:
-            notes.leave(claim, NEEDS_PRIVATE)
-        if read is not None:
-            notes.check("utility-bound", optimum.plausible, read.claims)
-    elif read is not None:
-        kept = private_folder(private, read.claims.release)
-        counts, policy = _private(kept, notes, read)
-        if staged:
-            _unentered(notes)
-        else:
-            _ledger(kept, notes, read, counts, folder.parent, policy)
-    notes.check("report-page", reports.page)
-    notes.check("draws-repeat", draws.repeat, read and read.claims)
-    notes.check("signature", lambda one: signature.signed(folder, one.claims, key), read)
-    return notes.report(folder)
+    folder = release_folder(release)
+    if private is not None and not private.is_dir():
+        raise ReleaseError(
+            "release-unreadable",
+            "the folder of private evidence does not exist",
+            where=str(private),
+            advice="Give the policy's `release.private` folder, or the release's folder inside it.",
+        )
+    opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
+    found = tuple(kernel.findings(opened))
+    blamed = {one.detail: one.claim for one in found if one.status == "failed"}
+    return AuditReport(folder, found, tuple(_extra(one, opened, blamed) for one in EXTRAS))
 
 
-def _published(folder: Path, notes: Notebook, *, staged: bool) -> Read | None:
-    """What the published files can tell by themselves."""
-    claims = notes.learn("manifest", manifest.read_manifest, folder)
-    notes.check("file-list", published.listed, folder, claims)
-    notes.check("nothing-private", published.nothing_private, folder)
-    blocks = notes.learn("protocol", protocols.read_protocol, folder)
-    agreed = notes.learn("protocol-manifest", protocols.as_stated, blocks, claims)
-    notes.check("mechanism", terms.as_named, agreed, claims)
-    notes.check("report-figures", reports.as_claimed, folder, agreed, claims)
-    notes.check("stated-bound", manifest.bound_kept, claims)
-    if claims is None:
-        return None
-    wrong = published.problems(folder, claims)
-    notes.check("file-hashes", published.unchanged, claims, wrong)
-    path = None if claims.data in wrong else folder / claims.data
-    source = notes.learn(
-        "data-columns", lambda file, said: table.read_columns(file, said, agreed), path, claims
+def release_folder(given: Path) -> Path:
+    """The folder of one release: `given` itself, or what its `latest` points at.
+
+    Raises ReleaseError (`release-unreadable`) when there is nothing there that could be a release.
+    """
+    for folder in (given, given / "latest"):
+        if holds_files(folder):
+            return folder.resolve()
+    raise ReleaseError(
+        "release-unreadable",
+        "there is no release in this folder" if given.exists() else "the release folder does not exist",
+        where=str(given),
+        advice="Name a release's own folder, or the folder of releases that holds `latest`.",
     )
-    rows = notes.learn("data-rows", table.read_rows, source, claims)
-    counts = notes.learn("data-values", table.encode, rows, agreed)
-    notes.check("data-order", table.ordered, rows, agreed)
-    if staged:
-        notes.leave("data-bytes", "whoever has just written the table has no need to write it again")
-    else:
-        notes.check("data-bytes", rewrite.nothing_beside, source, rows, claims)
-    return Read(folder, claims, agreed, counts)
 
 
-def _private(folder: Path, notes: Notebook, read: Read) -> tuple[Evidence | None, bytes | None]:
-    """What takes the counts and the draws; the counts, where they are those of the protocol's inputs; the policy."""
-    claims = read.claims
-    kept = notes.learn("evidence", evidence.read_evidence, folder, claims)
-    notes.check("manifest-hash", evidence.same_manifest, kept, claims)
-    policy = notes.learn("policy-hash", evidence.same_policy, folder, kept, claims)
-    policy = notes.learn("policy-terms", terms.as_asked, policy, claims)
-    notes.check("plan-hash", plan.same_plan, folder, kept, claims)
-    notes.check("lock", lock.as_pinned, folder, read.folder, claims)
-    whole = notes.learn("counts", evidence.counts_whole, kept, claims)
-    notes.check("uncertainty", uncertainty.confident, whole, claims)
-    notes.check("estimate-noise", noise.as_stated, whole, claims, policy, folder)
-    notes.check("estimate-spent", noise.as_spent, folder, claims, policy)
-    notes.check("minimum", minimum.enough_records, whole, read.blocks, claims)
-    agreed = notes.learn("alphabets", evidence.same_alphabets, whole, read.blocks, claims)
-    channel = notes.learn("channel", leakage.measure, agreed, read.blocks, claims)
-    notes.check("leakage-bound", leakage.bound_held, channel, claims)
-    truth, seen = _true(agreed, channel, read)
-    notes.check("leakage-true", lambda kept, said: noise.at_the_truth(kept, seen, said), agreed, claims)
-    notes.check("leakage-exact", leakage.as_kept, channel, agreed)
-    notes.check("leakage-stated", leakage.as_published, channel, claims)
-    notes.check("information-stated", leakage.secret_as_published, channel, claims)
-    notes.check("utility-stated", leakage.utility_as_published, channel, agreed, read.blocks, claims)
-    notes.check("report-shown", shown.as_counted, read.folder, agreed, read.blocks, channel, claims)
-    notes.check("utility-bound", optimum.bounded, folder, agreed, read.blocks, channel, claims)
-    notes.check("draw-inputs", draws.every_record, truth, read.blocks)
-    notes.check("draw-outputs", draws.into_table, agreed, read.blocks, read.counts)
-    possible = notes.learn("draw-support", draws.possible, agreed, read.blocks)
-    notes.check("draw-fit", draws.fits, possible, read.blocks)
-    notes.check("draw-independence", draws.independent, truth, read.blocks, seen and seen.table, read.counts)
-    return agreed, policy
+def holds_files(folder: Path) -> bool:
+    """Whether some file of a release lies in a folder."""
+    return any(os.path.lexists(folder / name) for name in KNOWN)
 
 
-def _true(
-    agreed: Evidence | None, channel: Channel | None, read: Read
-) -> tuple[Evidence | None, Channel | None]:
-    """The evidence and the channel at the counts that were drawn for."""
-    if agreed is None or channel is None or read.blocks is None:
-        return agreed and noise.true_counts(agreed), channel
-    return noise.true_counts(agreed), noise.true_channel(agreed, channel, read.blocks, read.claims)
+def _extra(extra: ModuleType, opened: Release, blamed: Mapping[str, str]) -> Finding:
+    """What one extra found; `blamed` is what broke a claim of the kernel, of which it need not speak again.
 
-
-def _unentered(notes: Notebook) -> None:
-    """What waits for the ledger."""
-    for claim in (claim for claim in PRIVATE if claim.startswith("ledger-")):
-        notes.leave(claim, "the release is not entered in the ledger yet")
-
-
-def _ledger(
-    kept: Path, notes: Notebook, read: Read, counts: Evidence | None, releases: Path, policy: bytes | None
-) -> None:
-    """What the ledger says, once the release is entered there."""
-    folder = kept.parent
-    entries = notes.learn("ledger-chain", ledger.read_ledger, folder)
-    entered = notes.learn("ledger-entry", ledger.entered, entries, read.claims)
-    notes.check("ledger-kept", ledger.kept_files, entered, kept)
-    notes.check("ledger-drawn", meanings.as_meant, entered, read.blocks, policy)
-    notes.check(
-        "ledger-composed", composed.as_entered, entered, counts, read.blocks, read.claims, folder, releases
-    )
-    notes.check("ledger-budget", composed.within_budget, entered, policy)
+    It uses libraries, which may stumble over files that no writer makes: then it fails.
+    """
+    claim, title = extra.CLAIM, extra.TITLE
+    if extra.PRIVATE and opened.private is None:
+        return Finding(claim, title, "not checked", NEEDS_PRIVATE)
+    if opened.staged and extra in LEDGER:
+        return Finding(claim, title, "not checked", "the release is not entered in the ledger yet")
+    try:
+        outcome = extra.check(opened)
+    except Broken as broken:
+        if first := blamed.get(str(broken)):
+            return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
+        return Finding(claim, title, "failed", str(broken))
+    except (ArithmeticError, LookupError, TypeError, ValueError, OSError, FunnelError) as error:
+        return Finding(claim, title, "failed", f"nothing can be shown: {type(error).__name__}: {error}")
+    if isinstance(outcome, Unchecked):
+        return Finding(claim, title, "not checked", outcome.reason)
+    return Finding(claim, title, "passed", outcome)

@@ -11,16 +11,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from funnel.audit.audit import audit_release
-from funnel.audit.fields import Field, parse
-from funnel.audit.files import KNOWN, content, names
-from funnel.audit.findings import AuditReport, Finding, Status, counted
-from funnel.audit.ledger import SEEN, read_ledger
-from funnel.errors import AuditFailure, ReleaseError
+from funnel.audit.audit import AuditReport, audit_release, holds_files
+from funnel.audit.kernel.files import content
+from funnel.audit.kernel.private import SEEN
+from funnel.audit.kernel.sound import chain, parsed
+from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
+from funnel.errors import ReleaseError
+from funnel.format import journal, manifest
+from funnel.format.journal import Line, ReleaseEntry
 
 _ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
 _MOST_NAMED = 5
-
 TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
     "history-entered": "every release in the folder has one entry in the ledger",
@@ -52,14 +53,12 @@ class HistoryReport:
     @property
     def verdict(self) -> str:
         """The report in one line."""
-        broken = sum(not one.passed for one in self.releases)
+        broken, failed = sum(not one.passed for one in self.releases), len(self.failed)
         whole = counted(len(self.releases), "release")
         if self.passed:
             return f"{whole} and the ledger: every claim that can be checked holds"
         parts = [f"{counted(broken, 'release')} of {len(self.releases)} {_fails(broken)}"] if broken else []
-        parts += [f"{counted(len(self.failed), 'claim')} about the ledger {_fails(len(self.failed))}"] * bool(
-            self.failed
-        )
+        parts += [f"{counted(failed, 'claim')} about the ledger {_fails(failed)}"] if failed else []
         return "; ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,7 +67,7 @@ class HistoryReport:
             "release": str(self.folder),
             "passed": self.passed,
             "verdict": self.verdict,
-            "findings": [vars(finding) for finding in self.findings],
+            "findings": [vars(finding) | {"by": "extra"} for finding in self.findings],
             "releases": [one.as_dict() for one in self.releases],
         }
 
@@ -88,14 +87,18 @@ def _fails(number: int) -> str:
 
 def holds_releases(folder: Path) -> bool:
     """Whether this is a folder of releases, and not a release itself."""
-    if not folder.is_dir() or any(os.path.lexists(folder / name) for name in KNOWN):
-        return False
-    return bool(_releases(folder))
+    return folder.is_dir() and not holds_files(folder) and bool(_releases(folder))
 
 
 def _releases(folder: Path) -> list[str]:
-    """Names of the releases in a folder, oldest first."""
-    return [name for name in names(folder) if re.fullmatch(_ID, name) and not (folder / name).is_symlink()]
+    """Names of the releases in a folder, oldest first. Raises ReleaseError where it cannot be listed."""
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        advice = "Check that it is a folder and that you may read it."
+        what = f"the folder cannot be listed: {error.strerror}"
+        raise ReleaseError("release-unreadable", what, where=str(folder), advice=advice) from error
+    return [name for name in names if re.fullmatch(_ID, name) and not (folder / name).is_symlink()]
 
 
 def audit_history(
@@ -110,16 +113,12 @@ def audit_history(
     no such folder.
     """
     if not private.is_dir():
-        raise ReleaseError(
-            "release-unreadable",
-            "the folder of private evidence does not exist",
-            where=str(private),
-            advice="Give the policy's `release.private` folder.",
-        )
+        what, advice = "the folder of private evidence does not exist", "Give the policy's `release.private` folder."
+        raise ReleaseError("release-unreadable", what, where=str(private), advice=advice)
     made, reports = _releases(folder), []
     for done, name in enumerate(made):
         progress("audit releases", done, len(made))
-        if any(os.path.lexists(folder / name / file) for file in KNOWN):
+        if holds_files(folder / name):
             reports.append(audit_release(folder / name, private, public_key=public_key))
     return HistoryReport(folder.resolve(), tuple(reports), tuple(_of_ledger(private, folder, made)))
 
@@ -127,56 +126,53 @@ def audit_history(
 def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding]:
     """What ledger and folder say of each other."""
     try:
-        entries, detail = read_ledger(private)
-    except AuditFailure as failure:
-        reason = f"{failure.where}: {failure.message}; expected {failure.bound}, found {failure.achieved}"
+        lines = chain(content(private / journal.NAME), private / journal.HEAD)
+    except Broken as broken:
         rest = [_finding(claim, "not checked", "the ledger is damaged") for claim in list(TITLES)[1:]]
-        return [_finding("history-chain", "failed", reason), *rest]
-    known = Counter(_name(entry) for entry in entries)
+        return [_finding("history-chain", "failed", str(broken)), *rest]
+    entries = [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
+    known = Counter(entry.release for entry in entries)
     without = [name for name in made if known[name] != 1]
-    gone = [name for name in known if name not in made]
-    late = [_name(after) for one, after in pairwise(entries) if not _follows(one, after)]
     return [
-        _finding("history-chain", "passed", detail),
+        _finding("history-chain", "passed", counted(len(lines), "line")),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
-        _released(private, entries, gone, len(known)),
-        _told("history-names", _misnamed(folder, made), "under the name of another"),
-        _told("history-order", late, "older than the entry before them"),
+        _released(private, entries, [name for name in known if name not in made], len(known)),
+        _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
+        _told("history-order", _late(lines), "older than the entry before them"),
     ]
 
 
-def _misnamed(folder: Path, made: Sequence[str]) -> list[str]:
-    """Folders whose release.json names another release; what cannot be read fails in the release's own audit."""
-    found = []
-    for name in made:
-        try:
-            own = parse("release.json", content(folder / name / "release.json"))["release"].value
-        except AuditFailure:
-            continue
-        if own != name:
-            found.append(name)
-    return found
+def _late(lines: Sequence[Line]) -> list[str]:
+    """Releases begun, or lines written, before the one before them; a release's name begins with its time."""
+    late = [after.written for one, after in pairwise(lines) if after.written < one.written]
+    names = [line.entry.release for line in lines if isinstance(line.entry, ReleaseEntry)]
+    return late + [after for one, after in pairwise(names) if after[:16] < one[:16]]
 
 
-def _released(private: Path, entries: Sequence[Field], gone: Sequence[str], known: int) -> Finding:
+def _misnamed(folder: Path) -> bool:
+    """Whether release.json names another release; what cannot be read fails in the release's own audit."""
+    try:
+        raw = content(folder / manifest.NAME)
+        return parsed(manifest.Manifest, manifest.NAME, raw).release != folder.name
+    except Broken:
+        return False
+
+
+def _released(private: Path, entries: Sequence[ReleaseEntry], gone: Sequence[str], known: int) -> Finding:
     """No release is missing whose evidence says that it was visible once; of others nobody knows whether they were.
 
-    Before a release is entered, its protocol is kept: an entry without one is none that was made here.
+    Before a release is entered, its protocol is archived: an entry without one is none that was made here.
     """
-    if foreign := [_name(one) for one in entries if _name(one) in gone and _foreign(private, one)]:
+    lost = [one for one in entries if one.release in gone]
+    archived = {one.release: private / "protocols" / f"{one.protocol_sha256}.json" for one in lost}
+    if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
         return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
-    if lost := [name for name in gone if os.path.lexists(private / name / SEEN)]:
+    if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:
         what = "published, and not there any more (remove what is kept of them too, if that was meant)"
-        return _told("history-released", lost, what)
+        return _told("history-released", seen, what)
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {_list(gone)}")
     return _finding("history-released", "passed", counted(known, "release"))
-
-
-def _foreign(private: Path, entry: Field) -> bool:
-    """Whether an entry's protocol is not kept; the first versions kept none."""
-    kept = private / "protocols" / f"{entry['protocol_sha256'].value}.json"
-    return "kept" in entry.value and not os.path.lexists(kept)
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:
@@ -192,13 +188,3 @@ def _finding(claim: str, status: Status, detail: str) -> Finding:
 
 def _list(found: Sequence[str]) -> str:
     return ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")
-
-
-def _name(entry: Field) -> str:
-    return entry["release"].text()
-
-
-def _follows(one: Field, after: Field) -> bool:
-    """Whether an entry was written, and its release begun, no earlier than the one before: names begin with a time."""
-    begun = _name(one)[:16] <= _name(after)[:16]
-    return begun and one["written"].text() <= after["written"].text()

@@ -21,11 +21,17 @@ def audit(
         str | None,
         typer.Option(help="The publisher's public key, or a file with it: the release must be signed by it."),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="The source table: its records are counted again, as the kept policy says."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
+    if table is not None and private is None:
+        raise typer.BadParameter("records are counted again for the private evidence: give --private, too")
     with progress() as report:
-        found = api.audit(release, private, public_key=public_key, progress=report)
+        found = api.audit(release, private, public_key=public_key, table=table, progress=report)
     if json:
         emit(found.as_dict())
     else:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from funnel.audit.audit import audit_release
 from funnel.data import Joint
 from funnel.data.arrange import Recoder
 from funnel.draw.draw import Drawer, regrouped
@@ -14,7 +15,7 @@ from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.draw.tally import Tally
 from funnel.engine import Engine, Source, counting, find, open_engine
-from funnel.errors import InternalError
+from funnel.errors import AuditFailure, InternalError
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.budget import check_budget, warnings
 from funnel.ledger.estimates import Spent
@@ -250,7 +251,12 @@ class _Work:
         )
 
     def _audit(self) -> None:
-        """The auditor's own word on the staged files, before anyone can see them."""
+        """The auditor's own word on the staged files, before anyone can see them. Raises AuditFailure."""
+        key = None if self.signer is None else self.signer.public_text
+        found = audit_release(self.publisher.public, self.publisher.private, staged=True, public_key=key)
+        for one in found.of("failed")[:1]:
+            what = f"it is not so that {one.title}: {one.detail}"
+            raise AuditFailure(what, bound=one.title, achieved=one.detail, where=one.claim)
 
     def summary(self, also: list[str]) -> Summary:
         """What `run --json` prints; `also` are warnings from before the work began."""

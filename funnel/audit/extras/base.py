@@ -1,0 +1,71 @@
+"""What extras have in common: the release as the kernel opened it, and what else only they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from funnel.audit.kernel.exact import ExactArray, IntArray
+from funnel.audit.kernel.files import content
+from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.fields import Alphabet
+from funnel.format.journal import NAME as LEDGER
+from funnel.format.journal import ReleaseEntry
+from funnel.format.protocol import Weights
+
+Recount = Callable[["Release"], Any]
+"""From a release to what its source holds, as its policy counts it: see `table`."""
+
+
+class Release(Opened):
+    """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source."""
+
+    def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
+                 public_key: bytes | None = None, recount: Recount | None = None) -> None:  # fmt: skip
+        super().__init__(release, private, staged=staged)
+        self.public_key, self.recount = public_key, recount
+
+    @property
+    def root(self) -> Path:
+        """The private folder of all releases of the ledger."""
+        return self.folder.parent
+
+    @property
+    def secret(self) -> Alphabet:
+        """The secret's columns and values."""
+        return self.joint.alphabets[0]
+
+    @property
+    def alphabets(self) -> tuple[Alphabet, ...]:
+        """Columns and values of every block."""
+        return self.joint.alphabets[1:]
+
+    @cached_property
+    def table(self) -> IntArray:
+        """N[s, x_1, …, x_k] that claims are about."""
+        return self.joint.dense()
+
+    @cached_property
+    def entries(self) -> list[ReleaseEntry]:
+        """The releases in the ledger up to this one, which comes last. Raises Broken where it is not entered."""
+        releases = [line.entry for line in self.journal if isinstance(line.entry, ReleaseEntry)]
+        for place, entry in enumerate(releases, start=1):
+            if entry.release == self.manifest.release:
+                return releases[:place]
+        raise Broken(LEDGER, "the release is not entered", self.manifest.release, "no entry")
+
+    def read(self, name: str) -> bytes:
+        """A private file of this release. Raises Broken."""
+        return content(self.folder / name)
+
+
+def array(block: Weights) -> ExactArray:
+    """W[y, s, x] (b, c or 1, a)."""
+    weights = np.array(block.weights)
+    return weights if block.secret else weights[:, None, :]
+

@@ -1,0 +1,130 @@
+"""The data file: an export of protocol.json and released.json, written again; and read back by itself."""
+
+from __future__ import annotations
+
+import filecmp
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.data.convert import protocols_of
+from funnel.errors import FunnelError
+from funnel.format.protocol import Sets, Weights
+from funnel.release.export import export, text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLAIM = "data-export"
+TITLE = "the data file is what its writer makes of the released labels: those rows, in order, and nothing beside them"
+PRIVATE = False
+_WRITERS = {"parquet": "pyarrow", "csv": "duckdb"}
+
+
+def check(opened: Release) -> str | Unchecked:
+    """Equal bytes leave no room for anything else; another version of the writer may pack the same rows otherwise.
+
+    Raises Broken.
+    """
+    if opened.staged:
+        return Unchecked("whoever has just written the table has no need to write it again")
+    manifest, path = opened.manifest, opened.release / opened.manifest.data
+    rows = _read_back(opened, path)
+    with tempfile.TemporaryDirectory(prefix="funnel-audit-") as folder:
+        again = Path(folder) / path.name
+        try:
+            export(protocols_of(opened.protocol), opened.released, manifest.format_of_data, again)
+        except (FunnelError, ValueError) as error:
+            raise Broken(path.name, "the table cannot be written again", "released rows", str(error)) from None
+        same = filecmp.cmp(path, again, shallow=False)
+    if same:
+        return f"{rows} rows read back, and the same bytes when written again"
+    from importlib.metadata import version
+
+    writer = _WRITERS[manifest.format_of_data]
+    told, own = manifest.versions.get(writer), version(writer)
+    if told != own:
+        return Unchecked(f"{rows} rows read back; only {writer} {told} can tell what its bytes hold beside them")
+    what = "the file is not what its writer makes of its rows, so it may say more than they do"
+    raise Broken(path.name, what, f"the bytes that {writer} {own} writes", "other bytes")
+
+
+def _read_back(opened: Release, path: Path) -> int:
+    """The number of rows: those released, in the order of their codes, under their columns. Raises Broken."""
+    released, place = opened.released, 0
+    names, batches = _batches(path, opened.manifest.format_of_data)
+    if names != list(released.columns):
+        raise Broken(path.name, "the table has other columns", list(released.columns), names)
+    labels, answers = _labels(opened), opened.answers
+    ends = np.cumsum(answers[:, -1])
+    for batch in batches:
+        which = np.searchsorted(ends, np.arange(place, place + batch.num_rows), side="right")
+        place += batch.num_rows
+        if place > ends[-1]:
+            break
+        for name, column, own in zip(names, batch.columns, labels, strict=True):
+            if not _equal(column, own, which):
+                raise Broken(path.name, f"{name} holds other values than were released", "those released", "others")
+    if place != ends[-1]:
+        raise Broken(path.name, "the table has another number of rows", int(ends[-1]), place)
+    return place
+
+
+def _equal(column: pa.Array, labels: list[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+    """Whether a column of a file holds, as text, the label of each of these rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    expected = pa.array(labels, pa.string()).take(pa.array(which))
+    found = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_string(found.type):
+        expected = pc.cast(expected, found.type)
+    return bool(found.equals(expected))
+
+
+def _labels(opened: Release) -> list[list[str | None]]:
+    """For each column of the table its texts, one for each distinct released row."""
+    found: list[list[str | None]] = []
+    for block, codes in zip(opened.protocol.blocks, opened.answers.T[:-1].tolist(), strict=True):
+        found += _of_weights(block, codes) if isinstance(block, Weights) else _of_sets(block, codes)
+    return found
+
+
+def _of_weights(block: Weights, codes: list[int]) -> list[list[str | None]]:
+    return [[block.outputs[y][part] for y in codes] for part in range(len(block.columns))]
+
+
+def _of_sets(block: Sets, codes: list[int]) -> list[list[str | None]]:
+    """A set has value x at bit a-1-x of its code."""
+    a = len(block.inputs)
+    held = [[code >> (a - 1 - x) & 1 for x in range(a)] for code in codes]
+    if block.form == "bits":
+        return [[str(one[x]) for one in held] for x in range(a)]
+    texts = [text_of(value) for value in block.inputs]
+    return [[f"[{','.join(text for text, has in zip(texts, one, strict=True) if has)}]" for one in held]]
+
+
+def _batches(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+    """The columns of a data file, and its rows in order. Raises Broken."""
+    import duckdb
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if form == "parquet":
+            file = pq.ParquetFile(path)
+            if file.metadata.metadata:
+                raise Broken(path.name, "the file has metadata of its own", "none", sorted(file.metadata.metadata))
+            return list(file.schema_arrow.names), file.iter_batches(1 << 18)
+        told = duckdb.connect(":memory:").read_csv(
+            str(path), header=True, all_varchar=True, delimiter=",", quotechar='"', escapechar='"'
+        )
+        return list(told.columns), iter(told.to_arrow_table().to_batches(1 << 18))
+    except (pa.ArrowException, duckdb.Error, OSError) as error:
+        raise Broken(path.name, "the table cannot be read", form, str(error)) from None
+

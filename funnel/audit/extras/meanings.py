@@ -1,0 +1,65 @@
+"""What the entry says that its values stand for: draws of several nights are put together by these hashes.
+
+A ledger that calls the same values others, or others the same, would have the composed leakage measured on the wrong
+channel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.journal import NAME, Drawn
+from funnel.format.terms import Attribute
+
+CLAIM = "ledger-drawn"
+TITLE = "the ledger says rightly whom and what this release drew for"
+PRIVATE = True
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def check(opened: Release) -> str:
+    """The entry's columns mean what terms.json makes of them, drawn for its entity. Raises Broken."""
+    entry, terms = opened.entries[-1], opened.terms
+    entity = terms.entity if terms.draws == "permanent" else None
+    known = {one.name.translate(_LOWER): one for block in terms.public for one in block}
+    drawn = tuple(_drawn(block, known) for block in opened.protocol.blocks)
+    for what, expected, found in (("entity", entity, entry.entity), ("drawn", drawn, entry.drawn)):
+        if expected != found:
+            raise Broken(NAME, f"{what} is not what the terms make of it", expected, found)
+    return f"{sum(len(one.columns) for one in drawn)} columns"
+
+
+def _drawn(block: Any, known: dict[str, Attribute]) -> Drawn:
+    """What an entry has to say of one block."""
+    attributes = [known.get(column.translate(_LOWER)) for column in block.columns]
+    parts = list(zip(attributes, zip(*block.inputs, strict=True), strict=True))
+    if None in attributes:
+        raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)
+    meaning = tuple(_meaning(one, values) for one, values in parts if one is not None)
+    base = tuple(_hash(_options(one)) for one in attributes if one is not None)
+    secret = getattr(block, "secret", None)
+    return Drawn(block.columns, meaning, base, None if secret is None else secret.columns)
+
+
+def _meaning(one: Attribute, values: Iterable[str | None]) -> str:
+    """With which values were named, where others are put under `other`."""
+    told = _options(one)
+    if one.top is not None or one.unseen == "other":
+        told |= {"values": sorted(json.dumps(value) for value in set(values))}
+    return _hash(told if one.top is None else told | {"top": one.top})
+
+
+def _options(one: Attribute) -> dict[str, Any]:
+    """What is done to a column before it is counted."""
+    return {name: getattr(one, name) for name in ("bins", "round", "clip") if getattr(one, name) is not None}
+
+
+def _hash(told: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+

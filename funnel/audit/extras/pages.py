@@ -1,0 +1,58 @@
+"""report.json and report.html of both folders: rendered again from the files that they are functions of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from funnel import report
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.files import content
+from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.errors import FunnelError
+from funnel.format import canonical
+from funnel.format.drift import NAME as DRIFT
+from funnel.format.drift import DriftFile
+from funnel.format.schema import read
+
+CLAIM = "report"
+TITLE = "report.json and report.html are, byte for byte, what this version of funnel makes of the other files"
+PRIVATE = False
+DATA, PAGE = "report.json", "report.html"
+
+
+def check(opened: Release) -> str | Unchecked:
+    """The published report is a function of the published files, the full one of those and the evidence.
+
+    Raises Broken.
+    """
+    if opened.staged:
+        return Unchecked("whoever has just written the report has no need to write it again")
+    shown = (opened.manifest.without_files(), opened.protocol, opened.released)
+    told = [_same(opened.release, lambda: report.published(*shown))]
+    if opened.private is not None:
+        moved = opened.folder / DRIFT
+        drift = read(DriftFile, DRIFT, content(moved)) if moved.exists() else None
+        counts, draws, solution, terms = opened.counts, opened.draws, opened.solution, opened.terms
+        whole = _same(opened.folder, lambda: report.full(*shown, counts, draws, solution, terms, drift))
+        told.append(whole)
+    return f"{' and '.join(told)} bytes rendered again"
+
+
+def _same(folder: Path, compose: Any) -> str:
+    """How many bytes were rendered again. Raises Broken."""
+    try:
+        found = compose()
+        rendered = {DATA: canonical.encode(found), PAGE: report.page(found).encode()}
+    except (FunnelError, ValueError, KeyError, IndexError, ZeroDivisionError) as error:
+        raise Broken(DATA, "these files have no report", "a release", f"{type(error).__name__}: {error}") from None
+    for name, expected in rendered.items():
+        if (raw := content(folder / name)) != expected:
+            place = next((i for i, (a, b) in enumerate(zip(raw, expected, strict=False)) if a != b), len(expected))
+            raise Broken(name, f"this is not the release's report, from byte {place} on",
+                         _around(expected, place), _around(raw, place))  # fmt: skip
+    return str(sum(map(len, rendered.values())))
+
+
+def _around(raw: bytes, place: int) -> str:
+    return raw[max(place - 20, 0) : place + 40].decode(errors="replace")

@@ -1,0 +1,85 @@
+"""terms.json, plan.json and lock.yaml against policy.yaml, which the kernel does not read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken
+from funnel.errors import PolicyError
+from funnel.format.sealed import SealError
+from funnel.format.terms import NAME as TERMS
+from funnel.lock.lock import parse_lock
+from funnel.lock.pin import differing
+from funnel.policy import Policy
+from funnel.policy.load import loads
+from funnel.policy.terms import terms_file
+
+POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
+CLAIM = "policy"
+TITLE = "terms.json is what policy.yaml says, plan.json the plan of such a release, and its lock is of that policy"
+PRIVATE = True
+
+
+def check(opened: Release) -> str:
+    """The policy, read again, has these terms, and so has its lock; the plan's steps are about them. Raises Broken."""
+    policy = policy_of(opened)
+    asked = terms_file(policy)
+    for name, expected in vars(asked).items():
+        if (found := getattr(opened.terms, name)) != expected:
+            raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
+    steps = _planned(opened)
+    if opened.manifest.locked is None:
+        return f"{len(vars(asked))} terms, and {steps} of the plan's steps"
+    _locked(opened, policy)
+    return f"{len(vars(asked))} terms, those of the lock too, and {steps} of the plan's steps"
+
+
+def policy_of(opened: Release) -> Policy:
+    """The policy in policy.yaml. Raises Broken."""
+    try:
+        return loads(opened.read(POLICY).decode(), opened.folder / POLICY)
+    except (PolicyError, UnicodeDecodeError) as error:
+        raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
+
+
+def _locked(opened: Release, policy: Policy) -> None:
+    """The lock pins the terms that the policy has. Raises Broken."""
+    try:
+        lock = parse_lock(opened.read(LOCK).decode())
+    except (SealError, UnicodeDecodeError) as error:
+        raise Broken(LOCK, "this is no lock", "sealed text", str(error)) from None
+    if wrong := differing(policy, lock):
+        raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
+
+
+def _planned(opened: Release) -> int:
+    """How many steps of the plan say what the terms do; its SQL follows from the table, too. Raises Broken."""
+    terms, locked = opened.terms, opened.manifest.locked
+    promise = {"notion": terms.notion, "epsilon": terms.epsilon, "mechanism": terms.mechanism["kind"]}
+    minimum = 1 if locked else terms.estimate.minimum
+    known: dict[str, dict[str, Any]] = {
+        "count": {"secret": list(terms.sensitive), "minimum": minimum},
+        "solve": promise,
+        "measure the lock": promise | {"lock": locked.checksum if locked else None},
+        "draw": {"kind": terms.draws},
+        "write": {"format": terms.format_of_data},
+    }
+    try:
+        plan = json.loads(opened.read(PLAN))
+        pairs = [(plan["name"], terms.name), (plan["policy_sha256"], terms.policy_sha256), *_steps(plan, known)]
+        steps = {step["step"] for step in plan["steps"]} & set(known)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Broken(PLAN, "this is no plan", "a plan", f"{type(error).__name__}: {error}") from None
+    for found, expected in pairs:
+        if found != expected:
+            raise Broken(PLAN, "the plan is one for something else", expected, found)
+    return len(steps)
+
+
+def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
+    for step in plan["steps"]:
+        for key, expected in known.get(step["step"], {}).items():
+            yield step[key], expected

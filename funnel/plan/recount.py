@@ -1,0 +1,69 @@
+"""The source of a release counted again, for its auditor: nothing is drawn, no noise is made, nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.policy import LOCK, policy_of
+from funnel.audit.extras.table import Recounted
+from funnel.data import Label
+from funnel.engine import Engine, find, open_engine
+from funnel.engine.counting import joint_distribution
+from funnel.errors import InternalError
+from funnel.lock.lock import Lock, parse_lock
+from funnel.lock.pin import kept_values
+from funnel.lock.relabel import relabel
+from funnel.plan import compile_plan
+from funnel.plan.stages import Count, Scan
+from funnel.policy import Policy
+
+
+def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounted]:
+    """How the source in `table` is counted for a release: by its own policy, and under its lock if it has one.
+
+    What is returned raises Broken where the policy cannot be read, SourceError and PolicyError where it does not fit.
+    """
+
+    def recount(opened: Release) -> Recounted:
+        policy = policy_of(opened)
+        policy = policy.model_copy(
+            update={"source": policy.source.model_copy(update={"table": str(table.resolve())})}
+        )
+        locked = opened.manifest.locked
+        lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
+        return _recounted(policy, lock, locked.checksum if locked else None, memory)
+
+    return recount
+
+
+def _recounted(policy: Policy, lock: Lock | None, checksum: str | None, memory: str) -> Recounted:
+    source = find(policy.path(policy.source.table))
+    with open_engine(source, memory=memory) as engine:
+        plan = compile_plan(policy, engine.schema(), source, checksum)
+        for name, values in (kept_values(policy, lock) if lock else {}).items():
+            engine.provide(name, values)
+        for step in plan.counting:
+            if isinstance(step, Scan | Count):
+                engine.prepare(step.statements)
+            if isinstance(step, Count):
+                return Recounted(json.loads(plan.text()), _cells(policy, step, engine, lock))
+    raise InternalError("the plan counts nothing")
+
+
+def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Counter[tuple[Label, Label]]:
+    """Records by the labels of the secret and of all public columns; under a lock in its values."""
+    if lock is None or policy.estimate.epsilon is not None:
+        width = len(step.secret)
+        return Counter({(tuple(row[:width]), tuple(row[width:-1])): row[-1] for row in engine.rows(step.cells)})
+    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
+    counted = joint_distribution(engine, step.cells, step.secret, step.blocks)
+    joint = relabel(counted, [one.inputs for one in lock.protocols], rules).joint
+    found = Counter[tuple[Label, Label]]()
+    for (s, *x), number in zip(joint.cells.tolist(), joint.counts.tolist(), strict=True):
+        values = [block.values[code] for block, code in zip(joint.blocks, x, strict=True)]
+        found[joint.secret.values[s], tuple(part for value in values for part in value)] += number
+    return found
