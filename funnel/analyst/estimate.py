@@ -129,7 +129,8 @@ def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
     """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
     files = opened.manifest.files
     unchanged(opened.release, {name: files[name] for name in (protocol.NAME, released.NAME) if name in files})
-    return protocols_of(opened.protocol), opened.answers
+    rows = opened.answers
+    return protocols_of(opened.protocol), rows
 
 
 def _solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:

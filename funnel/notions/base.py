@@ -142,6 +142,10 @@ class Notion(BaseModel, ABC):
         """What defines a settled notion beside epsilon, for the manifest; JSON values."""
         return {}
 
+    def asked(self) -> dict[str, Any]:
+        """The same as a policy asks for it, with its defaults and without what follows from the counts."""
+        return self.model_dump(mode="json", exclude={"notion", "epsilon", "split"})
+
     def certificate(self, channel: Channel) -> RobustFile | None:
         """The numbers that show the leakage of a whole release to who does not search; None where none are needed."""
         return None

@@ -134,6 +134,12 @@ class Rldp(Notion):
         """The uncertainty set."""
         return {"order": self.order, "confidence": self.confidence, "radius": self.radius}
 
+    def asked(self) -> dict[str, Any]:
+        """A radius, or the confidence that it follows from."""
+        if self.confidence is None and self.radius is not None:
+            return {"order": self.order, "confidence": None, "radius": self.radius}
+        return {"order": self.order, "confidence": self.confidence or CONFIDENCE, "radius": None}
+
 
 def _weights(channel: Channel) -> IntArray:
     """The weights of the one block of whole records."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import funnel
-from funnel.audit import AuditReport
+from funnel.audit.audit import AuditReport
 from funnel.errors import DrawError, PolicyError, ReleaseError
 from tests.support.policies import write_policy
 from tests.unit.ledger.test_history import MONDAY, SMALL, people

@@ -99,9 +99,9 @@ def independent(opened: Opened) -> str | Unchecked:
     if len(blocks) == 1:
         return f"pairs of values within sets, p >= {least:.2g}" if opened.channel.sets else "one block"
     masses = opened.true_channel.table.sum(axis=0)
-    expected = np.array([opened.manifest.rows * mass / masses.sum() for mass in masses.ravel()]).reshape(
-        masses.shape
-    )
+    whole: list[int] = masses.ravel().tolist()  # Python's integers, for the products may need more than 64 bits
+    total = sum(whole)
+    expected = np.array([opened.manifest.rows * mass / total for mass in whole]).reshape(masses.shape)
     observed = np.zeros(masses.shape, np.int64)
     observed[tuple(rows[:, :-1].T)] = rows[:, -1]
     axes = range(len(blocks))

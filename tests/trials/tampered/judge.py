@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 
 from funnel.api import audit
-from funnel.audit import Finding, HistoryReport
+from funnel.audit.history import HistoryReport
+from funnel.audit.kernel.verdict import Finding
 from funnel.errors import FunnelError, InternalError
 from tests.trials.tampered import claims, draws, files, folders, ledger, table, weights
 from tests.trials.tampered.ground import Ground

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.audit.evidence import Noisy
-from funnel.audit.uncertainty import _despite_noise, width
+from funnel.audit.kernel.noise import _despite_noise, _width
 from funnel.draw.laplace import discrete_laplace
+from funnel.format.counts import Private
+from funnel.format.manifest import Parameters
 from funnel.measure.uncertainty import radius
 from funnel.measure.widening import kept, noise_width, widened, widest
 
@@ -64,7 +66,9 @@ def test_writer_and_auditor_find_the_same_radius_and_noise_only_widens(counts, c
     added = noise(rate, len(counts), seed)
     wide = noise_width(rate, len(counts), confidence)
     found = widened(counted + added, wide, int(counted.sum()), confidence)
-    told = Noisy(epsilon, np.arange(len(counts))[:, None], counted, added)
-    assert width(told, confidence) == wide
-    assert _despite_noise(told, confidence) == pytest.approx(found, rel=1e-6, abs=1e-11)
+    parts = [np.arange(len(counts)), counted, np.maximum(added, 0), np.maximum(-added, 0)]
+    told = Private(str(epsilon), tuple(map(tuple, np.column_stack(parts).tolist())), None)
+    opened = SimpleNamespace(manifest=SimpleNamespace(parameters=Parameters(confidence=confidence)))
+    assert _width(opened, told) == wide
+    assert _despite_noise(opened, told, (1 - confidence) / 2) == pytest.approx(found, rel=1e-6, abs=1e-11)
     assert found >= radius(confidence, 2, int(counted.sum()), len(counts))

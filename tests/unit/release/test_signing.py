@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from funnel.audit.signature import fingerprint, read_public_key
+from funnel.audit.extras.signature import fingerprint, read_public_key
 from funnel.errors import DrawError
 from funnel.release.keys import load_key, new_key
 from funnel.release.sign import SigningKey, load_signing_key, new_signing_key, write_signing_key

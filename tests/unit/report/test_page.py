@@ -18,9 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from funnel.audit.published import nothing_private
 from funnel.data import Joint
-from funnel.errors import AuditFailure
 from funnel.report import compose, figures, render
 from tests.unit.report import sample
 
@@ -128,22 +126,6 @@ def test_the_condition_stands_in_the_box_of_the_promise(made: tuple[dict[str, An
 def test_a_page_says_to_machines_whether_it_is_private(made: tuple[dict[str, Any], str]) -> None:
     kind = "published" if made[0]["published"] else "private"
     assert re.findall(r'<meta name="funnel-report" content="(\w+)">', made[1]) == [kind]
-
-
-def test_the_auditor_tells_the_private_report_from_the_published_one(
-    made: tuple[dict[str, Any], str], tmp_path: Path
-) -> None:
-    """Either file alone gives it away, and the published ones never do."""
-    (tmp_path / "page").mkdir()
-    (tmp_path / "page" / "report.html").write_text(made[1], "utf-8")
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "report.json").write_text(json.dumps(made[0]), "utf-8")
-    for folder in (tmp_path / "page", tmp_path / "figures"):
-        if made[0]["published"]:
-            assert nothing_private(folder) == "by name and by content"
-        else:
-            with pytest.raises(AuditFailure, match="the private report"):
-                nothing_private(folder)
 
 
 def leaves(content: Any) -> Iterator[Any]:
