@@ -19,6 +19,7 @@ from funnel.audit.audit import AuditReport
 from funnel.audit.audit import audit_release as _audit
 from funnel.audit.history import HistoryReport, holds_releases
 from funnel.audit.history import audit_history as _audit_history
+from funnel.audit.standalone import write_standalone
 from funnel.engine import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.ledger.view import LedgerView, ledger_view
@@ -239,6 +240,20 @@ def audit_history(
     """Re-check all releases in a folder, and that the ledger tells of just these. Raises ReleaseError."""
     key = None if public_key is None else str(public_key)
     return _audit_history(Path(releases), Path(private), progress, key)
+
+
+def standalone_audit(path: Path | str) -> Path:
+    """Write the audit's kernel as one file that Python runs, and return where it lies. Raises ReleaseError."""
+    target = Path(path)
+    try:
+        return write_standalone(target)
+    except OSError as error:
+        raise ReleaseError(
+            "release-write",
+            f"the file cannot be written: {error.strerror}",
+            where=str(target),
+            advice="Choose a folder that exists and can be written to.",
+        ) from None
 
 
 def rebuild_report(

@@ -15,7 +15,9 @@ EPILOG = "Example: funnel audit releases/census/latest --private private/census"
 
 
 def audit(
-    release: Annotated[Path, typer.Argument(help="A release, or the folder of all.", show_default=False)],
+    release: Annotated[
+        Path | None, typer.Argument(help="A release, or the folder of all.", show_default=False)
+    ] = None,
     private: Private = None,
     public_key: Annotated[
         str | None,
@@ -26,8 +28,21 @@ def audit(
         typer.Option(help="The source table: its records are counted again, as the kept policy says."),
     ] = None,
     json: Json = False,
+    standalone: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.pyz",
+            help="Write the audit's kernel as one file to keep and to run apart: python FILE.pyz RELEASE PRIVATE.",
+        ),
+    ] = None,
 ) -> None:
     """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
+    if standalone is not None:
+        say(f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone")
+    if release is None:
+        if standalone is None:
+            raise typer.BadParameter("name a release", param_hint="RELEASE")
+        return
     if table is not None and private is None:
         raise typer.BadParameter("records are counted again for the private evidence: give --private, too")
     with progress() as report:
