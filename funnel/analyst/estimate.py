@@ -23,10 +23,10 @@ from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.format import protocol, released
-from funnel.measure.recovery import from_bits, identifiable, linear
+from funnel.measure.recovery import HOPELESS, from_bits, recover
 
-DELICATE, HOPELESS = 1e6, 1e12
-"""Condition numbers: above the first a warning is given, above the second no estimate."""
+DELICATE = 1e6
+"""Condition number above which a warning is given."""
 
 
 @dataclass(frozen=True)
@@ -146,27 +146,18 @@ def solve(block: Protocol, released: IntArray, confidence: float) -> BlockEstima
     A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
     """
     a, b = len(block.inputs), len(block.outputs)
-    weights = block.weights.reshape(b, -1)
-    chances = weights / float(1 << block.bits)
-    rank, groups = identifiable(weights, np.arange(weights.shape[1]) % a, a)
-    sizes = np.linalg.svd(chances, compute_uv=False)
-    condition = float(sizes[0] / max(sizes[rank - 1], np.finfo(float).tiny))
-    told = (groups.max() > 0 or a == 1) and condition <= HOPELESS
-    names = [tuple(block.inputs.values[x] for x in np.flatnonzero(groups == g)) for g in range(groups.max() + 1)]
+    told = recover(block.weights.reshape(b, -1), block.bits, released, a)
     seen = dict(zip(block.outputs.values, released.tolist(), strict=True))
-    found: tuple[Estimate, ...] = ()
-    if told:
-        members = (groups[np.arange(chances.shape[1]) % a] == np.arange(len(names))[:, None]).astype(float)
-        count, error = linear(chances, members, released, rank)
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-        found = tuple(
-            Estimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
-            for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
-        )
-    notes = tuple(_notes(block, rank, condition, len(found)))
-    rows = int(released.sum())
-    inputs = block.inputs
-    return BlockEstimates(inputs.columns, inputs.values, b, rows, seen, rank, condition, found, notes)
+    names = [tuple(block.inputs.values[x] for x in group) for group in told.members()]
+    count, error = told.count, told.error
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    found = tuple(
+        Estimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
+        for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
+    )
+    notes = tuple(_notes(block, told.rank, told.condition, len(found)))
+    rows, inputs = int(released.sum()), block.inputs
+    return BlockEstimates(inputs.columns, inputs.values, b, rows, seen, told.rank, told.condition, found, notes)
 
 
 def solve_sets(block: UnaryProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:

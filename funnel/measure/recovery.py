@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
@@ -12,6 +14,41 @@ _PRIMES = (2_147_483_647, 2_147_483_629)
 _FITTING = 50
 _CANCELLED = 1e-10
 """A variance this small a part of the two numbers it is the difference of is zero."""
+HOPELESS = 1e12
+"""Condition number above which no estimate would mean anything."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recovered:
+    """What the released counts of a block tell of its true ones.
+
+    `groups` (a,) names for each value the group, from 0 on, whose total has an unbiased estimate; `count` and `error`
+    (g,) are these and their standard errors, both empty where nothing but the number of rows can be estimated.
+    """
+
+    rank: int
+    condition: float
+    groups: IntArray
+    count: FloatArray
+    error: FloatArray
+
+    def members(self) -> list[list[int]]:
+        """The values of each group that is estimated."""
+        return [np.flatnonzero(self.groups == group).tolist() for group in range(len(self.count))]
+
+
+def recover(weights: IntArray, bits: int, released: IntArray, a: int) -> Recovered:
+    """Estimates from integer weights (b, k) of a values, or of pairs (s, x) as s*a + x, and counts (b,) of outputs."""
+    owner = np.arange(weights.shape[1]) % a
+    chances = weights / float(1 << bits)
+    rank, groups = identifiable(weights, owner, a)
+    sizes = np.linalg.svd(chances, compute_uv=False)
+    condition = float(sizes[0] / max(sizes[rank - 1], np.finfo(float).tiny))
+    found = int(groups.max()) + 1
+    if (found == 1 and a > 1) or condition > HOPELESS:
+        return Recovered(rank, condition, groups, np.zeros(0), np.zeros(0))
+    members = (groups[owner] == np.arange(found)[:, None]).astype(float)
+    return Recovered(rank, condition, groups, *linear(chances, members, released, rank))
 
 
 def linear(

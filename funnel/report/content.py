@@ -1,269 +1,232 @@
-"""The content of a privacy report: everything the page shows, as one JSON-able dict."""
+"""The content of a privacy report, all that its page shows: a pure function of the records of a release's files."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from funnel.data import AnyProtocol, Joint
-from funnel.errors import InternalError
-from funnel.measure import leakage as measures
-from funnel.measure.information import mutual_information
-from funnel.report import figures, text, wording
-from funnel.report.blocks import block, untouched
-from funnel.report.case import Case
-from funnel.report.consequences import consequences, scale
-from funnel.report.drawing import drawing
-from funnel.report.glossary import glossary, papers
-from funnel.report.limits import limits
-from funnel.report.measured import measured
-from funnel.report.noise import as_estimated
-from funnel.report.realised import realised
-from funnel.report.utility import utility
+from funnel.format.counts import CountsFile
+from funnel.format.draws import DrawsFile
+from funnel.format.drift import DriftFile
+from funnel.format.manifest import Manifest
+from funnel.format.protocol import ProtocolFile
+from funnel.format.released import ReleasedFile
+from funnel.format.solution import SolutionFile
+from funnel.format.terms import TermsFile
+from funnel.report import figures, words
+from funnel.report.evidence import Evidence
+from funnel.report.facts import Facts
+from funnel.report.promise import consequences, scale
+from funnel.report.released import block
+from funnel.text import printable
 
 FORMAT = "funnel-report/1"
 
-_AGREE = 1.01e-4
-"""How far a manifest's leakage may lie above the measured one: it is rounded up at four decimals."""
+PAPERS = {
+    "[DS]": "M. Lopuhaä-Zwakenberg, H. Tong, B. Škorić: Data Sanitisation Protocols for the Privacy Funnel with "
+    "Differential Privacy Guarantees",
+    "[PF]": "A. Makhdoumi, S. Salamatian, N. Fawaz, M. Médard: From the Information Bottleneck to the Privacy Funnel",
+    "[RLDP]": "M. Lopuhaä-Zwakenberg, J. Goseling: Mechanisms for Robust Local Differential Privacy",
+}
 
 
-def compose(
-    manifest: Mapping[str, Any], protocols: Sequence[AnyProtocol], joint: Joint, *, published: bool,
-    bounds: Sequence[float | None] | None = None, certificate: Mapping[str, Any] | None = None,
-    protocol_sha256: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The report of a release with this manifest (release.json) and one protocol per block of `joint`.
+def published(manifest: Manifest, protocol: ProtocolFile, released: ReleasedFile) -> dict[str, Any]:
+    """The published report, from published files alone; the manifest's `files` make no difference.
 
-    `published`: figures are rounded, and nothing is said of groups below the manifest's `estimate.minimum`;
-    otherwise full figures with counts. `bounds` are certified upper bounds of I(X_j;Y_j) in nats per block; they
-    are told of a single block only, for a block beside others is bounded under conditions that depend on those.
-    `certificate` is what solution.json keeps of the proof. `protocol_sha256` is the hash of protocol.json; the
-    manifest's `files`, if there, serve as well.
-    Raises InternalError where the manifest's leakage is not that of the protocols, or a notion has no words.
+    Raises InternalError where a notion or a mechanism has no words, ValueError where the files do not fit together.
     """
-    case = Case(manifest, protocols, joint, published)
-    _agree(case)
-    proven = bounds if bounds and len(protocols) == 1 else [None] * len(protocols)
-    blocks = [block(case, j, bound) for j, bound in enumerate(proven)]
-    found, same = measured(case), untouched(case)
-    follows = consequences(case, found["guess"])
-    return {
+    return _content(Facts.of(manifest, protocol), released, None)
+
+
+def full(
+    manifest: Manifest,
+    protocol: ProtocolFile,
+    released: ReleasedFile,
+    counts: CountsFile,
+    draws: DrawsFile,
+    solution: SolutionFile,
+    terms: TermsFile,
+    drift: DriftFile | None = None,
+) -> dict[str, Any]:
+    """The private report: all of the published one, and what only the evidence tells; `drift` under a lock.
+
+    Raises as `published` does.
+    """
+    facts = Facts.of(manifest, protocol)
+    return _content(facts, released, Evidence.of(facts, counts, draws, solution, terms, drift))
+
+
+def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:
+    notion = words.notion(t)
+    blocks = [block(t, index, released) for index in range(len(t.protocols))]
+    private = None if evidence is None else evidence.told(notion)
+    follows = consequences(t, notion, None if private is None else private["guess"])
+    content = {
         "format": FORMAT,
-        **_title(case),
-        "promise": _promise(case),
-        "headline": _headline(case),
-        "scope": _scope(case),
-        "measured": found,
+        "published": evidence is None,
+        **_title(t),
+        "promise": _promise(t, notion),
+        "headline": _headline(t, notion),
+        "scope": _scope(t),
+        "measured": _measured(t, notion),
         "blocks": blocks,
-        "realised": realised(case),
-        "drawing": drawing(case),
-        "utility": utility(case, blocks, same, certificate),
+        "drawing": _drawing(t, notion),
+        "utility": _utility(t, blocks),
         "consequences": follows,
-        "scale": scale(case),
-        "limits": limits(case, same),
-        "audit": _audit(case),
-        "provenance": _provenance(case, protocol_sha256),
-        "glossary": glossary(case.manifest["notion"], ceiling=_ceiling(case) is not None),
-        "papers": papers([case.notion.definition, *(str(row["because"]) for row in follows)]),
+        "scale": scale(t, notion),
+        "limits": _limits(t, notion),
+        "audit": _audit(t),
+        "provenance": _provenance(t),
+        "glossary": _glossary(t, notion),
+        "papers": _papers(notion["definition"], *(str(row["because"]) for row in follows)),
     }
+    return content if private is None else content | {"evidence": private}
 
 
-def _agree(case: Case) -> None:
-    """A report never repeats a claim that its own measurement contradicts."""
-    for measure, exact in (("lip", measures.lip), ("ldp", measures.ldp)):
-        claimed, measured = case.leakage(measure), figures.finite(exact(case.table).nats)
-        if measure not in case.manifest["leakage"] or claimed is measured is None:
-            continue
-        _check(measure, claimed, measured)
-    if (average := case.leakage("mutual_information")) is not None:
-        _check("mutual_information", average, mutual_information(case.table))
-
-
-def _check(measure: str, claimed: figures.Figure, measured: figures.Figure) -> None:
-    if claimed is None or measured is None or not -1e-9 <= claimed - measured <= _AGREE:
-        raise InternalError(f"the manifest claims {measure} {claimed}, the protocols give {measured}")
-
-
-def _title(case: Case) -> dict[str, Any]:
-    manifest = case.manifest
-    minimum = figures.counted(case.minimum, "record")
-    notice = (
-        f"Shares and beliefs are rounded, to steps of {figures.percent_text(case.step)} at the finest, and none "
-        f"is given for groups of fewer than {minimum}."
-        if case.published
-        else "Private: this version holds counts of people. Keep it with the evidence; publish the other one."
-    )
+def _title(t: Facts) -> dict[str, Any]:
     return {
-        "published": case.published,
-        "title": text.printable(manifest["name"]),
-        "description": " ".join(map(text.printable, (manifest.get("description") or "").split())),
-        "release": manifest["release"],
-        "created": manifest["created"],
-        "date": figures.date_text(manifest["created"]),
-        "rows": manifest["rows"],
-        "minimum": case.minimum,
-        "step": case.step,
-        "notice": notice,
+        "title": printable(t.m.name),
+        "description": " ".join(map(printable, t.m.description.split())),
+        "release": t.m.release,
+        "created": t.m.created,
+        "date": figures.date(t.m.created),
+        "rows": t.m.rows,
+        "minimum": t.m.estimate.minimum,
     }
 
 
-def _promise(case: Case) -> dict[str, Any]:
-    notion = case.notion
+def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
+    """The promise, as the notion's template words it."""
+    estimated = f" {notion['estimated']}".rstrip()
     return {
-        "notion": case.manifest["notion"],
-        "name": notion.title,
-        "epsilon": case.epsilon,
-        "sentence": notion.promise(case.terms),
-        "condition": notion.condition(case.terms) + as_estimated(case),
-        "observer": notion.observer(case.terms) + as_estimated(case),
-        "definition": notion.definition,
-        "strength": notion.strength(case.terms),
+        "notion": t.m.notion,
+        "name": notion["title"],
+        "epsilon": t.epsilon,
+        "sentence": notion["promise"],
+        "condition": notion["condition"] + estimated,
+        "observer": notion["observer"] + estimated,
+        "definition": notion["definition"],
+        "strength": notion["strength"],
     }
 
 
-def _headline(case: Case) -> list[dict[str, str]]:
-    """The three figures to remember: bound, measured, information kept."""
-    measured, kept = case.leakage(case.notion.measure), case.manifest["utility"]
-    promised = (
-        "a factor of " + figures.factor_text(case.epsilon) if case.notion.worst_case else "nats, on average"
-    )
-    return [
-        {"label": "Promised", "figure": wording.bound_sentence(case.manifest["notion"], case.epsilon),
-         "note": f"{promised}; epsilon 0 would tell nothing" if case.epsilon else "nothing can be learnt"},
-        {"label": "Measured", "figure": figures.nats_text(measured),
-         "note": _of_bound(case, measured)},
-        {"label": "Information kept", "figure": _percent(kept.get("normalised")),
-         "note": _of_information(case)},
+def _headline(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:
+    """The figures to remember: bound, measured, information kept, and all releases together where there are several."""
+    said = words.blocks("headline.txt", t=t, notion=notion)
+    tiles = [
+        {"label": said[f"{name}_label"], "figure": said[name], "note": said[f"{name}_note"]}
+        for name in ("promised", "measured", "kept", "composed")
+    ]
+    return [tile for tile in tiles if tile["figure"]]
+
+
+def _scope(t: Facts) -> dict[str, Any]:
+    said = words.blocks("scope.txt", t=t)
+    records, withheld = said.pop("records"), said.pop("withheld")
+    return {
+        "hidden": {"name": t.secret, "values": t.m.alphabet.sensitive},
+        "as_is": not t.drawn,
+        "secret_released": t.secret_released,
+        "records": records,
+        "withheld": withheld,
+        "sentences": [one for one in said.values() if one],
+    }
+
+
+def _measured(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
+    """The leakage in nats by measure, in words, and how far the promise lets beliefs move."""
+    falls, rises = (words.nats_in(notion[name]) for name in ("falls", "rises"))
+    return {
+        "sentence": notion["measured"],
+        "measure": notion["measure"],
+        "leakage": dict(t.m.leakage),
+        "kind": notion["kind"],
+        "falls": falls if math.isfinite(falls) else None,
+        "rises": rises if math.isfinite(rises) else None,
+    }
+
+
+def _drawing(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
+    """How values are drawn and, where the policy leaves it open, what the mechanism was chosen from."""
+    tried = [
+        {"mechanism": one.mechanism, "normalised": one.normalised, "reason": one.reason,
+         "used": one.mechanism == t.m.mechanism}
+        for one in t.m.candidates or ()
     ]  # fmt: skip
-
-
-def _of_information(case: Case) -> str:
-    ceiling = _ceiling(case)
-    if case.all_as_is:
-        return "the true values are released as they are"
-    if ceiling is None:
-        return "of what the true values say"
-    return f"proven: no more than {ceiling} is possible by drawing from {case.public} alone"
-
-
-def _ceiling(case: Case) -> str | None:
-    """The certified bound as text; None where none is proven, or where it bounds nothing."""
-    certified = figures.finite(case.manifest["utility"].get("upper_bound"))
-    if certified is None or case.all_as_is or len(case.protocols) > 1 or certified >= 1:
-        return None
-    return figures.most_text(certified)
-
-
-def _percent(value: object) -> str:
-    number = figures.finite(value)
-    return "none to keep" if number is None else figures.share_text(number)
-
-
-def _of_bound(case: Case, measured: figures.Figure) -> str:
-    """The measured leakage beside its bound; an average beside the strongest single change."""
-    if measured is None:
-        return "no finite bound"
-    if case.epsilon == 0:
-        return "exactly as promised" if measured == 0 else "above the promise"
-    part = figures.share_text(measured / case.epsilon)
-    if case.notion.worst_case:
-        return f"{part} of the bound; a factor of {figures.factor_text(measured)}"
-    worst = case.leakage("lip")
-    single = (
-        "beliefs without limit"
-        if worst is None
-        else f"a belief by up to a factor of {figures.factor_text(worst)}"
-    )
-    return f"{part} of the bound, on average; single released values change {single}"
-
-
-def _scope(case: Case) -> dict[str, Any]:
-    hidden = case.terms.secret
-    itself = [] if case.secret_released else [f"{hidden} itself"]
-    each = "each is drawn for on its own"
-    if case.certain:
-        each = f"each is {'released as it is' if case.all_as_is else 'replaced on its own'}"
-    withheld = text.listed(
-        [*itself, "every other column", "identifiers", "the counts behind the figures",
-         "the order of the records (the table is sorted by released value)"]
-    )  # fmt: skip
     return {
-        "hidden": {"name": hidden, "values": len(case.joint.secret)},
-        "records": f"{figures.counted(case.manifest['rows'], 'record')}, after the policy’s filter and rows left "
-        f"out for missing values{_unseen(case)}, if any; {each}",
-        "as_is": case.all_as_is,
-        "together": _together(case),
-        "secret_released": case.secret_released,
-        "withheld": f"{withheld[:1].upper()}{withheld[1:]}.",
+        "sentences": words.paragraphs("drawing.txt", t=t, notion=notion, mechanism=words.mechanism(t)),
+        "candidates": tried,
     }
 
 
-def _unseen(case: Case) -> str:
-    """Under a lock rows may also be left out because nobody knew their values when it was made."""
-    return " or for values that the lock does not know" if case.manifest.get("locked") else ""
-
-
-def _together(case: Case) -> list[str]:
-    """What is said where several columns are drawn as one value, or the secret is among those released."""
-    said = []
-    if case.secret_released:
-        said.append(
-            f"The secret itself is released, randomised: the table has {case.terms.secret} among its columns, with "
-            "values that are drawn like all others and are not the true ones, or only by chance."
-        )
-    for names in case.manifest["public"]:
-        if len(names) > 1:
-            block = text.listed([text.human(name) for name in names])
-            said.append(
-                f"{block[:1].upper()}{block[1:]} are drawn together, as one value: a block of columns."
-            )
-    return said
-
-
-def _audit(case: Case) -> dict[str, Any]:
-    folder = shlex.quote(case.manifest["release"])
+def _utility(t: Facts, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The manifest's figures, sentences that explain them, and the command that undoes the draws."""
+    found = t.m.utility
     return {
-        "commands": [
-            {"command": f"funnel audit {folder}",
-             "does": "From the published files alone, in the folder that holds the release: that no file was "
-             "altered, that rows, columns and values are those declared, and that the protocol is well "
-             "formed. It lists what it could not check."},
-            {"command": f"funnel audit {folder} --private PRIVATE_FOLDER",
-             "does": "With the private evidence: recomputes the leakage from the counts in exact arithmetic, "
-             "compares it with the promise and with every figure claimed, and checks what was drawn against "
-             "the protocol. It shares no code with what made the release."},
-            *_signed(case, folder),
-        ],
-        "exit": "Exit code 0: every claim checked holds. Exit code 1: a claim fails, and which.",
-    }  # fmt: skip
+        "mutual_information": found.mutual_information,
+        "entropy": found.entropy,
+        "normalised": found.normalised,
+        "upper_bound": found.upper_bound,
+        "sentences": words.paragraphs("analyst.txt", t=t, blocks=blocks),
+        "command": None if t.certain else f"funnel estimate {shlex.quote(t.m.release)}",
+    }
 
 
-def _signed(case: Case, folder: str) -> list[dict[str, str]]:
-    """How a signature is checked, where there is one."""
-    if "signed" not in case.manifest:
-        return []
-    does = (
-        "With the publisher’s public key, obtained from the publisher and not from this folder: that the release is "
-        "signed, whole and unchanged. A signature tells who published it, and nothing of its promise."
-    )
-    return [{"command": f"funnel audit {folder} --public-key KEY", "does": does}]
+def _limits(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:
+    """Title and text of each thing that is not promised, or that the promise rests on."""
+    said = words.blocks("limits.txt", t=t, notion=notion)
+    pairs = [(said[f"{name}_title"], text) for name, text in said.items() if not name.endswith("_title")]
+    return [{"title": title, "text": text} for title, text in pairs if title and text]
 
 
-def _provenance(case: Case, protocol_sha256: str | None) -> list[dict[str, str]]:
+def _audit(t: Facts) -> list[dict[str, str]]:
+    """Commands, and what each does."""
+    folder = shlex.quote(t.m.release)
+    said = words.blocks("audit.txt", t=t)
+    commands = {
+        "files": f"funnel audit {folder}",
+        "evidence": f"funnel audit {folder} --private PRIVATE_FOLDER",
+        "signature": f"funnel audit {folder} --public-key KEY",
+    }
+    return [{"command": commands[name], "does": does} for name, does in said.items() if does]
+
+
+def _provenance(t: Facts) -> list[dict[str, str]]:
     """What identifies this release, as pairs of text."""
-    manifest = case.manifest
-    listed = manifest.get("files", {}).get("protocol.json", {}).get("sha256")
     pairs = {
-        "Release": manifest["release"],
-        "Created": manifest["created"],
-        "Notion and mechanism": f"{manifest['notion']}, {manifest['mechanism']}",
-        "Draws": manifest["draws"]["kind"],
-        "Key fingerprint": manifest["draws"].get("key_fingerprint"),
-        "Policy, SHA-256": manifest.get("policy_sha256"),
-        "Plan, SHA-256": manifest.get("plan_sha256"),
-        "Protocol, SHA-256": protocol_sha256 or listed,
-        "Versions": ", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items()),
-        "Signed by": manifest.get("signed", {}).get("public_key"),
+        "Release": t.m.release,
+        "Created": t.m.created,
+        "Notion and mechanism": f"{t.m.notion}, {t.m.mechanism}",
+        "Draws": t.m.draws.kind,
+        "Key fingerprint": t.m.draws.key_fingerprint,
+        "Policy, SHA-256": t.m.policy_sha256,
+        "Terms, SHA-256": t.m.terms_sha256,
+        "Plan, SHA-256": t.m.plan_sha256,
+        "Lock, checksum": t.m.locked and t.m.locked.checksum,
+        "Versions": ", ".join(f"{name} {version}" for name, version in sorted(t.m.versions.items())),
+        "Signed by": t.m.signed and t.m.signed.public_key,
     }
-    return [{"what": what, "value": str(value)} for what, value in pairs.items() if value]
+    return [{"what": what, "value": value} for what, value in pairs.items() if value]
+
+
+def _glossary(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:
+    """Term and meaning, in reading order, with the notion's own words; the ceiling only where the report has one."""
+    bound = t.m.utility.upper_bound
+    ceiling = bound is not None and bound < 1 and bool(t.drawn) and len(t.protocols) == 1
+    terms = _terms(words.said("glossary.txt", t=t, ceiling=ceiling)) | _terms(notion["words"])
+    return [{"term": term, "meaning": meaning} for term, meaning in terms.items()]
+
+
+def _terms(said: str) -> dict[str, str]:
+    """Meanings by term, from `* Term: meaning` one after another."""
+    return dict(one.strip().split(": ", 1) for one in said.split("* ") if one.strip())
+
+
+def _papers(*citing: str) -> list[dict[str, str]]:
+    """Tag and title of each paper that one of the texts cites."""
+    cited = " ".join(citing)
+    return [{"tag": tag, "title": title} for tag, title in PAPERS.items() if tag[:-1] in cited]
+
+

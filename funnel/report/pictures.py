@@ -5,16 +5,18 @@ Every picture is a function of the report's content alone, so the same report al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from funnel.report.figures import belief_text, factor_text
+from funnel.report import figures
+from funnel.report.promise import within
 from funnel.report.svg import element, shortened, width
 
-_INK, _QUIET, _LINE, _WHITE, _WITHHELD = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff", "#e3e6ea"
+_INK, _QUIET, _LINE, _WHITE = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff"
 _BEFORE, _MEASURED, _ALLOWED = "#9aa7b4", "#2f79ad", "#e3ebf3"
 _SEQUENTIAL = (_WHITE, "#dbe7f3", "#a9c8e2", "#6aa3cc", "#2f79ad", "#12517f", "#07304f")
 _DIVERGING = (
@@ -32,16 +34,14 @@ class _Cell:
     title: str
 
 
-def protocol_map(protocol: dict[str, Any]) -> Markup:
-    """Q(y|x): one row per true value, one column per released value, darker where a draw is likelier."""
-    grid = _Grid.of(protocol["inputs"], protocol["outputs"], "true value")
-    by_input = zip(*protocol["chances"], strict=True)
+def protocol_map(labels: dict[str, Any], chances: Sequence[Sequence[float]]) -> Markup:
+    """Q(y|x) (b, a): one row per true value, one column per released value, darker where a draw is likelier."""
+    grid = _Grid.of(labels["inputs"], labels["outputs"], "true value")
     cells = [[_chance(chance, f"{true} → {released}: ")
-              for chance, released in zip(chances, grid.columns, strict=True)]
-             for true, chances in zip(grid.rows, by_input, strict=True)]  # fmt: skip
+              for chance, released in zip(by_input, grid.columns, strict=True)]
+             for true, by_input in zip(grid.rows, zip(*chances, strict=True), strict=True)]  # fmt: skip
     legend = [(_blend(_SEQUENTIAL, (step / 4) ** _GAMMA), f"{25 * step}%") for step in range(5)]
-    title = "How likely each true value is to be released as each value"
-    return _heatmap(grid, cells, title) + _legend(legend)
+    return _heatmap(grid, cells, "How likely each true value is to be released as each value") + _legend(legend)
 
 
 def _chance(chance: float, what: str) -> _Cell:
@@ -52,32 +52,21 @@ def _chance(chance: float, what: str) -> _Cell:
 def belief_map(beliefs: dict[str, Any]) -> Markup:
     """Change of each belief by each released value: orange where it falls, blue where it rises."""
     grid, bound = _Grid.of(beliefs["secret"], beliefs["released"], "secret"), beliefs["bound"]
-    pick = _banded if beliefs["unit"] == "band" else _exact
-    rows = zip(grid.rows, beliefs["change"], beliefs.get("after", beliefs["change"]), strict=True)
-    cells = [[pick(change, belief, bound, f"{secret}, given {released}: ")
+    rows = zip(grid.rows, beliefs["change"], beliefs["after"], strict=True)
+    cells = [[_change(change, belief, bound, f"{secret}, given {released}: ")
               for change, belief, released in zip(changes, after, grid.columns, strict=True)]
              for secret, changes, after in rows]  # fmt: skip
     legend = [(_diverging(part), _step(part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    if any(cell.colour == _WITHHELD for row in cells for cell in row):
-        legend.append((_WITHHELD, "withheld: too few people"))
-    title = "How each released value changes the belief in each secret value"
-    return _heatmap(grid, cells, title) + _legend(legend)
+    return _heatmap(grid, cells, "How each released value changes the belief in each secret value") + _legend(legend)
 
 
-def _banded(band: int | None, _: object, bound: float, what: str) -> _Cell:
-    """A published cell: a step of a fifth of the bound, or nothing."""
-    if band is None:
-        return _Cell(_WITHHELD, "", what + "withheld")
-    return _Cell(_diverging(band / 5), "", f"{what}about {_step(band / 5 * bound)}")
-
-
-def _exact(change: float | None, after: float, bound: float, what: str) -> _Cell:
-    """A cell of the full report: the change in nats, and the belief it leads to."""
+def _change(change: float | None, after: float, bound: float, what: str) -> _Cell:
+    """The change in nats, None where it is infinite, and the belief it leads to."""
     if change is None:
         certain = after > 0.5
         return _Cell(_diverging(1.0 if certain else -1.0), "", what + ("certain" if certain else "ruled out"))
     text = f"{change:+.2f}".replace("-", "−") if abs(change) >= 0.005 else "0"
-    return _Cell(_diverging(change / bound), text, f"{what}{belief_text(after, False)}, {_step(change)}")
+    return _Cell(_diverging(change / bound), text, f"{what}{figures.belief(after)}, {_step(change)}")
 
 
 def _diverging(part: float) -> str:
@@ -86,7 +75,7 @@ def _diverging(part: float) -> str:
 
 
 def _step(nats: float) -> str:
-    return "unchanged" if abs(nats) < 5e-5 else f"{'÷' if nats < 0 else '×'} {factor_text(abs(nats))}"
+    return "unchanged" if abs(nats) < 5e-5 else f"{'÷' if nats < 0 else '×'} {figures.factor(abs(nats))}"
 
 
 @dataclass(frozen=True)
@@ -127,19 +116,12 @@ def _heatmap(grid: _Grid, cells: Sequence[Sequence[_Cell]], title: str) -> Marku
     last = width(shortened(grid.columns[-1], _LABEL, _TALL), _LABEL) * 0.72 - grid.side / 2
     wide, high = grid.right + max(0.0, last) + 8, grid.bottom + 6
     tips = len(grid.rows) * len(grid.columns) <= 1200
-    coloured = [(place, cell) for place, cell in _placed(cells) if cell.colour != _WHITE]
-    squares = [_square(grid, place, cell, tips) for place, cell in coloured]
+    squares = [_square(grid, (x, y), cell, tips) for y, row in enumerate(cells) for x, cell in enumerate(row)
+               if cell.colour != _WHITE]  # fmt: skip
     return element(
         "svg", element("title", title), *_frame(grid), *_row_labels(grid), *_heads(grid), *squares,
         role="img", class_="map", font_size=_LABEL, **_size(wide, high),
     )  # fmt: skip
-
-
-def _placed(cells: Sequence[Sequence[_Cell]]) -> Iterator[tuple[tuple[int, int], _Cell]]:
-    """Each cell with its (column, row)."""
-    for y, row in enumerate(cells):
-        for x, cell in enumerate(row):
-            yield (x, y), cell
 
 
 def _frame(grid: _Grid) -> list[Markup]:
@@ -198,28 +180,60 @@ def _legend(steps: Sequence[tuple[str, str]]) -> Markup:
     return element("svg", *parts, class_="legend", font_size=_LABEL, **_size(x, 18))
 
 
-def belief_range(entry: dict[str, Any], bounded: bool = True) -> Markup:
+def belief_range(moves: Sequence[float], bounded: bool) -> Markup:
     """How far a belief moves, as parts of the width shown; the tick is no change.
 
     Where the width is a bound, a pale bar shows what it allows; else nothing is shown as allowed.
     """
     wide, tall = 180.0, 22.0
     bar = {"y": tall / 2 - 4, "height": 8}
-    parts = [element("rect", x=0, width=wide, fill=_ALLOWED, **bar)] if bounded else []
-    if entry["moves"] is not None:
-        low, high = (wide / 2 * (1 + move) for move in entry["moves"])
-        parts.append(element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar))
-    parts.append(element("rect", x=wide / 2 - 0.75, y=3, width=1.5, height=tall - 6, fill=_INK))
-    return element("svg", *parts, class_="range", **_size(wide, tall))
+    low, high = (wide / 2 * (1 + move) for move in moves)
+    return element(
+        "svg",
+        *([element("rect", x=0, width=wide, fill=_ALLOWED, **bar)] if bounded else []),
+        element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar),
+        element("rect", x=wide / 2 - 0.75, y=3, width=1.5, height=tall - 6, fill=_INK),
+        class_="range", **_size(wide, tall),
+    )  # fmt: skip
 
 
-def share_bars(before: float, after: float, longest: float) -> Markup:
-    """Two thin bars, before over after, on the scale of the longest."""
+def bars(first: float, second: float | None, longest: float) -> Markup:
+    """One or two thin bars, one over the other, on the scale of the longest; nothing for what is below zero."""
     wide = 170.0
-    scale = wide / longest if longest else 0.0
-    bars = [element("rect", x=0, y=3, width=max(before * scale, 0.75), height=6, fill=_BEFORE),
-            element("rect", x=0, y=11, width=max(after * scale, 0.75), height=6, fill=_MEASURED)]  # fmt: skip
-    return element("svg", *bars, class_="bars", **_size(wide, 20))
+    shown = [(first, 3.0, _BEFORE)] + ([] if second is None else [(second, 11.0, _MEASURED)])
+    drawn = [element("rect", x=0, y=y, width=max(one * wide / (longest or 1), 0.75), height=6, fill=fill)
+             for one, y, fill in shown if one >= 0]  # fmt: skip
+    return element("svg", *drawn, class_="bars", **_size(wide, 20))
+
+
+def reach(measured: dict[str, Any]) -> Markup:
+    """Where a belief may be led, for every belief before: as promised, and as the measured leakage leaves it."""
+    side, left, top = 210.0, 44.0, 10.0
+    most = measured["leakage"][measured["measure"]]
+    falls, rises = (math.inf if measured[name] is None else measured[name] for name in ("falls", "rises"))
+    found = math.inf if most is None else most
+    bands = [(_ALLOWED, falls, rises), ("#7fb0d4", min(found, falls), min(found, rises))]
+    ticks = [0.0, 0.5, 1.0]
+    return element(
+        "svg", element("title", "Where a belief may be led"),
+        element("rect", x=left, y=top, width=side, height=side, fill=_WHITE, stroke=_LINE),
+        *(element("path", d=_band(measured["kind"], ends, side, (left, top)), fill=fill) for fill, *ends in bands),
+        element("path", d=f"M{left:g} {top + side:g}l{side:g} {-side:g}", stroke=_INK, stroke_width=1.2),
+        *(element("text", f"{tick:.0%}", x=left - 6, y=top + side * (1 - tick) + 4, text_anchor="end", fill=_QUIET)
+          for tick in ticks),
+        *(element("text", f"{tick:.0%}", x=left + side * tick, y=top + side + 16, text_anchor="middle", fill=_QUIET)
+          for tick in ticks),
+        role="img", class_="reach", font_size=_LABEL, **_size(left + side + 22, top + side + 24),
+    )  # fmt: skip
+
+
+def _band(kind: str, ends: Sequence[float], side: float, corner: tuple[float, float]) -> str:
+    """The path around all (belief before, belief after) that are within reach."""
+    befores = [step / 40 for step in range(41)]
+    lows, highs = zip(*(within(kind, before, *ends) for before in befores), strict=True)
+    around = [*zip(befores, highs, strict=True), *reversed([*zip(befores, lows, strict=True)])]
+    places = [f"{corner[0] + side * x:.1f} {corner[1] + side * (1 - y):.1f}" for x, y in around]
+    return f"M{'L'.join(places)}Z"
 
 
 def _size(wide: float, tall: float) -> dict[str, str]:

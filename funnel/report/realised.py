@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from funnel.data import Protocol
+from funnel.data import Joint, Protocol
 from funnel.data.channel import through
 from funnel.data.joint import FloatArray
-from funnel.errors import InternalError
-from funnel.report.case import Case
-from funnel.report.figures import epsilon_text, share
+from funnel.report.facts import Facts
 
 RESAMPLES = 1000
 """Distributions drawn around the counted one."""
@@ -23,63 +21,45 @@ _CELLS = 200_000_000
 """Most cells that are looked at in all, so that a large table makes a report with fewer resamples."""
 
 
-def realised(case: Case) -> dict[str, Any] | None:
-    """Quantiles of the LDP leakage over resampled truths, in nats, and the share of these above ε; None if not asked.
+def realised(t: Facts, joint: Joint) -> dict[str, Any] | None:
+    """Quantiles of the LDP leakage over resampled truths in nats, and the share of these above ε.
 
-    The truth is drawn from the Dirichlet distribution with the counts as parameters: the posterior, without prior
-    counts, given the records. The generator is seeded from the release's name, so that a report can be made
-    again to the last byte; nobody's privacy rests on it. Published: leakages up to two decimals, the share to 1 %.
+    None unless the notion is about distributions near the counted one, which has a radius. The truth is drawn from the
+    Dirichlet distribution with the counts as parameters: the posterior, without prior counts, given the records. The
+    generator is seeded from the release's name, so that a report can be made again; nobody's privacy rests on it.
     """
-    if case.manifest["notion"] != "rldp":
+    protocols = [one for one in t.protocols if isinstance(one, Protocol)]
+    if t.m.parameters.radius is None or len(protocols) < len(t.protocols):
         return None
-    found = np.sort(np.fromiter(_leakages(case), float))
+    found = np.sort(np.fromiter(_leakages(t.m.release, protocols, joint), float))
     places = {"median": 0.5, "p95": 0.95, "largest": 1.0}
-    at = {name: found[math.ceil(part * len(found)) - 1] for name, part in places.items()}
-    above = float((found > case.epsilon * (1 + 1e-12)).mean())
-    told = {name: _nats(case, value) for name, value in at.items()}
+    at = {name: float(found[math.ceil(part * len(found)) - 1]) for name, part in places.items()}
     return {
-        "sentence": _sentence(case),
         "resamples": len(found),
-        **told,
-        "share_above": share(above, 0.01 if case.published else 1e-6),
+        **{name: round(value, 4) + 0.0 if math.isfinite(value) else None for name, value in at.items()},
+        "share_above": round(float((found > t.epsilon * (1 + 1e-12)).mean()), 6),
     }
 
 
-def _sentence(case: Case) -> str:
-    return (
-        "The counts come from a limited number of records, so the true distribution is another one. Distributions that "
-        "the truth could be were drawn at random around the counts, and for each the leakage that this release would "
-        f"then have was computed. It may pass ε = {epsilon_text(case.epsilon)} only where a distribution lies outside "
-        "the uncertainty set. Combinations of values that no record has stay impossible in all of them."
-    )
-
-
-def _leakages(case: Case) -> Iterator[float]:
+def _leakages(release: str, protocols: list[Protocol], joint: Joint) -> Iterator[float]:
     """max ln P(y|s)/P(y|s') of the release, for one distribution of the true values after another."""
-    seed = hashlib.sha256(str(case.manifest["release"]).encode()).digest()
+    seed = hashlib.sha256(release.encode()).digest()
     random = np.random.default_rng(np.frombuffer(seed, np.uint32))
-    cells = max(math.prod(case.joint.shape), case.table.size)
+    cells = max(math.prod(joint.shape), len(joint.secret) * math.prod(len(one.outputs) for one in protocols))
     for _ in range(max(50, min(RESAMPLES, _CELLS // cells))):
-        table = np.zeros(case.joint.shape)
-        table[tuple(case.joint.cells.T)] = random.standard_gamma(case.joint.counts)
-        yield _ldp(case, table)
+        table = np.zeros(joint.shape)
+        table[tuple(joint.cells.T)] = random.standard_gamma(joint.counts)
+        yield _ldp(protocols, table)
 
 
-def _ldp(case: Case, table: FloatArray) -> float:
+def _ldp(protocols: list[Protocol], table: FloatArray) -> float:
     """The LDP leakage in nats where the true values are distributed as `table` (c, a_1, …, a_k)."""
-    sent = table / table.reshape(len(table), -1).sum(axis=1).reshape(-1, *[1] * (table.ndim - 1))
-    for axis, protocol in enumerate(case.protocols, start=1):
-        if not isinstance(protocol, Protocol):
-            raise InternalError("robust privacy is told of weights, not of sets")
+    rows = table.reshape(len(table), -1).sum(axis=1)
+    sent = (table.reshape(len(table), -1)[rows > 0] / rows[rows > 0, None]).reshape(-1, *table.shape[1:])
+    for axis, protocol in enumerate(protocols, start=1):
         sent = through(sent, axis, protocol.weights) / float(1 << protocol.bits)
     chances = sent.reshape(len(sent), -1)
     chances = chances[:, chances.any(axis=0)]
     if (chances == 0).any():
         return math.inf
     return float(np.log(chances.max(axis=0) / chances.min(axis=0)).max())
-
-
-def _nats(case: Case, value: float) -> float | None:
-    """Rounded up; None where it is infinite."""
-    grain = 100 if case.published else 10_000
-    return math.ceil(value * grain - 1e-6) / grain + 0.0 if math.isfinite(value) else None

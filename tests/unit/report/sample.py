@@ -5,22 +5,34 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from funnel.data import Alphabet, Joint, Label, Protocol
+from funnel.data import Alphabet, AnyProtocol, Joint, Label, Protocol, UnaryProtocol
 from funnel.data.channel import released_table
-from funnel.measure.information import public_entropy, released_information
+from funnel.data.convert import cells_of, grid, protocol_file
+from funnel.format import fields
+from funnel.format.counts import CountsFile
+from funnel.format.draws import DrawsFile
+from funnel.format.manifest import Draws, Estimate, Manifest, Parameters, Sizes, Utility
+from funnel.format.protocol import ProtocolFile
+from funnel.format.released import ReleasedFile
+from funnel.format.solution import SolutionFile
+from funnel.format.terms import Asked, Attribute, TermsFile
+from funnel.measure.information import mutual_information, public_entropy, released_information
 from funnel.measure.leakage import ldp, lip
-from funnel.report import wording
+from funnel.report import full, published
 
 CENSUS = Path(__file__).parents[3] / "examples" / "census" / "census.parquet"
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "srlip": {"solve": "joint"},
-    "rldp": {"order": 2.0, "confidence": 0.95, "radius": 0.0123},
+PARAMETERS = {
+    "srlip": Parameters(solve="joint"),
+    "rldp": Parameters(order=2.0, confidence=0.95, radius=0.0123),
 }
+MEASURES = {"perfect": "lip", "ldp-x": "ldp_x", "mutual-information": "mutual_information"}
+"""The leakage that ε bounds, where it is not named like the notion."""
 HOSTILE = (
     "<script>alert(1)</script>",
     "$x^2$ & 'q' \"d\"",
@@ -79,40 +91,120 @@ def conditional(joint: Joint, strength: float, bits: int = 12) -> Protocol:
     return Protocol(joint.blocks[0], joint.blocks[0], bits, weights, joint.secret)
 
 
-def manifest(
-    joint: Joint, protocols: Sequence[Protocol], notion: str = "lip", **changes: Any
-) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The records of one release, and what they were made from."""
+
+    manifest: Manifest
+    protocol: ProtocolFile
+    released: ReleasedFile
+    counts: CountsFile
+    draws: DrawsFile
+    solution: SolutionFile
+    terms: TermsFile
+    protocols: tuple[AnyProtocol, ...]
+    joint: Joint
+
+    def published(self) -> dict[str, Any]:
+        return published(self.manifest, self.protocol, self.released)
+
+    def full(self) -> dict[str, Any]:
+        return full(
+            self.manifest, self.protocol, self.released, self.counts, self.draws, self.solution, self.terms
+        )
+
+    def content(self, public: bool) -> dict[str, Any]:
+        return self.published() if public else self.full()
+
+    def stating(self, **changes: Any) -> Sample:
+        """The same with another manifest."""
+        return replace(self, manifest=replace(self.manifest, **changes))
+
+
+def sample(
+    joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip", **changes: Any
+) -> Sample:
+    """A release of these protocols, with ε just above what they leak, and records drawn with a fixed seed."""
+    rows, draws = drawn(joint, protocols)
+    blocks = tuple(fields.Alphabet(block.columns, block.values) for block in joint.blocks)
+    secret = fields.Alphabet(joint.secret.columns, joint.secret.values)
+    columns = tuple(name for block in joint.blocks for name in block.columns)
+    stated = manifest(joint, protocols, notion, **changes)
+    return Sample(
+        stated,
+        protocol_file(protocols),
+        ReleasedFile("funnel-released/1", columns, ("VARCHAR",) * len(columns), rows),
+        CountsFile("funnel-counts/1", secret, blocks, grid(cells_of(joint)), None, None),
+        DrawsFile("funnel-draws/1", draws),
+        SolutionFile("funnel-solution/1", ("closed form",) * len(protocols), (None,) * len(protocols), stated.split, None, None),
+        terms(stated),
+        tuple(protocols),
+        joint,
+    )
+
+
+def terms(m: Manifest) -> TermsFile:
+    """The terms of a release."""
+    public = tuple(tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public)
+    return TermsFile(
+        "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, m.notion, m.epsilon,
+        m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind, Asked(m.estimate.minimum, m.estimate.kind, None, None, None),
+        None, m.format_of_data, "refuse",
+    )  # fmt: skip
+
+
+def drawn(joint: Joint, protocols: Sequence[AnyProtocol]) -> tuple[Any, Any]:
+    """Rows of released.json and the blocks of draws.json, drawn record by record."""
+    rng = np.random.default_rng(11)
+    cells = np.repeat(joint.cells, joint.counts, axis=0)
+    outputs, blocks = [], []
+    for index, protocol in enumerate(protocols):
+        s, x, a = cells[:, 0], cells[:, 1 + index], len(protocol.inputs)
+        if isinstance(protocol, UnaryProtocol):
+            bits = rng.random((len(cells), a)) < protocol.chances()[x]
+            outputs.append(bits @ (1 << np.arange(a)[::-1]))
+            pairs = np.array([(one, held) for one, row in zip(x, bits, strict=True) for held in [*np.flatnonzero(row), a]])
+        else:
+            chances = protocol.probabilities()[:, s if protocol.reads_secret else 0 * s, x]
+            outputs.append((np.cumsum(chances, axis=0) <= rng.random(len(cells))).sum(axis=0))
+            pairs = np.column_stack([s * a + x if protocol.reads_secret else x, outputs[-1]])
+        blocks.append(_tallied(pairs))
+    return _tallied(np.column_stack(outputs)), tuple(blocks)
+
+
+def _tallied(rows: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Distinct rows with their counts."""
+    found, count = np.unique(rows, axis=0, return_counts=True)
+    return grid(np.column_stack([found, count]))
+
+
+def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip", **changes: Any) -> Manifest:
     """A release.json for these protocols, with ε just above what they leak."""
     table = released_table(joint, protocols)
     leakage = {"lip": _up(lip(table).nats), "ldp": _up(ldp(table).nats)}
     kept, total = released_information(joint, protocols, table), public_entropy(joint)
-    flat = table.reshape(len(table), -1).astype(float)
-    p = flat / flat.sum()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        about = np.nansum(p * np.log(p / (p.sum(axis=0) * p.sum(axis=1, keepdims=True))))
-    leakage |= {"mutual_information": _up(max(float(about), 0.0))}
+    leakage |= {"mutual_information": _up(mutual_information(table))}
     if notion == "ldp-x":
         leakage["ldp_x"] = _up(sum(spread(protocol) for protocol in protocols))
     if notion in {"srlip", "rldp"}:
         leakage[notion] = leakage["lip" if notion == "srlip" else "ldp"]
-    worst = leakage[wording.notion(notion).measure] or 0.0
-    return {
-        "format": "funnel-release/1", "release": "20261121T112034Z-3f9a1c", "name": "census-education",
-        "description": "Education of adults; marital status stays hidden", "created": "2026-11-21T11:20:34Z",
-        "sensitive": list(joint.secret.columns), "public": [list(block.columns) for block in joint.blocks],
-        "notion": notion, "epsilon": 0.0 if notion == "perfect" else math.ceil(worst * 20) / 20 or 0.05,
-        "parameters": PARAMETERS.get(notion, {}),
-        "mechanism": "randomised-response", "split": [1 / len(protocols)] * len(protocols),
-        "draws": {"kind": "permanent", "key_fingerprint": "9d1e6f0a42c7b835"},
-        "estimate": {"minimum": 10, "kind": "counts"}, "rows": joint.rows, "format_of_data": "parquet",
-        "leakage": leakage,
-        "utility": {"mutual_information": round(kept, 4), "entropy": round(total, 4),
-                    "normalised": round(kept / total, 4) if total else None, "upper_bound": None},
-        "alphabet": {"sensitive": len(joint.secret), "public": [len(p.inputs) for p in protocols],
-                     "released": [len(p.outputs) for p in protocols]},
-        "policy_sha256": "5b0f" * 16, "plan_sha256": "c3a1" * 16,
+    worst = leakage[MEASURES.get(notion, notion)] or 0.0
+    stated: dict[str, Any] = {
+        "format": "funnel-release/1", "release": "20261121T112034Z-3f9a1c", "created": "2026-11-21T11:20:34Z",
+        "name": "census-education", "description": "Education of adults; marital status stays hidden",
+        "sensitive": joint.secret.columns, "public": tuple(block.columns for block in joint.blocks), "notion": notion,
+        "epsilon": 0.0 if notion == "perfect" else math.ceil(worst * 20) / 20 or 0.05,
+        "parameters": PARAMETERS.get(notion, Parameters()), "mechanism": "randomised-response", "candidates": None,
+        "split": (1 / len(protocols),) * len(protocols), "draws": Draws("permanent", "9d1e6f0a42c7b835"),
+        "estimate": Estimate(10, "counts", None, None, None), "rows": joint.rows, "format_of_data": "parquet",
+        "leakage": leakage, "composed": None,
+        "utility": Utility(round(kept, 4), round(total, 4) + 0.0, round(kept / total, 4) if total else 0.0, None),
+        "alphabet": Sizes(len(joint.secret), tuple(len(p.inputs) for p in protocols), tuple(len(p.outputs) for p in protocols)),
+        "locked": None, "signed": None, "policy_sha256": "5b0f" * 16, "terms_sha256": "77aa" * 16,
+        "plan_sha256": "c3a1" * 16, "files": {},
         "versions": {"funnel": "0.1.0", "python": "3.11.2", "duckdb": "2.0.0", "numpy": "2.4.0"},
-    } | changes  # fmt: skip
+    }  # fmt: skip
+    return Manifest(**(stated | changes))
 
 
 def spread(protocol: Protocol) -> float:
@@ -127,24 +219,19 @@ def _up(nats: float) -> float | None:
     return math.ceil(nats * 1e4 - 1e-7) / 1e4 + 0.0 if math.isfinite(nats) else None
 
 
-Sample = tuple[dict[str, Any], list[Protocol], Joint]
-
-
 def one_block() -> Sample:
     """Marital status hidden, education released by randomised response."""
     joint = census("marital_status", "education")
     protocols = [response(joint.blocks[0], 4.0)]
-    return manifest(joint, protocols), protocols, joint
+    return sample(joint, protocols)
 
 
 def two_blocks() -> Sample:
     """Sex hidden; relationship and workclass released side by side."""
     joint = census("sex", "workclass", "race")
     protocols = [response(joint.blocks[0], 3.0), response(joint.blocks[1], 2.0)]
-    return (
-        manifest(joint, protocols, "ldp", name="census-work", description="Work and race; sex stays hidden"),
-        protocols,
-        joint,
+    return sample(
+        joint, protocols, "ldp", name="census-work", description="Work and race; sex stays hidden"
     )
 
 
@@ -159,8 +246,8 @@ def awkward() -> Sample:
     protocols = [conditional(joint.block(0), 1.5), only]
     changes = {"mechanism": "conditional-reporting", "name": "<img src=x onerror=alert(1)>",
                "description": "{{ 7*7 }} <b>bold</b>",
-               "draws": {"kind": "fresh", "key_fingerprint": None}}  # fmt: skip
-    return manifest(joint, protocols, **changes), protocols, joint
+               "draws": Draws("fresh", None)}  # fmt: skip
+    return sample(joint, protocols, **changes)
 
 
 def independent() -> Sample:
@@ -168,4 +255,4 @@ def independent() -> Sample:
     joint = Joint.from_table([[120, 60, 20], [30, 15, 5]], "illness", "town")
     outputs = Alphabet(("town",), joint.blocks[0].values[:2])
     protocols = [Protocol(joint.blocks[0], outputs, 3, np.array([[5, 2, 1], [3, 6, 7]])[:, None, :])]
-    return manifest(joint, protocols, "perfect", mechanism="optimal"), protocols, joint
+    return sample(joint, protocols, "perfect", mechanism="optimal")

@@ -1,0 +1,192 @@
+"""What only the private evidence tells, for the full report: the counts, beliefs, shares, and what was really drawn.
+
+Tables are exact integers, and one division makes a figure of them, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.channel import MAX_CELLS, ExactArray, released_table, sent
+from funnel.data.convert import joint_of
+from funnel.data.joint import IntArray
+from funnel.data.subsets import ReleasedTable, Subsets
+from funnel.format.counts import CountsFile
+from funnel.format.draws import DrawsFile
+from funnel.format.drift import DriftFile
+from funnel.format.solution import SolutionFile
+from funnel.format.terms import TermsFile
+from funnel.measure.information import entropy, kept_information
+from funnel.measure.leakage import lip
+from funnel.measure.splitting import public_information
+from funnel.report import words
+from funnel.report.beliefs import Beliefs
+from funnel.report.facts import Facts, alone, kept, names
+from funnel.report.realised import realised
+from funnel.text import label
+
+Notion = Mapping[str, str]
+Objects = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One release with its private files."""
+
+    t: Facts
+    joint: Joint
+    draws: DrawsFile
+    solution: SolutionFile
+    terms: TermsFile
+    drift: DriftFile | None
+
+    @classmethod
+    def of(
+        cls, t: Facts, counts: CountsFile, draws: DrawsFile, solution: SolutionFile, terms: TermsFile, drift: DriftFile | None
+    ) -> Evidence:
+        """The evidence of a release. Raises ValueError where the counts are none over their alphabets."""
+        return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), draws, solution, terms, drift)
+
+    @cached_property
+    def table(self) -> ReleasedTable:
+        """T[s, y_1, …, y_k] of the release, in exact integers."""
+        return released_table(self.joint, self.t.protocols)
+
+    @cached_property
+    def secret_counts(self) -> list[int]:
+        """Records of each secret value, (c,)."""
+        return [int(count) for count in np.bincount(self.joint.cells[:, 0], self.joint.counts, len(self.joint.secret))]
+
+    def told(self, notion: Notion) -> dict[str, Any]:
+        """What the full report says beside the published one."""
+        beliefs = Beliefs.of(self.t, notion, self.joint, self.secret_counts)
+        blocks = [self._block(beliefs, index) for index in range(len(self.t.protocols))]
+        told = {
+            "width": beliefs.width,
+            "secrets": beliefs.secrets(self.table),
+            "guess": self._guess(),
+            "untouched": self._untouched(),
+            "blocks": blocks,
+            "realised": realised(self.t, self.joint),
+        }
+        return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
+
+    def _block(self, beliefs: Beliefs, index: int) -> dict[str, Any]:
+        """One block: its shares before and after, its counts, and how its released values move beliefs."""
+        protocol, counts = self.t.protocols[index], self.joint.table(index)
+        alone = released_table(self.joint.block(index), [protocol])
+        prior = counts.sum(axis=0) / self.joint.rows
+        total = entropy(prior)
+        found = _information(protocol, counts)
+        return {
+            "name": self.t.names[index],
+            "leakage": _finite(lip(alone).nats),
+            "mutual_information": round(found, 4) + 0.0,
+            "normalised": round(found / total, 4) + 0.0 if total > 0 else None,
+            "shares": _shares(protocol, counts),
+            "drawn": self._drawn(index),
+            "map": beliefs.map(alone, names(protocol)) if isinstance(protocol, Protocol) else None,
+            "counts": {
+                "secret": [label(value) for value in self.joint.secret.values],
+                "public": [label(value) for value in protocol.inputs.values],
+                "records": counts.tolist(),
+            },
+        }
+
+    def _guess(self) -> dict[str, float] | None:
+        """Share of records whose secret is guessed right by always naming the likeliest value, before and after.
+
+        None where there are too many sets to go through.
+        """
+        before = max(self.secret_counts) / self.joint.rows
+        if isinstance(self.table, Subsets):
+            if self.table.size > MAX_CELLS:
+                return None
+            after = float(self.table.chances().max(axis=0).sum())
+        else:
+            flat = self.table.reshape(len(self.table), -1)
+            after = int(flat.max(axis=0).sum()) / int(flat.sum())
+        return {"before": round(before, 6), "after": round(after, 6)}
+
+    def _untouched(self) -> float:
+        """Share of records expected to be released exactly as they are, in every block."""
+        chance = self.joint.counts.astype(float)
+        for index, protocol in enumerate(self.t.protocols):
+            secret = self.joint.cells[:, 0] if protocol.reads_secret else 0
+            chance = chance * alone(protocol)[secret, self.joint.cells[:, 1 + index]]
+        return round(math.fsum(chance) / self.joint.rows, 6)
+
+    def _drawn(self, index: int) -> float:
+        """Share of records whose draw gave the true value, or a set that holds it."""
+        protocol, a = self.t.protocols[index], len(self.t.protocols[index].inputs)
+        place = {value: y for y, value in enumerate(_outputs(protocol))}
+        same = [place.get(value) for value in protocol.inputs.values]
+        true = sum(count for x, y, count in self.draws.blocks[index] if y == same[x % a])
+        return round(true / self.t.m.rows, 6)
+
+
+def _outputs(protocol: AnyProtocol) -> tuple[tuple[str | None, ...], ...]:
+    """The values that are released, or that sets hold."""
+    return protocol.outputs.values if isinstance(protocol, Protocol) else protocol.inputs.values
+
+
+def _finite(nats: float) -> float | None:
+    return round(math.ceil(nats * 1e4 - 1e-6) / 1e4, 4) + 0.0 if math.isfinite(nats) else None
+
+
+def _information(protocol: AnyProtocol, counts: IntArray) -> float:
+    """I(X;Y) of one block in nats, from its counts (c, a); of sets from below."""
+    prior = counts.sum(axis=0) / counts.sum()
+    if not isinstance(protocol, Protocol):
+        return public_information(prior, *protocol.shares).low
+    given = counts / np.maximum(counts.sum(axis=0), 1)
+    drawn = protocol.probabilities()
+    return kept_information(prior, (drawn * given).sum(axis=1) if protocol.reads_secret else drawn[:, 0, :])
+
+
+def _shares(protocol: AnyProtocol, counts: IntArray) -> list[dict[str, Any]]:
+    """For every value of a block its records, its share before, the share expected after, how likely it is kept,
+    and how likely it is true where it is released, None where it never is.
+    """
+    place = {value: y for y, value in enumerate(_outputs(protocol))}
+    reached, both, total = _flows(protocol, counts)
+    rows, entries = int(counts.sum()), []
+    for x, value in enumerate(protocol.inputs.values):
+        records, y = int(counts[:, x].sum()), place.get(value)
+        after, true = (0, 0) if y is None else (int(reached[y]), int(both[x]))
+        certain = float(kept(protocol)[0, x]) if records == 0 else true / (records * total)
+        entries.append({
+            "value": label(value),
+            "records": records,
+            "before": round(records / rows, 6),
+            "after": round(after / (rows * total), 6),
+            "kept": round(certain, 6),
+            "true": round(true / after, 6) if after else None,
+        })  # fmt: skip
+    return entries
+
+
+def _flows(protocol: AnyProtocol, counts: IntArray) -> tuple[ExactArray, Objects, int]:
+    """Exact weights: of each output (b,), of each value drawn as itself (a,), and of one record."""
+    records = counts.astype(object)
+    if not isinstance(protocol, Protocol):
+        present, absent = protocol.present, protocol.absent
+        had = records.sum(axis=0)
+        return had * present + (had.sum() - had) * absent, had * present, 1 << protocol.bits
+    place = {value: y for y, value in enumerate(protocol.outputs.values)}
+    weights = np.broadcast_to(protocol.weights, (len(protocol.outputs), len(counts), counts.shape[1]))
+    none = np.zeros(len(counts), np.int64)
+    same = [weights[place[value], :, x] if value in place else none
+            for x, value in enumerate(protocol.inputs.values)]  # fmt: skip
+    true = (np.stack(same, axis=1).astype(object) * records).sum(axis=0)
+    return sent(counts, protocol.weights).sum(axis=0), true, 1 << protocol.bits
+
+

@@ -1,0 +1,151 @@
+"""What the sentences of a report speak of: one release as its published files state it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.data.convert import protocols_of
+from funnel.data.joint import FloatArray
+from funnel.format.manifest import Manifest
+from funnel.format.protocol import ProtocolFile
+from funnel.text import human, label, listed
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A manifest `m` without its files, and one protocol for each block; templates call it `t`."""
+
+    m: Manifest
+    protocols: tuple[AnyProtocol, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest, protocol: ProtocolFile) -> Facts:
+        """The facts of two published files. Raises ValueError where the weights are those of no protocol."""
+        return cls(replace(manifest, files={}), protocols_of(protocol))
+
+    @property
+    def epsilon(self) -> float:
+        """The bound in nats; 0 for perfect privacy."""
+        return float(self.m.epsilon)
+
+    @cached_property
+    def secret(self) -> str:
+        """The secret columns, listed."""
+        return listed([human(column) for column in self.m.sensitive])
+
+    @property
+    def any_value(self) -> str:
+        """`any marital status`, or `any combination of` several columns."""
+        return f"any {self.secret}" if len(self.m.sensitive) == 1 else f"any combination of {self.secret}"
+
+    @cached_property
+    def released(self) -> tuple[str, ...]:
+        """The columns that are released, by name."""
+        return tuple(column for block in self.m.public for column in block)
+
+    @property
+    def columns(self) -> int:
+        """How many columns are released."""
+        return len(self.released)
+
+    @cached_property
+    def public(self) -> str:
+        """The released columns, listed."""
+        return listed([human(column) for column in self.released])
+
+    @cached_property
+    def others(self) -> str:
+        """The released columns without those of the secret, listed; empty if there are none."""
+        return listed([human(column) for column in self.released if column not in self.m.sensitive])
+
+    @property
+    def secret_released(self) -> bool:
+        """Whether the secret is among the released columns, randomised like them."""
+        return set(self.m.sensitive) <= set(self.released)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns of each block, listed."""
+        return tuple(listed([human(column) for column in block]) for block in self.m.public)
+
+    @property
+    def private(self) -> bool:
+        """Whether the counts behind the release are noisy ones."""
+        return self.m.estimate.kind == "private"
+
+    @cached_property
+    def reads_secret(self) -> bool:
+        """Whether draws depend on the secret as well as on the true public values."""
+        return any(protocol.reads_secret for protocol in self.protocols)
+
+    @cached_property
+    def as_is(self) -> tuple[bool, ...]:
+        """Which blocks are released as they are: every value as itself, with certainty."""
+        return tuple(sure(protocol) and bool((kept(protocol) == 1).all()) for protocol in self.protocols)
+
+    @cached_property
+    def certain(self) -> bool:
+        """Whether nothing is left to chance: every true value has one released value."""
+        return all(map(sure, self.protocols))
+
+    @property
+    def shown_as_is(self) -> str:
+        """The blocks that are released as they are, listed."""
+        return listed([name for name, same in zip(self.names, self.as_is, strict=True) if same])
+
+    @property
+    def drawn(self) -> str:
+        """The blocks that are not, listed."""
+        return listed([name for name, same in zip(self.names, self.as_is, strict=True) if not same])
+
+    @property
+    def bits(self) -> list[int]:
+        """The precisions, in bits, of the weights that are not all 0 or 1."""
+        return sorted({protocol.bits for protocol in self.protocols} - {0})
+
+    @cached_property
+    def true_chance(self) -> tuple[float, float]:
+        """The least and the largest chance, over true values, that all of a record's released values are true."""
+        ends = [(float(one.min()), float(one.max())) for one in map(alone, self.protocols)]
+        return float(np.prod([low for low, _ in ends])), float(np.prod([high for _, high in ends]))
+
+
+def sure(protocol: AnyProtocol) -> bool:
+    """Whether all chances are 0 or 1."""
+    if not isinstance(protocol, Protocol):
+        return False
+    return bool(((protocol.weights == 0) | (protocol.weights == 1 << protocol.bits)).all())
+
+
+def names(protocol: AnyProtocol) -> list[str]:
+    """What the rows of `chances` stand for: outputs, or the values that sets hold."""
+    values = protocol.inputs.values if isinstance(protocol, UnaryProtocol) else protocol.outputs.values
+    return [label(value) for value in values]
+
+
+def chances(protocol: AnyProtocol) -> FloatArray:
+    """Q(y | s, x), (b, c or 1, a); where sets are released, the chance (a, 1, a) that the set holds y."""
+    if isinstance(protocol, UnaryProtocol):
+        return np.asarray(protocol.chances().T[:, None, :])
+    return protocol.probabilities()
+
+
+def kept(protocol: AnyProtocol) -> FloatArray:
+    """Q(x | s, x), (c or 1, a): the chance that a value is released as it is, or stands in the set released."""
+    outputs = protocol.inputs if isinstance(protocol, UnaryProtocol) else protocol.outputs
+    place, drawn = {value: y for y, value in enumerate(outputs.values)}, chances(protocol)
+    rows = [place.get(value) for value in protocol.inputs.values]
+    nothing = np.zeros(drawn.shape[1])
+    return np.stack([nothing if y is None else drawn[y, :, x] for x, y in enumerate(rows)], axis=1)
+
+
+def alone(protocol: AnyProtocol) -> FloatArray:
+    """The chance (c or 1, a) that x is released and nothing else: a set must hold no other value."""
+    if not isinstance(protocol, UnaryProtocol):
+        return kept(protocol)
+    present, absent = protocol.shares
+    return np.full((1, len(protocol.inputs)), present * (1 - absent) ** (len(protocol.inputs) - 1))

@@ -1,0 +1,134 @@
+"""What the promise says in figures: how far beliefs may move, what else follows from it, and what its ε means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from funnel.report import figures
+from funnel.report.facts import Facts
+from funnel.report.words import nats_in
+
+SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
+"""The ε of the table that explains ε; the release's own is added."""
+AVERAGES = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""The same for a notion that bounds an average, where the interesting figures are smaller."""
+EXAMPLE = 0.1
+"""The belief whose change the table shows."""
+
+_HUGE = 700.0
+"""Nats beyond which a change is as good as unbounded, and its factor no float."""
+
+Notion = Mapping[str, str]
+Row = dict[str, str | None]
+
+
+def within(kind: str, before: float, falls: float, rises: float) -> tuple[float, float]:
+    """The probabilities that a belief of probability `before` may come to, where it may fall and rise by so many nats.
+
+    By a `factor`: P(s|y) stays within the two, and so, added up over all other values, does 1 - P(s|y). By its
+    `odds`: those of s against not s do, a mixture of the other values. On `average`: anything.
+    """
+    if kind == "average":
+        return 0.0, 1.0
+    down, up, rest = math.exp(-min(falls, _HUGE)), math.exp(min(rises, _HUGE)), 1 - before
+    if kind == "odds":
+        return before * down / (before * down + rest), before * up / (before * up + rest)
+    return max(before * down, 1 - up * rest, 0.0), min(before * up, 1 - down * rest, 1.0)
+
+
+def span(falls: float, rises: float) -> str:
+    """`× or ÷ 2.72`; where beliefs may fall further than they may rise, both or the one that is bounded."""
+    if falls == rises:
+        return f"× or ÷ {figures.factor(rises)}"
+    return f"× {figures.factor(rises)}" + ("" if math.isinf(falls) else f" or ÷ {figures.factor(falls)}")
+
+
+def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) -> list[Row]:
+    """Claim, why, its implied bound and what was measured; the notion's own claim first.
+
+    [DS] Lemmas 1 and 2, [PF] Theorem 1. `guess`: shares of records whose secret is guessed right, which need the counts.
+    """
+    return [dict(zip(("claim", "because", "implied", "measured"), row, strict=True)) for row in _rows(t, notion, guess)]
+
+
+def _rows(t: Facts, notion: Notion, guess: Mapping[str, float] | None) -> Iterator[tuple[str, str, str, str | None]]:
+    told = t.m.leakage
+    if notion["own"]:
+        yield notion["own"], "this is the promise", _most(str(t.epsilon)), _found(told[notion["measure"]])
+    if notion["known"]:
+        yield notion["known"], notion["known_because"], _most(str(t.epsilon)), "not measured apart"
+    three = [
+        (f"Change of any belief about {t.secret} (LIP)", "belief", "lip"),
+        (f"Change of the odds between two values of {t.secret} (LDP)", "odds", "ldp"),
+        (f"Information on {t.secret} in an average record, I(S;Y)", "information", "mutual_information"),
+    ]
+    if notion["kind"] == "average":
+        three = [three[2], *three[:2]]
+    for claim, name, measure in three:
+        yield claim, notion[f"{name}_because"], _most(notion[name]), _found(told[measure])
+    yield from _threats(t, told["mutual_information"], guess)
+
+
+def _threats(
+    t: Facts, information: figures.Figure, guess: Mapping[str, float] | None
+) -> Iterator[tuple[str, str, str, str | None]]:
+    """[PF] Theorem 1: gain <= 2√2·L·√I(S;Y). Right or wrong costs ±1/2, so L = 1/2."""
+    bound = 1.0 if information is None else min(math.sqrt(2 * information), 1.0)
+    yield (
+        f"Gain of someone who guesses each record’s {t.secret}, in the share guessed right",
+        "Theorem 1 of [PF] at the measured I(S;Y): a gain is at most 2√2·L·√I(S;Y); for right or wrong L = ½, since only "
+        "differences of cost matter",
+        f"at most {figures.points(bound)}",
+        guess and f"{figures.points(guess['after'] - guess['before'])} (from {figures.share(guess['before'])} to "
+        f"{figures.share(guess['after'])})",
+    )
+    most = None if information is None else math.ceil(1e4 * math.sqrt(8 * information) - 1e-9) / 1e4
+    yield (
+        f"Average gain of anyone who acts on what they believe about a record’s {t.secret}, where no outcome costs or "
+        "earns them more than L",
+        "Theorem 1 of [PF]: 2√2·L·√I(S;Y), at the measured I(S;Y) in nats",
+        "no bound follows" if most is None else f"at most {most:.4f} × L" if most else "0",
+        "depends on their costs",
+    )
+
+
+def _most(said: str) -> str:
+    if not said:
+        return "no bound follows"
+    bound = nats_in(said)
+    return f"at most {figures.unit(bound)}" if bound else "0"
+
+
+def _found(nats: figures.Figure) -> str:
+    return f"{figures.nats(nats)} nats" if nats else figures.nats(nats)
+
+
+def scale(t: Facts, notion: Notion) -> list[Row]:
+    """What ε means: the factor e^ε, and how far a belief of 10 % may move; or, for an average, a gain."""
+    if notion["kind"] == "average":
+        return [_gain(t, epsilon) for epsilon in sorted({*AVERAGES, t.epsilon})]
+    return [_reach(t, notion, epsilon) for epsilon in sorted({*SCALE, t.epsilon})]
+
+
+def _gain(t: Facts, epsilon: float) -> Row:
+    """[PF] Theorem 1 with L = 1/2; no belief is bounded, so none is shown."""
+    gain = math.sqrt(2 * epsilon)
+    factor = f"at most {figures.points(gain)}" if gain < 1 else "no limit"
+    return _row(t, epsilon, factor, None, None)
+
+
+def _reach(t: Facts, notion: Notion, epsilon: float) -> Row:
+    """How far a belief may fall is as for this release, unless it is as far as it may rise."""
+    falls, rises = nats_in(notion["falls"]), nats_in(notion["rises"])
+    falls = epsilon if falls == rises else max(falls, epsilon)
+    low, high = within(notion["kind"], EXAMPLE, falls, epsilon)
+    ends = math.floor(1000 * low + 1e-9) / 1000, math.ceil(1000 * high - 1e-9) / 1000
+    least = "below 0.1%" if 0 < low < 0.001 else figures.share(ends[0])
+    return _row(t, epsilon, span(falls, epsilon), least, figures.share(ends[1]))
+
+
+def _row(t: Facts, epsilon: float, factor: str, least: str | None, most: str | None) -> Row:
+    here = "this release" if epsilon == t.epsilon else None
+    return {"epsilon": figures.epsilon(epsilon), "here": here, "factor": factor, "from": least, "to": most}

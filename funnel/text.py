@@ -1,0 +1,46 @@
+"""Names, values, lists and numbers of things as a reader says them; nothing in them can disturb a page or a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+
+def human(column: str) -> str:
+    """A column's name as a reader says it: `marital_status` becomes `marital status`."""
+    return printable(" ".join(column.replace("_", " ").split()) or column)
+
+
+def label(value: Sequence[str | None]) -> str:
+    """A value as one text: missing and empty parts in words, nothing invisible."""
+    return ", ".join("(missing)" if part is None else printable(part) for part in value)
+
+
+def printable(text: str) -> str:
+    """The text with control, format and unpaired characters spelt out."""
+    spelt = "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in _INVISIBLE else c for c in text)
+    return spelt if spelt.strip() else "(blank)" if spelt else "(empty)"
+
+
+def shown(value: object, longest: int = 160) -> str:
+    """Any value as printable text of at most `longest` characters."""
+    plain = printable((value if isinstance(value, str) else repr(value))[: 2 * longest])
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`; nothing for no words."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 value`, `16 values`, `1,200 boxes`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
