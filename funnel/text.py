@@ -1,4 +1,4 @@
-"""Names, values, lists and numbers of things as a reader says them; nothing in them can disturb a page or a terminal."""
+"""Names, values, lists and numbers of things as a reader says them; nothing in them can disturb what shows them."""
 
 from __future__ import annotations
 

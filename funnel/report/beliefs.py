@@ -44,7 +44,11 @@ class Beliefs:
         falls, rises, worst = nats_in(notion["falls"]), nats_in(notion["rises"]), t.m.leakage["lip"]
         finite = [one for one in (falls, rises) if math.isfinite(one)]
         wide = [math.log(one) for one in WIDTHS]
-        width = max(finite) if finite else next((one for one in wide if worst is not None and one >= worst), wide[-1])
+        width = (
+            max(finite)
+            if finite
+            else next((one for one in wide if worst is not None and one >= worst), wide[-1])
+        )
         values = tuple(label(value) for value in joint.secret.values)
         return cls(values, records, notion["kind"], notion["quantity"], falls, rises, width)
 
@@ -58,11 +62,17 @@ class Beliefs:
         total = sum(self.records)
         if isinstance(table, Subsets):
             low, high = table.changes()
-            ends = [(self.records[s] / total * low[s], self.records[s] / total * high[s]) for s in range(len(low))]
+            ends = [
+                (self.records[s] / total * low[s], self.records[s] / total * high[s]) for s in range(len(low))
+            ]
         else:
             after = _after(table)
             ends = [(row.min(), row.max()) for row in after]
-        return [self._entry(s, self.records[s] / total, *map(float, ends[s])) for s in self.order if self.records[s]]
+        return [
+            self._entry(s, self.records[s] / total, *map(float, ends[s]))
+            for s in self.order
+            if self.records[s]
+        ]
 
     def _entry(self, s: int, before: float, low: float, high: float) -> dict[str, Any]:
         moves = [self._change(before, low), self._change(before, high)]
@@ -107,7 +117,9 @@ class Beliefs:
             "released": [outputs[y] for y in seen],
             "quantity": self.quantity,
             "bound": self.width,
-            "change": [[round(one, 4) + 0.0 if math.isfinite(one) else None for one in row] for row in changes],
+            "change": [
+                [round(one, 4) + 0.0 if math.isfinite(one) else None for one in row] for row in changes
+            ],
             "after": [[round(float(one), 6) for one in after[s]] for s in order],
         }
 

@@ -228,5 +228,3 @@ def _papers(*citing: str) -> list[dict[str, str]]:
     """Tag and title of each paper that one of the texts cites."""
     cited = " ".join(citing)
     return [{"tag": tag, "title": title} for tag, title in PAPERS.items() if tag[:-1] in cited]
-
-

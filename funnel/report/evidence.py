@@ -50,7 +50,13 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, t: Facts, counts: CountsFile, draws: DrawsFile, solution: SolutionFile, terms: TermsFile, drift: DriftFile | None
+        cls,
+        t: Facts,
+        counts: CountsFile,
+        draws: DrawsFile,
+        solution: SolutionFile,
+        terms: TermsFile,
+        drift: DriftFile | None,
     ) -> Evidence:
         """The evidence of a release. Raises ValueError where the counts are none over their alphabets."""
         return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), draws, solution, terms, drift)
@@ -63,7 +69,10 @@ class Evidence:
     @cached_property
     def secret_counts(self) -> list[int]:
         """Records of each secret value, (c,)."""
-        return [int(count) for count in np.bincount(self.joint.cells[:, 0], self.joint.counts, len(self.joint.secret))]
+        return [
+            int(count)
+            for count in np.bincount(self.joint.cells[:, 0], self.joint.counts, len(self.joint.secret))
+        ]
 
     def told(self, notion: Notion) -> dict[str, Any]:
         """What the full report says beside the published one."""
@@ -129,7 +138,7 @@ class Evidence:
         protocol, a = self.t.protocols[index], len(self.t.protocols[index].inputs)
         place = {value: y for y, value in enumerate(_outputs(protocol))}
         same = [place.get(value) for value in protocol.inputs.values]
-        true = sum(count for x, y, count in self.draws.blocks[index] if y == same[x % a])
+        true: int = sum(count for x, y, count in self.draws.blocks[index] if y == same[x % a])
         return round(true / self.t.m.rows, 6)
 
 
@@ -188,5 +197,3 @@ def _flows(protocol: AnyProtocol, counts: IntArray) -> tuple[ExactArray, Objects
             for x, value in enumerate(protocol.inputs.values)]  # fmt: skip
     true = (np.stack(same, axis=1).astype(object) * records).sum(axis=0)
     return sent(counts, protocol.weights).sum(axis=0), true, 1 << protocol.bits
-
-

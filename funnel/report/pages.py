@@ -16,8 +16,10 @@ ROWS = 60
 def page(content: dict[str, Any]) -> str:
     """The page of a report's content. The same content always gives the same bytes."""
     style = (TEMPLATES / "page.css").read_text("utf-8")
-    shown = environment().get_template("page.html").render(
-        **content, style=style, style_hash=_hash(style), most_rows=ROWS, pictures=pictures
+    shown = (
+        environment()
+        .get_template("page.html")
+        .render(**content, style=style, style_hash=_hash(style), most_rows=ROWS, pictures=pictures)
     )
     return "\n".join(line.rstrip() for line in shown.splitlines() if line.strip()) + "\n"
 

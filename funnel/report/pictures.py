@@ -41,7 +41,9 @@ def protocol_map(labels: dict[str, Any], chances: Sequence[Sequence[float]]) -> 
               for chance, released in zip(by_input, grid.columns, strict=True)]
              for true, by_input in zip(grid.rows, zip(*chances, strict=True), strict=True)]  # fmt: skip
     legend = [(_blend(_SEQUENTIAL, (step / 4) ** _GAMMA), f"{25 * step}%") for step in range(5)]
-    return _heatmap(grid, cells, "How likely each true value is to be released as each value") + _legend(legend)
+    return _heatmap(grid, cells, "How likely each true value is to be released as each value") + _legend(
+        legend
+    )
 
 
 def _chance(chance: float, what: str) -> _Cell:
@@ -57,7 +59,9 @@ def belief_map(beliefs: dict[str, Any]) -> Markup:
               for change, belief, released in zip(changes, after, grid.columns, strict=True)]
              for secret, changes, after in rows]  # fmt: skip
     legend = [(_diverging(part), _step(part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    return _heatmap(grid, cells, "How each released value changes the belief in each secret value") + _legend(legend)
+    return _heatmap(grid, cells, "How each released value changes the belief in each secret value") + _legend(
+        legend
+    )
 
 
 def _change(change: float | None, after: float, bound: float, what: str) -> _Cell:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from funnel.report import figures
 from funnel.report.facts import Facts
-from funnel.report.words import nats_in
+from funnel.report.words import blocks, nats_in
 
 SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 """The ε of the table that explains ε; the release's own is added."""
@@ -48,50 +47,40 @@ def span(falls: float, rises: float) -> str:
 def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) -> list[Row]:
     """Claim, why, its implied bound and what was measured; the notion's own claim first.
 
-    [DS] Lemmas 1 and 2, [PF] Theorem 1. `guess`: shares of records whose secret is guessed right, which need the counts.
+    [DS] Lemmas 1 and 2, [PF] Theorem 1. `guess`: shares of records whose secret is guessed right; they need the counts.
     """
-    return [dict(zip(("claim", "because", "implied", "measured"), row, strict=True)) for row in _rows(t, notion, guess)]
-
-
-def _rows(t: Facts, notion: Notion, guess: Mapping[str, float] | None) -> Iterator[tuple[str, str, str, str | None]]:
-    told = t.m.leakage
+    told, said = t.m.leakage, blocks("consequences.txt", t=t, guess=guess)
+    rows = []
     if notion["own"]:
-        yield notion["own"], "this is the promise", _most(str(t.epsilon)), _found(told[notion["measure"]])
+        found = _found(told[notion["measure"]])
+        rows.append(_follows(notion["own"], "this is the promise", _most(str(t.epsilon)), found))
     if notion["known"]:
-        yield notion["known"], notion["known_because"], _most(str(t.epsilon)), "not measured apart"
-    three = [
-        (f"Change of any belief about {t.secret} (LIP)", "belief", "lip"),
-        (f"Change of the odds between two values of {t.secret} (LDP)", "odds", "ldp"),
-        (f"Information on {t.secret} in an average record, I(S;Y)", "information", "mutual_information"),
+        rows.append(
+            _follows(notion["known"], notion["known_because"], _most(str(t.epsilon)), "not measured apart")
+        )
+    measures = {"belief": "lip", "odds": "ldp", "information": "mutual_information"}
+    for name in sorted(measures, key=lambda name: notion[f"{name}_because"] != "this is the promise"):
+        found = _found(told[measures[name]])
+        rows.append(_follows(said[name], notion[f"{name}_because"], _most(notion[name]), found))
+    gain, most = _gains(told["mutual_information"])
+    return [
+        *rows,
+        _follows(said["guess"], said["guess_because"], gain, said["guess_measured"] or None),
+        _follows(said["acts"], said["acts_because"], most, "depends on their costs"),
     ]
-    if notion["kind"] == "average":
-        three = [three[2], *three[:2]]
-    for claim, name, measure in three:
-        yield claim, notion[f"{name}_because"], _most(notion[name]), _found(told[measure])
-    yield from _threats(t, told["mutual_information"], guess)
 
 
-def _threats(
-    t: Facts, information: figures.Figure, guess: Mapping[str, float] | None
-) -> Iterator[tuple[str, str, str, str | None]]:
-    """[PF] Theorem 1: gain <= 2√2·L·√I(S;Y). Right or wrong costs ±1/2, so L = 1/2."""
-    bound = 1.0 if information is None else min(math.sqrt(2 * information), 1.0)
-    yield (
-        f"Gain of someone who guesses each record’s {t.secret}, in the share guessed right",
-        "Theorem 1 of [PF] at the measured I(S;Y): a gain is at most 2√2·L·√I(S;Y); for right or wrong L = ½, since only "
-        "differences of cost matter",
-        f"at most {figures.points(bound)}",
-        guess and f"{figures.points(guess['after'] - guess['before'])} (from {figures.share(guess['before'])} to "
-        f"{figures.share(guess['after'])})",
-    )
-    most = None if information is None else math.ceil(1e4 * math.sqrt(8 * information) - 1e-9) / 1e4
-    yield (
-        f"Average gain of anyone who acts on what they believe about a record’s {t.secret}, where no outcome costs or "
-        "earns them more than L",
-        "Theorem 1 of [PF]: 2√2·L·√I(S;Y), at the measured I(S;Y) in nats",
-        "no bound follows" if most is None else f"at most {most:.4f} × L" if most else "0",
-        "depends on their costs",
-    )
+def _follows(claim: str, because: str, implied: str, measured: str | None) -> Row:
+    return {"claim": claim, "because": because, "implied": implied, "measured": measured}
+
+
+def _gains(information: figures.Figure) -> tuple[str, str]:
+    """[PF] Theorem 1: gain <= 2√2·L·√I(S;Y). Right or wrong costs ±1/2, so L = 1/2; for any costs a multiple of L."""
+    if information is None:
+        return "no bound follows", "no bound follows"
+    most = math.ceil(1e4 * math.sqrt(8 * information) - 1e-9) / 1e4
+    gain = figures.points(min(math.sqrt(2 * information), 1.0))
+    return f"at most {gain}", f"at most {most:.4f} × L" if most else "0"
 
 
 def _most(said: str) -> str:

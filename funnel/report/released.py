@@ -105,7 +105,9 @@ def _told(inputs: list[str], outputs: list[str], seen: list[int], told: Recovere
     groups = [] if told is None else [[inputs[x] for x in group] for group in told.members()]
     entries = []
     for place, group in enumerate(groups):
-        estimate, error = significant(float(told.count[place]), float(told.error[place])) if told else (0.0, 0.0)
+        estimate, error = (
+            significant(float(told.count[place]), float(told.error[place])) if told else (0.0, 0.0)
+        )
         entries.append(
             {"values": group, "released": sum(count.get(value, 0) for value in group), "estimate": estimate,
              "error": error}

@@ -34,11 +34,22 @@ def environment() -> Environment:
     )  # fmt: skip
     made.globals["counted"] = text.counted
     made.filters |= {
-        "nats": figures.nats, "unit": figures.unit, "share": figures.share, "belief": figures.belief, "percent": figures.percent,
-        "points": figures.points, "factor": figures.factor, "power": figures.power, "epsilon": figures.epsilon,
-        "most": figures.most, "listed": text.listed, "capital": text.sentence, "short": _short, "label": text.label,
-        "count": lambda number: f"{number:,}",
-    }  # fmt: skip
+        name: getattr(figures, name)
+        for name in (
+            "nats",
+            "unit",
+            "share",
+            "belief",
+            "percent",
+            "points",
+            "factor",
+            "power",
+            "epsilon",
+            "most",
+        )
+    }
+    made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
+    made.filters["count"] = "{:,}".format
     return made
 
 

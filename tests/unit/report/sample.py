@@ -17,6 +17,7 @@ from funnel.data.convert import cells_of, grid, protocol_file
 from funnel.format import fields
 from funnel.format.counts import CountsFile
 from funnel.format.draws import DrawsFile
+from funnel.format.drift import DriftFile
 from funnel.format.manifest import Draws, Estimate, Manifest, Parameters, Sizes, Utility
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
@@ -104,14 +105,14 @@ class Sample:
     terms: TermsFile
     protocols: tuple[AnyProtocol, ...]
     joint: Joint
+    drift: DriftFile | None = None
 
     def published(self) -> dict[str, Any]:
         return published(self.manifest, self.protocol, self.released)
 
     def full(self) -> dict[str, Any]:
-        return full(
-            self.manifest, self.protocol, self.released, self.counts, self.draws, self.solution, self.terms
-        )
+        evidence = (self.counts, self.draws, self.solution, self.terms, self.drift)
+        return full(self.manifest, self.protocol, self.released, *evidence)
 
     def content(self, public: bool) -> dict[str, Any]:
         return self.published() if public else self.full()
@@ -121,9 +122,7 @@ class Sample:
         return replace(self, manifest=replace(self.manifest, **changes))
 
 
-def sample(
-    joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip", **changes: Any
-) -> Sample:
+def sample(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip", **changes: Any) -> Sample:
     """A release of these protocols, with ε just above what they leak, and records drawn with a fixed seed."""
     rows, draws = drawn(joint, protocols)
     blocks = tuple(fields.Alphabet(block.columns, block.values) for block in joint.blocks)
@@ -136,7 +135,14 @@ def sample(
         ReleasedFile("funnel-released/1", columns, ("VARCHAR",) * len(columns), rows),
         CountsFile("funnel-counts/1", secret, blocks, grid(cells_of(joint)), None, None),
         DrawsFile("funnel-draws/1", draws),
-        SolutionFile("funnel-solution/1", ("closed form",) * len(protocols), (None,) * len(protocols), stated.split, None, None),
+        SolutionFile(
+            "funnel-solution/1",
+            ("closed form",) * len(protocols),
+            (None,) * len(protocols),
+            stated.split,
+            None,
+            None,
+        ),
         terms(stated),
         tuple(protocols),
         joint,
@@ -145,7 +151,9 @@ def sample(
 
 def terms(m: Manifest) -> TermsFile:
     """The terms of a release."""
-    public = tuple(tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public)
+    public = tuple(
+        tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public
+    )
     return TermsFile(
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, m.notion, m.epsilon,
         m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind, Asked(m.estimate.minimum, m.estimate.kind, None, None, None),
@@ -163,7 +171,9 @@ def drawn(joint: Joint, protocols: Sequence[AnyProtocol]) -> tuple[Any, Any]:
         if isinstance(protocol, UnaryProtocol):
             bits = rng.random((len(cells), a)) < protocol.chances()[x]
             outputs.append(bits @ (1 << np.arange(a)[::-1]))
-            pairs = np.array([(one, held) for one, row in zip(x, bits, strict=True) for held in [*np.flatnonzero(row), a]])
+            pairs = np.array(
+                [(one, held) for one, row in zip(x, bits, strict=True) for held in [*np.flatnonzero(row), a]]
+            )
         else:
             chances = protocol.probabilities()[:, s if protocol.reads_secret else 0 * s, x]
             outputs.append((np.cumsum(chances, axis=0) <= rng.random(len(cells))).sum(axis=0))
@@ -230,9 +240,7 @@ def two_blocks() -> Sample:
     """Sex hidden; relationship and workclass released side by side."""
     joint = census("sex", "workclass", "race")
     protocols = [response(joint.blocks[0], 3.0), response(joint.blocks[1], 2.0)]
-    return sample(
-        joint, protocols, "ldp", name="census-work", description="Work and race; sex stays hidden"
-    )
+    return sample(joint, protocols, "ldp", name="census-work", description="Work and race; sex stays hidden")
 
 
 def awkward() -> Sample:
@@ -256,3 +264,9 @@ def independent() -> Sample:
     outputs = Alphabet(("town",), joint.blocks[0].values[:2])
     protocols = [Protocol(joint.blocks[0], outputs, 3, np.array([[5, 2, 1], [3, 6, 7]])[:, None, :])]
     return sample(joint, protocols, "perfect", mechanism="optimal")
+
+
+def sets() -> Sample:
+    """Unary encoding: sets of towns."""
+    joint = Joint.from_table([[400, 200, 100], [150, 250, 300]], "illness", "town")
+    return sample(joint, [UnaryProtocol(joint.blocks[0], 8, 128, 60)], mechanism="unary-encoding")
