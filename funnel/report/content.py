@@ -204,6 +204,7 @@ def _provenance(t: Facts) -> list[dict[str, str]]:
         "Policy, SHA-256": t.m.policy_sha256,
         "Terms, SHA-256": t.m.terms_sha256,
         "Plan, SHA-256": t.m.plan_sha256,
+        "Protocol, SHA-256": t.protocol_sha256,
         "Lock, checksum": t.m.locked and t.m.locked.checksum,
         "Versions": ", ".join(f"{name} {version}" for name, version in sorted(t.m.versions.items())),
         "Signed by": t.m.signed and t.m.signed.public_key,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from funnel.data import AnyProtocol, Protocol, UnaryProtocol
 from funnel.data.convert import protocols_of
 from funnel.data.joint import FloatArray
+from funnel.format import schema
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import ProtocolFile
 from funnel.text import human, label, listed
@@ -17,15 +19,17 @@ from funnel.text import human, label, listed
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A manifest `m` without its files, and one protocol for each block; templates call it `t`."""
+    """A manifest `m` without its files, one protocol for each block, and protocol.json's hash; `t` in templates."""
 
     m: Manifest
     protocols: tuple[AnyProtocol, ...]
+    protocol_sha256: str | None = None
 
     @classmethod
     def of(cls, manifest: Manifest, protocol: ProtocolFile) -> Facts:
         """The facts of two published files. Raises ValueError where the weights are those of no protocol."""
-        return cls(replace(manifest, files={}), protocols_of(protocol))
+        digest = hashlib.sha256(schema.write(protocol)).hexdigest()
+        return cls(manifest.without_files(), protocols_of(protocol), digest)
 
     @property
     def epsilon(self) -> float:

@@ -117,9 +117,6 @@ def _load() -> None:
     import scipy.optimize
     import scipy.sparse  # noqa: F401
 
-    import funnel.audit.history
-    import funnel.cli.app
-    import funnel.report.page  # noqa: F401
 
 
 def _carry_out(asked: Mapping[str, Any]) -> int:

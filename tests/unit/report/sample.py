@@ -155,9 +155,9 @@ def terms(m: Manifest) -> TermsFile:
         tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public
     )
     return TermsFile(
-        "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, m.notion, m.epsilon,
-        m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind, Asked(m.estimate.minimum, m.estimate.kind, None, None, None),
-        None, m.format_of_data, "refuse",
+        "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, m.notion,
+        m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
+        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, m.format_of_data, "refuse",
     )  # fmt: skip
 
 
@@ -196,8 +196,8 @@ def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip"
     leakage |= {"mutual_information": _up(mutual_information(table))}
     if notion == "ldp-x":
         leakage["ldp_x"] = _up(sum(spread(protocol) for protocol in protocols))
-    if notion in {"srlip", "rldp"}:
-        leakage[notion] = leakage["lip" if notion == "srlip" else "ldp"]
+    if notion in {"srlip", "rldp", "pml", "alip"}:
+        leakage[notion] = leakage["ldp" if notion == "rldp" else "lip"]
     worst = leakage[MEASURES.get(notion, notion)] or 0.0
     stated: dict[str, Any] = {
         "format": "funnel-release/1", "release": "20261121T112034Z-3f9a1c", "created": "2026-11-21T11:20:34Z",
@@ -209,7 +209,8 @@ def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip"
         "estimate": Estimate(10, "counts", None, None, None), "rows": joint.rows, "format_of_data": "parquet",
         "leakage": leakage, "composed": None,
         "utility": Utility(round(kept, 4), round(total, 4) + 0.0, round(kept / total, 4) if total else 0.0, None),
-        "alphabet": Sizes(len(joint.secret), tuple(len(p.inputs) for p in protocols), tuple(len(p.outputs) for p in protocols)),
+        "alphabet": Sizes(len(joint.secret), tuple(len(p.inputs) for p in protocols),
+                          tuple(len(p.outputs) for p in protocols)),
         "locked": None, "signed": None, "policy_sha256": "5b0f" * 16, "terms_sha256": "77aa" * 16,
         "plan_sha256": "c3a1" * 16, "files": {},
         "versions": {"funnel": "0.1.0", "python": "3.11.2", "duckdb": "2.0.0", "numpy": "2.4.0"},

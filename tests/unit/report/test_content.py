@@ -41,7 +41,9 @@ def content(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 def text_of(content: dict[str, Any]) -> str:
     """All words of a page, one space apart."""
-    return " ".join(html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page(content), flags=re.DOTALL)).split())
+    return " ".join(
+        html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page(content), flags=re.DOTALL)).split()
+    )
 
 
 def posteriors(release: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +121,10 @@ def test_every_belief_stays_in_the_promised_range(release: Sample) -> None:
 @given(st.floats(0.001, 0.999), st.floats(0.001, 5))
 def test_ranges_are_what_the_definitions_allow(before: float, epsilon: float) -> None:
     """At either end the belief, or that in all other values, has moved by exactly ε; all lie within 0..1."""
-    changes = {"factor": lambda p, q: math.log(q / p), "odds": lambda p, q: math.log(q * (1 - p) / (p * (1 - q)))}
+    changes = {
+        "factor": lambda p, q: math.log(q / p),
+        "odds": lambda p, q: math.log(q * (1 - p) / (p * (1 - q))),
+    }
     for kind, change in changes.items():
         low, high = within(kind, before, epsilon, epsilon)
         assert 0 <= low <= before <= high <= 1
@@ -133,7 +138,9 @@ def test_what_may_only_rise_may_fall_to_what_the_rise_of_the_others_leaves() -> 
     assert within("factor", 0.9, math.inf, 1.0) == pytest.approx((1 - 0.1 * math.e, 1.0))
     assert within("factor", 0.1, 2.0, 1.0)[0] == pytest.approx(0.1 * math.exp(-2))
     for end in (0.0, 1.0):
-        assert within("factor", end, math.inf, math.inf) == within("odds", end, math.inf, math.inf) == (end, end)
+        assert (
+            within("factor", end, math.inf, math.inf) == within("odds", end, math.inf, math.inf) == (end, end)
+        )
 
 
 def test_shares_are_those_of_the_joint_and_the_protocol() -> None:
@@ -144,7 +151,9 @@ def test_shares_are_those_of_the_joint_and_the_protocol() -> None:
     assert [entry["before"] for entry in shares] == pytest.approx(prior, abs=1e-6)
     assert [entry["after"] for entry in shares] == pytest.approx(chances @ prior, abs=1e-6)
     assert [entry["kept"] for entry in shares] == pytest.approx(np.diag(chances), abs=1e-6)
-    assert [entry["true"] for entry in shares] == pytest.approx(np.diag(chances) * prior / (chances @ prior), abs=1e-6)
+    assert [entry["true"] for entry in shares] == pytest.approx(
+        np.diag(chances) * prior / (chances @ prior), abs=1e-6
+    )
 
 
 def test_where_draws_read_the_secret_shares_are_means_over_it() -> None:
@@ -307,7 +316,9 @@ def test_of_several_blocks_no_ceiling_is_told(public: bool) -> None:
     assert "No ceiling is proven for several blocks" in text
     for claim in ("Proven ceiling", "It is proven", "proven: no more", "share of ε", "90.0%"):
         assert claim not in text
-    assert "as much information about the true values as the promise allows given what the blocks before" in text
+    assert (
+        "as much information about the true values as the promise allows given what the blocks before" in text
+    )
 
 
 def test_how_a_ceiling_was_proven_is_told_with_the_evidence() -> None:
@@ -384,13 +395,18 @@ def test_an_unbounded_leakage_is_said_to_be_unbounded() -> None:
 
 def test_a_leakage_rounded_up_at_four_decimals_heads_the_page() -> None:
     release = SAMPLES["one_block"]
-    exact, stated = lip(released_table(release.joint, release.protocols)).nats, release.manifest.leakage["lip"]
+    exact, stated = (
+        lip(released_table(release.joint, release.protocols)).nats,
+        release.manifest.leakage["lip"],
+    )
     assert exact <= stated <= exact + 1e-4
     assert release.published()["headline"][1]["figure"] == f"{stated:.4f}"
 
 
 def test_consequences_are_lemma_1_of_ds() -> None:
-    rows = {name: [row["implied"] for row in SAMPLES[name].published()["consequences"]][:3] for name in SAMPLES}
+    rows = {
+        name: [row["implied"] for row in SAMPLES[name].published()["consequences"]][:3] for name in SAMPLES
+    }
     assert rows["one_block"] == ["at most 1.35 nats", "at most 2.7 nats", "at most 1.35 nats"]
     assert rows["two_blocks"] == ["at most 0.6 nats"] * 3
     assert rows["independent"] == ["0"] * 3
@@ -454,7 +470,10 @@ def test_the_drift_since_a_lock_is_told_with_the_evidence_alone() -> None:
     )  # fmt: skip
     release = replace(SAMPLES["one_block"], drift=drift)
     text = text_of(release.full())
-    assert "2.1% of the distribution has moved." in text and "Values of the lock without records: Preschool." in text
+    assert (
+        "2.1% of the distribution has moved." in text
+        and "Values of the lock without records: Preschool." in text
+    )
     assert "0.9000 nats then, 0.9500 nats now; 31,000 records then, 32,561 now." in text
     assert "Drift" not in text_of(release.published()) and "New values" not in text
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.report.curves import Curve, Spot, page, picture
-from funnel.report.text import printable
+from funnel.text import printable
 
 SVG = "{http://www.w3.org/2000/svg}"
 EPSILONS = (0.25, 0.5, 1.0, 2.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import os
 import re
 import subprocess
@@ -19,7 +18,8 @@ from xml.etree import ElementTree
 import pytest
 
 from funnel.data import Joint
-from funnel.report import compose, figures, render
+from funnel.format import canonical
+from funnel.report import figures, page
 from tests.unit.report import sample
 
 SAMPLES = {name: getattr(sample, name)() for name in ("one_block", "two_blocks", "awkward", "independent")}
@@ -58,11 +58,11 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-@pytest.fixture(params=[(name, published) for name in SAMPLES for published in (True, False)], ids=str)
+@pytest.fixture(params=[(name, public) for name in SAMPLES for public in (True, False)], ids=str)
 def made(request: pytest.FixtureRequest) -> tuple[dict[str, Any], str]:
-    name, published = request.param
-    content = compose(*SAMPLES[name], published=published)
-    return content, render(content)
+    name, public = request.param
+    content = SAMPLES[name].content(public)
+    return content, page(content)
 
 
 def test_elements_nest_and_all_are_closed(made: tuple[dict[str, Any], str]) -> None:
@@ -80,7 +80,7 @@ def test_ids_are_unique_and_every_link_leads_to_one(made: tuple[dict[str, Any], 
     found = Reader(made[1]).attributes
     ids = [value for _, name, value in found if name == "id"]
     links = [value for _, name, value in found if name == "href"]
-    assert len(ids) == len(set(ids)) == 12
+    assert len(ids) == len(set(ids)) == 10
     assert links == [f"#{value}" for value in ids]
 
 
@@ -110,7 +110,7 @@ def test_the_security_policy_allows_this_style_sheet_and_nothing_else(
     )
 
 
-def test_the_promise_and_the_three_figures_lead_the_page(made: tuple[dict[str, Any], str]) -> None:
+def test_the_promise_and_its_figures_lead_the_page(made: tuple[dict[str, Any], str]) -> None:
     content, text = made[0], Reader(made[1]).text
     places = [text.index(content["promise"]["sentence"])]
     places += [text.index(one["figure"], places[0]) for one in content["headline"]]
@@ -118,8 +118,8 @@ def test_the_promise_and_the_three_figures_lead_the_page(made: tuple[dict[str, A
 
 
 def test_the_condition_stands_in_the_box_of_the_promise(made: tuple[dict[str, Any], str]) -> None:
-    content, page = made
-    box = re.search(r'<section class="headline".*?</section>', page, re.DOTALL)
+    content, shown = made
+    box = re.search(r'<section class="headline".*?</section>', shown, re.DOTALL)
     assert box and html.escape(content["promise"]["condition"], quote=False) in box[0].replace("&#39;", "'")
 
 
@@ -137,105 +137,99 @@ def leaves(content: Any) -> Iterator[Any]:
         yield content
 
 
-def written(number: float, published: bool, step: float) -> set[str]:
+def written(number: float) -> set[str]:
     """The ways in which the page may write one number of the content."""
-    ways = {f"{number:,}", f"{abs(number):g}", f"{abs(number):.2f}", figures.nats_text(number)}
-    ways |= {figures.share_text(number), figures.belief_text(number, published, step), f"{100 * number:.0f}"}
-    ways |= {figures.factor_text(abs(number)), figures.share_text(min(abs(number), 1))}
-    return ways | ({figures.power_text(number)} if isinstance(number, int) else set())
+    ways = {f"{number:,}", f"{number:,.0f}", f"{abs(number):g}", f"{abs(number):.2f}", f"{abs(number):,.10g}"}
+    ways |= {figures.nats(number), figures.share(number), figures.belief(number), f"{100 * number:.0f}"}
+    ways |= {figures.factor(abs(number)), figures.share(min(abs(number), 1))}
+    return ways | ({figures.power(number)} if isinstance(number, int) else set())
 
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def test_every_figure_on_the_page_comes_from_the_content(made: tuple[dict[str, Any], str]) -> None:
-    """Numbers are section numbers, ratios to the bound, or leaves of the content in some rounding."""
-    content, page = made
-    page = re.sub(r"<title>.*?</title>|<svg class=\"legend\".*?</svg>", "", page, flags=re.DOTALL)
-    allowed = {str(section) for section in range(1, 13)} | {"60", "0"}
-    bound = content["measured"]["bound"]
+    """Numbers are section numbers, the scales of pictures, ratios to the bound, or figures of the content."""
+    content, shown = made
+    shown = re.sub(r"<title>.*?</title>|<svg.*?</svg>", "", shown, flags=re.DOTALL)
+    allowed = {str(section) for section in range(1, 11)} | {"60", "0", "95", "100"}
+    bound = content["promise"]["epsilon"]
     for leaf in leaves(content):
         if isinstance(leaf, str):
             allowed.update(NUMBER.findall(leaf))
         elif leaf is not None and not isinstance(leaf, bool):
-            for text in written(leaf, content["published"], content["step"]):
+            for text in written(leaf):
                 allowed.update(NUMBER.findall(text))
-    for entry in content["measured"]["secrets"]:
-        if bound and entry.get("change") is not None:
-            allowed.update(NUMBER.findall(figures.share_text(entry["change"] / bound)))
-    allowed |= {f"{len(content['blocks'])}"}
-    seen = set(NUMBER.findall(Reader(page).text))
-    assert seen - allowed == set()
+    for entry in content["evidence"]["secrets"] if "evidence" in content else []:
+        if bound and entry["change"] is not None:
+            allowed.update(NUMBER.findall(figures.share(entry["change"] / bound)))
+    assert set(NUMBER.findall(Reader(shown).text)) - allowed == set()
 
 
 def test_pages_are_the_same_whatever_the_hash_seed() -> None:
     code = (
-        "import hashlib; from tests.unit.report import sample; from funnel.report import compose, render; "
-        "print(hashlib.sha256(render(compose(*sample.awkward(), published=True)).encode()).hexdigest())"
+        "import hashlib; from tests.unit.report import sample; from funnel.report import page; "
+        "print(hashlib.sha256(page(sample.awkward().full()).encode()).hexdigest())"
     )
     found = {
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
                        check=True, capture_output=True, text=True).stdout
         for seed in ("1", "2")
     }  # fmt: skip
-    assert found == {
-        hashlib.sha256(render(compose(*sample.awkward(), published=True)).encode()).hexdigest() + "\n"
-    }
+    assert found == {hashlib.sha256(page(SAMPLES["awkward"].full()).encode()).hexdigest() + "\n"}
 
 
-def test_the_json_file_gives_the_same_page(made: tuple[dict[str, Any], str], tmp_path: Path) -> None:
-    file = tmp_path / "report.json"
-    file.write_text(json.dumps(made[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-    assert render(json.loads(file.read_text("utf-8"))) == made[1]
+def test_the_json_file_gives_the_same_page(made: tuple[dict[str, Any], str]) -> None:
+    assert page(canonical.decode("report.json", canonical.encode(made[0]))) == made[1]
 
 
 def test_sixteen_by_seven_stays_small() -> None:
-    for published in (True, False):
-        assert len(render(compose(*SAMPLES["one_block"], published=published)).encode()) < 200_000
+    for public in (True, False):
+        assert len(page(SAMPLES["one_block"].content(public)).encode()) < 200_000
 
 
 def test_hostile_texts_are_shown_as_they_are() -> None:
-    page = render(compose(*SAMPLES["awkward"], published=False))
-    text = Reader(page).text
+    shown = page(SAMPLES["awkward"].full())
+    text = Reader(shown).text
     for hostile in ("<script>alert(1)</script>", "$x^2$ & 'q' \"d\"", "a_b_c", "(empty)", "(missing)",
                     "\\u202egnp.exe\\u0000", "<img src=x onerror=alert(1)>", "{{ 7*7 }} <b>bold</b>",
                     "weird{{ 7*7 }}",
                     "only <b>one</b>", "漢字かな"):  # fmt: skip
         assert hostile in text
-    assert not re.search(r"<(script|img|b|i)\b", page)
-    assert "\u202e" not in page and "\0" not in page
+    assert not re.search(r"<(script|img|b|i)\b", shown)
+    assert "\u202e" not in shown and "\0" not in shown
 
 
 def test_long_values_are_cut_and_kept_whole_in_a_title() -> None:
-    page = render(compose(*SAMPLES["awkward"], published=False))
-    assert "é" * 119 + "…" in page
-    assert f'title="{"é" * 300}"' in page
+    shown = page(SAMPLES["awkward"].full())
+    assert "é" * 119 + "…" in shown
+    assert f'title="{"é" * 300}"' in shown
 
 
 def test_a_private_page_says_so_at_its_head_and_a_published_one_holds_no_counts() -> None:
-    private, public = (
-        Reader(render(compose(*SAMPLES["one_block"], published=p))).text for p in (False, True)
-    )
+    private, public = (Reader(page(SAMPLES["one_block"].content(public))).text for public in (False, True))
     assert private.index("this version holds counts of people") < private.index("Promised")
     assert "14,976" in private and "14,976" not in public
     assert "holds counts of people" not in public
-    assert "none is given for groups of fewer than 10 records" in public
+    assert "Made from the release’s published files alone" in public
 
 
 @pytest.mark.parametrize("values", [1, 2, 60])
 def test_any_number_of_values_makes_a_page(values: int) -> None:
     joint = Joint.from_table([[30 + i for i in range(values)], [90 - i for i in range(values)]])
-    parts = [sample.response(joint.blocks[0], 2.0)]
-    about = sample.manifest(joint, parts, "perfect" if values == 1 else "lip")
-    for published in (True, False):
-        reader = Reader(render(compose(about, parts, joint, published=published)))
+    release = sample.sample(
+        joint, [sample.response(joint.blocks[0], 2.0)], "perfect" if values == 1 else "lip"
+    )
+    for public in (True, False):
+        reader = Reader(page(release.content(public)))
         assert reader.open == []
         assert ("All records have the same value" in reader.text) == (values == 1)
         assert f"x{values}" in reader.text
 
 
 def test_each_block_has_its_own_pictures_and_tables() -> None:
-    text = Reader(render(compose(*SAMPLES["two_blocks"], published=True))).text
+    text = Reader(page(SAMPLES["two_blocks"].full())).text
     assert "The released columns form 2 blocks" in text
     for name in ("workclass", "race"):
         assert f"What one released value of {name} says by itself" in text
+        assert f"{name.capitalize()}: records by released value" in text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.report import pictures, svg
-from funnel.report.text import printable
+from funnel.text import printable
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60).map(printable)
 
@@ -19,9 +19,9 @@ def rectangles(picture: str) -> list[dict[str, str]]:
     return [dict(node.attrib) for node in ElementTree.fromstring(f"<g>{picture}</g>").iter("rect")]
 
 
-def protocol(chances: list[list[float]]) -> dict[str, object]:
+def protocol_map(chances: list[list[float]]) -> str:
     inputs, outputs = [f"x{i}" for i in range(len(chances[0]))], [f"y{i}" for i in range(len(chances))]
-    return {"inputs": inputs, "outputs": outputs, "chances": chances}
+    return pictures.protocol_map({"inputs": inputs, "outputs": outputs}, chances)
 
 
 def brightness(colour: str) -> int:
@@ -54,7 +54,7 @@ def test_numbers_lose_needless_digits() -> None:
 
 
 def test_likelier_is_darker_and_zero_is_left_out() -> None:
-    picture = pictures.protocol_map(protocol([[0.9, 0.4, 0.0], [0.1, 0.6, 1.0]]))
+    picture = protocol_map([[0.9, 0.4, 0.0], [0.1, 0.6, 1.0]])
     cells = {node.find("title").text: node.attrib["fill"]
              for node in ElementTree.fromstring(f"<g>{picture}</g>").iter("rect")
              if node.find("title") is not None}  # fmt: skip
@@ -63,74 +63,91 @@ def test_likelier_is_darker_and_zero_is_left_out() -> None:
 
 
 def test_cells_lie_in_the_row_of_their_true_value() -> None:
-    picture = pictures.protocol_map(protocol([[1.0, 0.0], [0.0, 1.0]]))
+    picture = protocol_map([[1.0, 0.0], [0.0, 1.0]])
     frame, first, second, *_ = rectangles(picture)
     assert float(first["x"]) < float(second["x"]) and float(first["y"]) < float(second["y"])
     assert float(first["x"]) >= float(frame["x"]) and float(first["y"]) >= float(frame["y"])
 
 
-def beliefs(change: list[list[float | int | None]], unit: str) -> dict[str, object]:
-    after = {} if unit == "band" else {"after": [[0.5 for _ in row] for row in change]}
+def beliefs(change: list[list[float | None]]) -> dict[str, object]:
     secret, released = [f"s{i}" for i in range(len(change))], [f"y{i}" for i in range(len(change[0]))]
-    about = {"secret": secret, "released": released, "unit": unit, "bound": 1.0, "quantity": "q"}
-    return about | {"change": change} | after
+    about = {"secret": secret, "released": released, "bound": 1.0, "quantity": "q", "change": change}
+    return about | {"after": [[0.5 for _ in row] for row in change]}
 
 
-def test_falling_and_rising_beliefs_differ_in_colour_and_withheld_ones_from_both() -> None:
-    fills = [
-        cell["fill"] for cell in rectangles(pictures.belief_map(beliefs([[-5, 0, 5, None]], "band")))[1:5]
-    ]
+def test_falling_and_rising_beliefs_differ_in_colour() -> None:
+    fills = [cell["fill"] for cell in rectangles(pictures.belief_map(beliefs([[-1.0, 0.0, 1.0]])))[1:4]]
     red, blue = ([int(fill[i : i + 2], 16) for fill in fills] for i in (1, 5))
     assert red[0] > blue[0] and red[2] < blue[2]
     assert red[1] == blue[1]
-    assert len(set(fills)) == 4
 
 
-def test_a_legend_explains_what_is_withheld_only_where_something_is() -> None:
-    assert "withheld" in pictures.belief_map(beliefs([[1, None]], "band"))
-    assert "withheld" not in pictures.belief_map(beliefs([[1, 2]], "band"))
-    assert "ruled out" in pictures.belief_map(beliefs([[0.1, None], [0.2, 0.3]], "nats")).replace(
-        "certain", "ruled out"
-    )
+def test_a_change_without_bound_is_told_as_certainty() -> None:
+    shown = beliefs([[0.1, None, None]])
+    shown["after"] = [[0.5, 1.0, 0.0]]
+    picture = pictures.belief_map(shown)
+    assert "certain" in picture and "ruled out" in picture
 
 
 def test_changes_are_written_with_true_signs() -> None:
-    picture = pictures.belief_map(beliefs([[-0.5, 0.001, 0.25]], "nats"))
+    picture = pictures.belief_map(beliefs([[-0.5, 0.001, 0.25]]))
     texts = re.findall(r">([^<>]*)</text>", picture)
     assert [text for text in texts if re.fullmatch(r"[−+]?\d(\.\d+)?", text)] == ["−0.50", "0", "+0.25"]
 
 
 def test_only_certainty_is_written_as_a_hundred() -> None:
-    picture = pictures.protocol_map(protocol([[0.996, 0.004], [0.004, 0.996], [0.0, 0.0]]))
+    picture = protocol_map([[0.996, 0.004], [0.004, 0.996], [0.0, 0.0]])
     assert re.findall(r">(\d+)</text>", picture) == ["99", "99"]
-    assert ">100</text>" in pictures.protocol_map(protocol([[1.0]]))
+    assert ">100</text>" in protocol_map([[1.0]])
 
 
 def test_a_move_of_the_whole_bound_fills_the_bar() -> None:
-    allowed, bar, tick = rectangles(pictures.belief_range({"moves": [-1.0, 1.0]}))
+    allowed, bar, tick = rectangles(pictures.belief_range([-1.0, 1.0], True))
     assert (allowed["width"], bar["x"], bar["width"]) == ("180", "0", "180")
     assert float(tick["x"]) + float(tick["width"]) / 2 == pytest.approx(90)
-
-
-def test_a_withheld_move_has_no_bar() -> None:
-    assert len(rectangles(pictures.belief_range({"moves": None}))) == 2
+    assert len(rectangles(pictures.belief_range([0.0, 0.1], False))) == 2
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_bars_are_in_proportion(before: float, after: float) -> None:
     longest = max(before, after, 1e-3)
-    widths = [float(bar["width"]) for bar in rectangles(pictures.share_bars(before, after, longest))]
+    widths = [float(bar["width"]) for bar in rectangles(pictures.bars(before, after, longest))]
     for share, width in zip((before, after), widths, strict=True):
         assert width == pytest.approx(max(170 * share / longest, 0.75), abs=0.01)
+
+
+def test_an_estimate_below_nothing_has_no_bar() -> None:
+    assert len(rectangles(pictures.bars(10, -4, 10))) == len(rectangles(pictures.bars(10, None, 10))) == 1
+
+
+def places(picture: str) -> list[list[tuple[float, float]]]:
+    """The corners of each band."""
+    bands = [node.attrib["d"] for node in ElementTree.fromstring(picture).iter("path")][:2]
+    return [[tuple(map(float, one.split())) for one in band[1:-1].split("L")] for band in bands]
+
+
+@pytest.mark.parametrize("kind", ["factor", "odds"])
+def test_what_was_measured_lies_within_what_was_promised(kind: str) -> None:
+    measured = {"kind": kind, "falls": 1.0, "rises": 1.0, "measure": "lip", "leakage": {"lip": 0.4}}
+    promised, found = places(pictures.reach(measured))
+    heights = zip(promised[:41], found[:41], promised[::-1][:41], found[::-1][:41], strict=True)
+    for most, highest, least, lowest in heights:
+        assert most[1] <= highest[1] <= lowest[1] <= least[1]
+
+
+def test_without_a_bound_on_the_fall_the_band_reaches_the_ground() -> None:
+    measured = {"kind": "factor", "falls": None, "rises": 1.0, "measure": "pml", "leakage": {"pml": None}}
+    promised, found = places(pictures.reach(measured))
+    assert promised == found and promised[::-1][10][1] == pytest.approx(220.0)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=5), st.lists(TEXT, min_size=1, max_size=5))
 def test_labels_of_any_kind_make_a_well_formed_picture(inputs: list[str], outputs: list[str]) -> None:
     chances = [[1 / len(outputs)] * len(inputs) for _ in outputs]
-    picture = pictures.protocol_map({"inputs": inputs, "outputs": outputs, "chances": chances})
+    picture = pictures.protocol_map({"inputs": inputs, "outputs": outputs}, chances)
     assert len(rectangles(picture)) == 1 + len(inputs) * len(outputs) + 5
 
 
 def test_very_many_cells_have_no_tooltips() -> None:
-    few, many = (pictures.protocol_map(protocol([[1 / n] * n] * n)) for n in (10, 60))
+    few, many = (protocol_map([[1 / n] * n] * n) for n in (10, 60))
     assert few.count("<title>") == 101 and many.count("<title>") == 1
