@@ -20,17 +20,17 @@ from funnel.audit.audit import audit_release as _audit
 from funnel.audit.history import HistoryReport, holds_releases
 from funnel.audit.history import audit_history as _audit_history
 from funnel.audit.standalone import write_standalone
-from funnel.engine import find, open_engine
 from funnel.errors import FunnelError, ReleaseError, SourceError
 from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
-from funnel.lock.summary import Summary
-from funnel.plan import Plan, compile_plan
+from funnel.plan import Plan
 from funnel.plan.explain import Sizes, explain, sizes
+from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.rebuild import rebuild
 from funnel.plan.recount import recounting
-from funnel.plan.run import Limits, Report, execute, silent
+from funnel.plan.run import execute
+from funnel.plan.summary import Summary
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
@@ -74,9 +74,8 @@ def check(policy: Path | str) -> Checked:
         if path.name.endswith(LOCKED):
             return Checked(path, None, f"; a lock, made {read_lock(path).made}")
         loaded = load(path)
-        source = find(loaded.path(loaded.source.table))
-        with open_engine(source) as engine:
-            compile_plan(loaded, engine.schema(), source)
+        with planned(loaded):
+            return Checked(path, None)
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
         if error.code == "source-missing":
@@ -84,7 +83,6 @@ def check(policy: Path | str) -> Checked:
         return Checked(path, error)
     except FunnelError as error:
         return Checked(path, error)
-    return Checked(path, None)
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,7 @@ class Explained:
 def plan(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
     """Compile a policy and count its cardinalities, nothing more. Raises FunnelError."""
     loaded = load(policy)
-    source = find(loaded.path(loaded.source.table))
-    with open_engine(source, memory=memory, threads=threads) as engine:
-        compiled = compile_plan(loaded, engine.schema(), source)
+    with planned(loaded, Limits(memory, threads)) as (compiled, engine, _):
         return Explained(compiled, sizes(loaded, compiled, engine))
 
 

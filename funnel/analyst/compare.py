@@ -8,8 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from funnel.data import Joint
-from funnel.engine import counting, find, open_engine
+from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
 from funnel.mechanisms import Mechanism
@@ -19,9 +18,8 @@ from funnel.mechanisms.product import Protection, protect
 from funnel.notions import NOTIONS, Notion
 from funnel.notions.base import MAX_EPSILON
 from funnel.optimise import memory
-from funnel.plan import compile_plan
-from funnel.plan.count import counts
-from funnel.plan.run import Limits, Report, silent
+from funnel.plan.count import Counted, count
+from funnel.plan.prepare import USUAL, Limits, Report, planned, silent
 from funnel.policy import Policy
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
@@ -150,7 +148,7 @@ def compare(
     epsilons: Sequence[float] = (),
     *,
     seconds: float = SECONDS,
-    limits: Limits | None = None,
+    limits: Limits = USUAL,
     progress: Report = silent,
 ) -> Comparison:
     """Count the table once and solve every fitting mechanism at every epsilon; nothing is drawn or written.
@@ -159,13 +157,10 @@ def compare(
     one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
     """
     asked = _epsilons(policy.privacy, epsilons)
-    source, limits = find(policy.path(policy.source.table)), limits or Limits()
-    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
-        plan = compile_plan(policy, engine.schema(), source)
-        counted = counts(policy, plan, engine, progress)
-    joint, policy = counted.joint, policy.model_copy(update={"privacy": counted.notion})
-    tasks = _tasks(policy)
-    study = _Study(policy, joint, seconds)
+    with planned(policy, limits) as (plan, engine, _):
+        counted = count(policy, plan, engine, progress)
+    policy, tasks = counted.policy, _tasks(counted.policy)
+    study = _Study(counted, seconds)
     done, lines = 0, []
     with memory.remembering():
         for keeps, mechanism in tasks:
@@ -183,7 +178,7 @@ def compare(
         policy.privacy.notion,
         policy.sensitive,
         blocks,
-        joint.rows if counted.estimated is None else counted.estimated.rows,
+        counted.rows,
         policy.shares(),
         tuple(lines),
     )
@@ -231,10 +226,10 @@ def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
 class _Study:
     """One table, and what may be spent on each point."""
 
-    def __init__(self, policy: Policy, joint: Joint, seconds: float) -> None:
-        self._policy, self._joint, self._seconds = policy, joint, seconds
-        self._minimum = policy.estimate.minimum
-        self._secret_rare = counting.rare_secrets(joint, self._minimum) > 0
+    def __init__(self, counted: Counted, seconds: float) -> None:
+        self._joint, self._seconds = counted.joint, seconds
+        self._shares, self._minimum = counted.policy.shares(), counted.policy.estimate.minimum
+        self._secret_rare = rare_secrets(self._joint, self._minimum) > 0
 
     def point(self, notion: Notion, mechanism: Mechanism, epsilon: float) -> Point:
         """Solve one mechanism at one epsilon."""
@@ -243,7 +238,7 @@ class _Study:
         try:
             with clock.within(self._seconds):
                 found = protect(
-                    self._joint, notion.at(epsilon), mechanism, self._policy.shares(), minimum=self._minimum
+                    self._joint, notion.at(epsilon), mechanism, self._shares, minimum=self._minimum
                 )
         except (SolverError, PlanError) as error:
             return Point(epsilon, None, None, None, why_not(error))

@@ -15,9 +15,9 @@ from funnel.errors import DrawError, LockError
 from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.pin import differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
-from funnel.plan.count import Charging
 from funnel.plan.domain import domain
-from funnel.plan.run import Limits, Report, execute, silent
+from funnel.plan.prepare import Limits, Report, silent
+from funnel.plan.run import execute
 from funnel.policy import Policy
 from funnel.release.holding import alone
 from funnel.release.keys import load_key
@@ -125,11 +125,9 @@ def relock(
         room = 0.0 if noisy else ROOM
     with alone(private) if noisy else nullcontext():
         name = f"lock-{new_release_id(datetime.now(UTC))}" if noisy else None
-        charging = None if name is None else Charging(policy, private, name)
-        summary = execute(
-            with_room(policy, room), limits=limits, dry_run=True, charging=charging, progress=progress
-        )
-        made = new_lock(policy, summary, _key(policy), room, name)
+        asked = with_room(policy, room)
+        found = execute(asked, limits=limits, dry_run=True, estimate=name, progress=progress)
+        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, name)
         text = made.text()
         lock = parse_lock(text)
         difference = None
@@ -139,7 +137,7 @@ def relock(
                 return Relocked(path, old, difference, same=True, written=False)
             if not force:
                 return Relocked(path, lock, difference, same=False, written=False)
-        keep_counts(private, lock.checksum, summary.joint, summary.estimated)
+        keep_counts(private, lock.checksum, found.joint, found.estimated)
         write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True)
 

@@ -19,7 +19,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from funnel.plan.run import Report, silent
+from funnel.plan.prepare import Report, silent
 
 _SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -37,7 +37,8 @@ class Estimated:
     """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
 
     `width` is t of `model.widening` where the notion protects against a set of distributions, else None. Under a lock
-    `counted` are tonight's, which the noisy ones have no part in, and `then` those (m,) that the noise was added to.
+    `counted` are the current counts, which the noisy ones have no part in, and `reference` those (m,) that the noise
+    was added to.
     """
 
     domain: Domain
@@ -45,7 +46,7 @@ class Estimated:
     counted: IntArray
     noisy: IntArray
     width: int | None = None
-    then: IntArray | None = None
+    reference: IntArray | None = None
 
     @property
     def rows(self) -> int:
@@ -55,7 +56,7 @@ class Estimated:
     @property
     def estimated(self) -> IntArray:
         """The counts (m,) that the noise was added to."""
-        return self.counted if self.then is None else self.then
+        return self.counted if self.reference is None else self.reference
 
     @cached_property
     def joint(self) -> Joint:

@@ -1,4 +1,4 @@
-"""How far tonight's distribution has moved from the one that a lock was made from."""
+"""How far the current distribution has moved from the one that a lock was made from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Drift:
 
     `distance` is the total variation of the two joint distributions of secret and public values, `divergence` the
     Rényi divergence of `order` from then to now in nats (None: infinite); both None where the counts of that night
-    are not kept here. `inside` says whether tonight lies in the ball of `radius` nats around that night that a robust
+    are not kept. `inside` says whether the current one lies in the ball of `radius` nats around it that a robust
     notion asked for. `new` and `gone` count values; `dropped` and `pooled` are rows of values that the lock does not
     know.
     """
@@ -55,9 +55,9 @@ class Drift:
 
     def text(self) -> str:
         """One line for a person."""
-        then, now = (_nats(one) for one in (self.leakage_then, self.leakage_now))
+        before, now = (_nats(one) for one in (self.leakage_then, self.leakage_now))
         at = (" at the noisy counts", " at the records' own") if self.noisy else ("", "")
-        parts = [f"{self.measure} {then} then{at[0]}, {now} nats now{at[1]}"]
+        parts = [f"{self.measure} {before} then{at[0]}, {now} nats now{at[1]}"]
         if self.distance is not None:
             noise = ", noise included" if self.noisy else ""
             parts.append(f"{self.distance:.2%} of the distribution moved{noise}")
@@ -79,7 +79,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Untold:
+class UnknownDrift:
     """What a run under a lock over a private estimate tells of the drift: nothing, for it has no noise."""
 
     lock: str
@@ -95,13 +95,20 @@ class Untold:
 
 
 def drift(
-    lock: Lock, then: Joint | None, tonight: Relabelled, measure: str, leakage: float, order: float | None
+    lock: Lock,
+    reference: Joint | None,
+    current: Relabelled,
+    measure: str,
+    leakage: float,
+    order: float | None,
 ) -> Drift:
-    """Compare tonight, and its leakage in nats, with the counts `then` that the lock is of (None where not kept)."""
+    """Compare the current counts, and their leakage in nats, with those of the lock (None where these are not kept)."""
     radius = lock.parameters.get("radius")
-    distance, divergence = (None, None) if then is None else _distances(then, tonight.joint, order or ORDER)
-    inside = None if then is None or radius is None else divergence is not None and divergence <= radius
-    new, gone = _secrets(then, tonight)
+    distance, divergence = (
+        (None, None) if reference is None else _distances(reference, current.joint, order or ORDER)
+    )
+    inside = None if reference is None or radius is None else divergence is not None and divergence <= radius
+    new, gone = _secrets(reference, current)
     return Drift(
         lock=lock.checksum,
         made=lock.made,
@@ -109,18 +116,18 @@ def drift(
         leakage_then=lock.leakage.get(measure),
         leakage_now=leakage if math.isfinite(leakage) else None,
         rows_then=lock.rows,
-        rows_now=tonight.joint.rows,
-        known=then is not None,
+        rows_now=current.joint.rows,
+        known=reference is not None,
         distance=distance,
         order=order or ORDER,
         divergence=divergence,
         radius=radius,
         inside=inside,
-        new=len(tonight.unseen),
-        dropped=tonight.rows("drop"),
-        pooled=tonight.rows("other"),
+        new=len(current.unseen),
+        dropped=current.rows("drop"),
+        pooled=current.rows("other"),
         gone=sum(
-            int((tonight.joint.table(j).sum(axis=0) == 0).sum()) for j in range(len(tonight.joint.blocks))
+            int((current.joint.table(j).sum(axis=0) == 0).sum()) for j in range(len(current.joint.blocks))
         ),
         new_secrets=None if new is None else len(new),
         gone_secrets=None if gone is None else len(gone),
@@ -128,16 +135,16 @@ def drift(
     )
 
 
-def drift_file(told: Drift, then: Joint | None, tonight: Relabelled) -> DriftFile:
+def drift_file(told: Drift, reference: Joint | None, current: Relabelled) -> DriftFile:
     """drift.json: the drift, with the names and records of what is new or gone; for the private evidence only."""
-    joint = tonight.joint
+    joint = current.joint
     facts = {one.name: getattr(told, one.name) for one in fields(DriftFile) if hasattr(told, one.name)}
-    came, went = _secrets(then, tonight)
+    came, went = _secrets(reference, current)
     return DriftFile(
         **facts
         | {
             "format": "funnel-drift/1",
-            "unseen": tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in tonight.unseen),
+            "unseen": tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in current.unseen),
             "gone": tuple(
                 value
                 for j, block in enumerate(joint.blocks)
@@ -154,17 +161,17 @@ def _nats(figure: float | None) -> str:
     return "without bound" if figure is None else f"{figure:.4f}"
 
 
-def _distances(then: Joint, now: Joint, order: float) -> tuple[float, float | None]:
-    """Total variation, and D_order(then || now) in nats, None where infinite; the blocks of both are the lock's."""
+def _distances(reference: Joint, now: Joint, order: float) -> tuple[float, float | None]:
+    """Total variation, and D_order(reference || now) in nats, None where infinite; both in the lock's blocks."""
     codes: dict[Label, int] = {}
-    secrets = [[codes.setdefault(s, len(codes)) for s in one.secret.values] for one in (then, now)]
+    secrets = [[codes.setdefault(s, len(codes)) for s in one.secret.values] for one in (reference, now)]
     cells = [
         np.column_stack([np.array(known)[one.cells[:, 0]], one.cells[:, 1:]])
-        for one, known in zip((then, now), secrets, strict=True)
+        for one, known in zip((reference, now), secrets, strict=True)
     ]
     _, place = np.unique(np.concatenate(cells), axis=0, return_inverse=True)
-    before, after = np.split(place.ravel(), [len(then.cells)])
-    p = np.bincount(before, then.counts / then.rows, minlength=int(place.max()) + 1)
+    before, after = np.split(place.ravel(), [len(reference.cells)])
+    p = np.bincount(before, reference.counts / reference.rows, minlength=int(place.max()) + 1)
     q = np.bincount(after, now.counts / now.rows, minlength=int(place.max()) + 1)
     return float(np.abs(p - q).sum() / 2), _renyi(p, q, order)
 
@@ -185,10 +192,14 @@ def _renyi(p: np.ndarray[Any, Any], q: np.ndarray[Any, Any], order: float) -> fl
 
 
 def _secrets(
-    then: Joint | None, tonight: Relabelled
+    reference: Joint | None, current: Relabelled
 ) -> tuple[tuple[Label, ...] | None, tuple[Label, ...] | None]:
     """The values of S that are new, and those that are gone; None where nobody knows."""
-    if then is None:
+    if reference is None:
         return None, None
-    columns, before, after = then.secret.columns, set(then.secret.values), set(tonight.joint.secret.values)
+    columns, before, after = (
+        reference.secret.columns,
+        set(reference.secret.values),
+        set(current.joint.secret.values),
+    )
     return Alphabet.of(columns, [*after - before]).values, Alphabet.of(columns, [*before - after]).values

@@ -1,10 +1,10 @@
-"""Between a policy and its lock: what is pinned, whether the two belong together, and the pinned protocol tonight."""
+"""Between a policy and its lock: what is pinned, whether the two belong together, and the pinned protocol current."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,10 @@ from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
 from funnel.format.drift import DriftFile
-from funnel.lock.drift import Drift, Untold, drift, drift_file
+from funnel.lock.drift import Drift, UnknownDrift, drift, drift_file
 from funnel.lock.lock import Lock, read_lock
 from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
-from funnel.lock.summary import Summary, stated_leakage
-from funnel.measure.figures import round_to
 from funnel.measure.leakage import ldp
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.auto import Auto
@@ -33,6 +31,7 @@ from funnel.notions import Arranged, Notion
 from funnel.notions.rldp import Rldp
 from funnel.policy import Policy
 from funnel.policy.terms import terms
+from funnel.release.measured import Measured, stated_leakage, stated_utility
 from funnel.version import __version__
 
 LOCKED = ".lock.yaml"
@@ -55,13 +54,18 @@ def with_room(policy: Policy, room: float) -> Policy:
 
 
 def new_lock(
-    policy: Policy, found: Summary, key: Key | None, room: float = 0.0, name: str | None = None
+    policy: Policy,
+    protection: Protection,
+    measured: Measured,
+    estimated: Estimated | None,
+    key: Key | None,
+    room: float = 0.0,
+    name: str | None = None,
 ) -> Lock:
     """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
 
     `name` is the one under which a private estimate is on record.
     """
-    protection, measured, estimated = found.protection, found.measured, found.estimated
     joint, minimum = protection.joint, policy.estimate.minimum
     _check_others(policy, joint)
     records = np.bincount(joint.cells[:, 0], weights=joint.counts)
@@ -76,10 +80,9 @@ def new_lock(
         room=room,
         shares=protection.shares,
         budgets=protection.budgets,
-        rows=found.rows,
+        rows=joint.rows if estimated is None else estimated.rows,
         leakage=stated_leakage(measured, protection.notion),
-        utility={"mutual_information": round_to(measured.kept_information), "entropy": round_to(measured.entropy),
-                 "normalised": round_to(measured.normalised)},
+        utility={key: value for key, value in asdict(stated_utility(measured)).items() if key != "upper_bound"},
         secret=named,
         secrets=len(joint.secret),
         counts=None if key is None or estimated is not None else counts_hash(joint, key),
@@ -117,63 +120,63 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pinned:
-    """The lock's protocol over tonight's records. `then` are the counts of the lock's night, None where not kept.
+    """The lock's protocol over the current records; `reference` are the counts of the lock, None where not kept.
 
     With `noisy` ones the protection is over them, and nobody but the private folder is told of the drift: it is
-    measured at tonight's own counts, and has no noise.
+    measured at the current counts themselves, and has no noise.
     """
 
     lock: Lock
     protection: Protection
-    tonight: Relabelled
-    then: Joint | None
+    current: Relabelled
+    reference: Joint | None
     drift: Drift
     noisy: bool = False
 
     @property
-    def told(self) -> Drift | Untold:
+    def told(self) -> Drift | UnknownDrift:
         """What a run may say of the drift."""
-        return Untold(self.lock.checksum, self.lock.made) if self.noisy else self.drift
+        return UnknownDrift(self.lock.checksum, self.lock.made) if self.noisy else self.drift
 
     @property
     def records(self) -> list[IntArray] | None:
         """How many records each value of each block had on the lock's night; None where nobody knows."""
-        then = self.then
-        return None if then is None else [then.table(j).sum(axis=0) for j in range(len(then.blocks))]
+        known = self.reference
+        return None if known is None else [known.table(j).sum(axis=0) for j in range(len(known.blocks))]
 
     def drift_file(self) -> DriftFile:
         """drift.json: the drift with names, for the private folder."""
-        return drift_file(self.drift, self.then, self.tonight)
+        return drift_file(self.drift, self.reference, self.current)
 
 
 def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
-    """Measure the lock's protocol at tonight's counts, over the policy's blocks, in exact arithmetic.
+    """Measure the lock's protocol at the current counts, over the policy's blocks, in exact arithmetic.
 
-    Raises SourceError for values that no rule provides for, LockError where the bound does not hold tonight.
+    Raises SourceError for values that no rule provides for, LockError where the bound does not hold current.
     """
     rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
-    tonight = relabel(counted, [one.inputs for one in lock.protocols], rules)
+    current = relabel(counted, [one.inputs for one in lock.protocols], rules)
     if any(one.reads_secret for one in lock.protocols):
-        _check_readers(policy, lock, tonight.joint)
-    arranged = _notion(policy, lock).arrange(tonight.joint, 1)
-    if arranged.joint is not tonight.joint:
+        _check_readers(policy, lock, current.joint)
+    arranged = _notion(policy, lock).arrange(current.joint, 1)
+    if arranged.joint is not current.joint:
         raise InternalError("the lock's blocks are not those that the notion asks for")
     protection = _protection(policy, lock, arranged)
-    then = kept_counts(private, lock)
+    reference = kept_counts(private, lock)
     notion = protection.notion
     moved = drift(
-        lock, then, tonight, notion.measure, protection.leakage.nats, getattr(notion, "order", None)
+        lock, reference, current, notion.measure, protection.leakage.nats, getattr(notion, "order", None)
     )
     if not protection.holds:
         raise _leaks(policy, notion, moved)
-    return Pinned(lock, protection, tonight, then, moved)
+    return Pinned(lock, protection, current, reference, moved)
 
 
 def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
     """The lock's protocol at the noisy counts that it was solved on: every claim follows from them, on any night.
 
-    How far tonight's own counts are from them is measured for the private folder. No run stops for it: whether one
-    stopped would be a fact about those counts, each night, without the noise that is there to hide single records.
+    How far the current counts themselves are from them is measured for the private folder. No run stops for it: whether
+    one stopped would be a fact about those counts, each night, without the noise that is there to hide single records.
     Raises LockError where the noisy counts are not those of the lock, or its protocol does not keep the bound there.
     """
     arranged = _notion(policy, lock).arrange(estimated.joint, 1)
@@ -185,13 +188,13 @@ def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
         raise _foreign(
             policy, "its protocol does not keep the bound at the noisy counts that it was made from"
         )
-    tonight = Relabelled.known(estimated.truth(arranged.joint))
-    channel, notion = Channel(tonight.joint, lock.protocols), protection.notion
+    current = Relabelled.known(estimated.truth(arranged.joint))
+    channel, notion = Channel(current.joint, lock.protocols), protection.notion
     robust = isinstance(notion, Rldp)  # what holds for a set of distributions is compared with one of them
     measure, now = ("ldp", ldp(channel.table)) if robust else (notion.measure, notion.leakage(channel))
     order = getattr(notion, "order", None)
-    moved = drift(lock, arranged.joint, tonight, measure, now.nats, order)
-    return Pinned(lock, protection, tonight, arranged.joint, moved, noisy=True)
+    moved = drift(lock, arranged.joint, current, measure, now.nats, order)
+    return Pinned(lock, protection, current, arranged.joint, moved, noisy=True)
 
 
 def _protection(policy: Policy, lock: Lock, arranged: Arranged) -> Protection:
@@ -227,7 +230,7 @@ def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:
 
 
 def _notion(policy: Policy, lock: Lock) -> Notion:
-    """The policy's notion, solved the way the lock was; what follows from the counts follows from tonight's."""
+    """The policy's notion, solved the way the lock was; what follows from the counts follows from the current ones."""
     way = lock.parameters.get("solve")
     return policy.privacy if way is None else policy.privacy.model_copy(update={"solve": way})
 
@@ -264,7 +267,7 @@ def _check_others(policy: Policy, joint: Joint) -> None:
             if one.unseen == "other" and OTHER not in known[one.name]:
                 raise LockError(
                     "unseen-value",
-                    f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
+                    f"{one.name} has `unseen: other`, but no value `{OTHER}` current to put such rows under",
                     where=policy.file,
                     advice="Use `top`, which makes one, or a value of that name in the table; or write `unseen: drop`.",
                 )

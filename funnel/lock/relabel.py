@@ -1,4 +1,4 @@
-"""Tonight's records in the alphabets that a lock fixed on another night, and what became of values it does not know."""
+"""Current records in the alphabets that a lock fixed on another night, and what became of values it does not know."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Unseen:
 
 @dataclass(frozen=True, eq=False)
 class Relabelled:
-    """Tonight's counts over the lock's alphabets: `joint`, whose public values may have no records; and the unseen.
+    """Current counts over the lock's alphabets: `joint`, whose public values may have no records; and the unseen.
 
-    `secret` (c,) and `blocks` (a_j,) lead from tonight's codes to those of `joint`, -1 where rows are left out;
+    `secret` (c,) and `blocks` (a_j,) lead from current codes to those of `joint`, -1 where rows are left out;
     `recoder` comes first where the lock made one block of several.
     """
 
@@ -72,14 +72,14 @@ class Relabelled:
         return whole if kept.all() else whole.filter(pa.array(kept))
 
 
-def relabel(tonight: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule]) -> Relabelled:
-    """Tonight's counts over the lock's alphabets; `rules` say for each column what becomes of unseen values.
+def relabel(current: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule]) -> Relabelled:
+    """Current counts over the lock's alphabets; `rules` say for each column what becomes of unseen values.
 
     Where some part of a value is unknown the columns of those parts decide, else, the combination being new, all
     columns of the block: an error before a drop, a drop before `other`. Raises SourceError unseen-value.
     """
-    apart = together(tonight) if len(blocks) < len(tonight.blocks) else tonight
-    recoder = Recoder(tonight) if apart is not tonight else None
+    apart = together(current) if len(blocks) < len(current.blocks) else current
+    recoder = Recoder(current) if apart is not current else None
     if [one.columns for one in apart.blocks] != [one.columns for one in blocks]:
         raise InternalError("the lock's blocks are not those of the policy")
     codes, unseen = [], list[Unseen]()
@@ -106,7 +106,7 @@ def relabel(tonight: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule
 def _codes(
     block: Alphabet, known: Alphabet, counts: IntArray, rules: Mapping[str, Rule]
 ) -> tuple[IntArray, list[Unseen]]:
-    """The lock's code of each of tonight's values, -1 for none; and the values it does not know."""
+    """The lock's code of each current value, -1 for none; and the values it does not know."""
     place = {value: code for code, value in enumerate(known.values)}
     parts = [set(part) for part in zip(*known.values, strict=True)]
     codes, unseen = np.full(len(block), -1, np.int64), []

@@ -1,4 +1,4 @@
-"""From a policy and a source's schema to a plan: the list of steps that `plan` prints and `run` executes."""
+"""From a policy and a source's schema to a plan: the stages that `plan` prints and `run` carries out."""
 
 from funnel.plan.build import compile_plan
 from funnel.plan.stages import Plan

@@ -10,20 +10,7 @@ from funnel.errors import PolicyError
 from funnel.mechanisms.auto import Auto, candidates
 from funnel.plan.columns import OTHER, Key, present, public_key, secret_key
 from funnel.plan.fit import check_fit, column_of
-from funnel.plan.stages import (
-    Audit,
-    Count,
-    Draw,
-    Identify,
-    Inspect,
-    Pin,
-    Plan,
-    Publish,
-    Scan,
-    Solve,
-    Step,
-    Write,
-)
+from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
 from funnel.policy import Policy
 
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -42,18 +29,19 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
         raise PolicyError(problems)
     texts = _texts(policy, schema) if source.is_text else []
     names = _Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
-    steps: list[Step] = [_scan(policy, source.reading(texts), predicate), _inspect(policy, names)]
-    if policy.source.entity is not None:
-        steps.append(_identify(names.entity, names.entity_type))
-    steps += [
+    return Plan(
+        policy.name,
+        policy.sha256,
+        _scan(policy, source.reading(texts), predicate),
+        _inspect(policy, names),
+        None if policy.source.entity is None else _identify(names.entity, names.entity_type),
         _count(policy, names, lock),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
         Audit(),
         Publish(str(policy.path(policy.release.to)), str(policy.path(policy.release.private))),
-    ]
-    return Plan(policy.name, policy.sha256, tuple(steps))
+    )
 
 
 def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:

@@ -1,11 +1,10 @@
-"""From a plan's counting steps to the joint distribution: as counted, or with the noise of a private estimate."""
+"""The counting stages: from a source to N[s, x], as counted or with the noise of a private estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
@@ -13,7 +12,7 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
-from funnel.errors import InternalError, PlanError
+from funnel.errors import PlanError
 from funnel.ledger.estimates import Spent, charge, charged
 from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
@@ -22,13 +21,11 @@ from funnel.measure.exact import rational
 from funnel.measure.widening import noise_width, widened
 from funnel.notions import Notion
 from funnel.notions.rldp import CONFIDENCE, Rldp
-from funnel.plan import Plan
-from funnel.plan import stages as steps
 from funnel.plan.domain import domain
+from funnel.plan.stages import Count, Plan
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 
-Progress = Callable[[str], None]
 MOST_RADIUS = 100.0
 """Nats, as in a policy."""
 
@@ -37,70 +34,78 @@ MOST_RADIUS = 100.0
 class Counted:
     """N[s, x] as everything is computed from it; and the true counts beside it, where these are noisy.
 
-    `notion` is the policy's, with an uncertainty set that is as wide as the noise asks for.
+    `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
+    `spent` is what private estimates have cost by now, None where none was charged.
     """
 
+    policy: Policy
     joint: Joint
-    notion: Notion
     estimated: Estimated | None = None
+    spent: Spent | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return self.joint.rows if self.estimated is None else self.estimated.rows
 
 
-def counts(
+def count(
     policy: Policy,
     plan: Plan,
     engine: Engine,
-    progress: Progress,
-    before_noise: Callable[[], None] = lambda: None,
+    progress: Callable[[str], None],
+    *,
     lock: Lock | None = None,
+    estimate_name: str | None = None,
 ) -> Counted:
     """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
 
-    `before_noise` is called when a table is read and before any noise is drawn; or taken from a `lock`, whose noisy
-    counts stand for tonight's. Raises SourceError and PlanError for tables that no protocol can serve.
+    A private estimate is entered in the ledger under `estimate_name`, if any, before its noise is drawn; a `lock` has
+    noisy counts that stand for new ones. Raises SourceError and PlanError for tables that no protocol can serve.
     """
-    for step in plan.counting:
-        progress(step.title)
-        match step:
-            case steps.Scan():
-                engine.prepare(step.statements)
-            case steps.Inspect():
-                found = engine.row(step.statement)
-                checks.check_present(found, step.columns, policy.source.missing, policy.source.entity)
-            case steps.Identify():
-                checks.check_entities(
-                    engine,
-                    step.column,
-                    integer=step.integer,
-                    spread=step.spread,
-                    dense=step.dense,
-                    general=step.general,
-                )
-            case steps.Count():
-                return _count(policy, step, engine, before_noise, lock)
-    raise InternalError("the plan counts nothing")
-
-
-def _count(
-    policy: Policy, step: steps.Count, engine: Engine, before_noise: Callable[[], None], lock: Lock | None
-) -> Counted:
-    engine.prepare(step.statements)
-    if policy.estimate.epsilon is None:
-        joint = counting.joint_distribution(engine, step.cells, step.secret, step.blocks)
-        counted = Counted(joint, policy.privacy)
-        counting.check_bins(counted.joint)
-    else:
-        declared = domain(policy)
-        _check_formulas(policy, declared.blocks)
-        found = declared_counts(engine, step.cells, declared)
-        before_noise()
-        epsilon = rational(policy.estimate.epsilon)
-        if lock is None:
-            counted = _settled(policy.privacy, estimate(declared, found, epsilon))
-        else:
-            counted = _pinned(policy, lock, declared, found, epsilon)
-    counting.check_minimum(counted.joint, step.minimum, secret_published=policy.mechanism.reads_secret)
+    progress(plan.scan.title)
+    engine.prepare(plan.scan.statements)
+    progress(plan.inspect.title)
+    found = engine.row(plan.inspect.statement)
+    checks.check_present(found, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    if (one := plan.identify) is not None:
+        progress(one.title)
+        checks.check_entities(
+            engine, one.column, integer=one.integer, spread=one.spread, dense=one.dense, general=one.general
+        )
+    progress(plan.count.title)
+    engine.prepare(plan.count.statements)
+    counted = _counted(policy, plan.count, engine, lock, estimate_name)
+    counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, counted.joint.blocks)
     return counted
+
+
+def _counted(
+    policy: Policy, stage: Count, engine: Engine, lock: Lock | None, estimate_name: str | None
+) -> Counted:
+    if policy.estimate.epsilon is None:
+        joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
+        counting.check_bins(joint)
+        return Counted(policy, joint)
+    declared, epsilon = domain(policy), rational(policy.estimate.epsilon)
+    _check_formulas(policy, declared.blocks)
+    found = declared_counts(engine, stage.cells, declared)
+    spent = None if estimate_name is None else _charge(policy, epsilon, lock, estimate_name)
+    if lock is None:
+        notion, estimated = _settled(policy.privacy, estimate(declared, found, epsilon))
+    else:
+        notion, estimated = _pinned(policy, lock, declared, found, epsilon)
+    return Counted(policy.model_copy(update={"privacy": notion}), estimated.joint, estimated, spent)
+
+
+def _charge(policy: Policy, epsilon: Fraction, lock: Lock | None, name: str) -> Spent:
+    """Enter an estimate before its noise is drawn, or find that of a lock entered. Raises LedgerError."""
+    journal = Journal(policy.path(policy.release.private))
+    if lock is not None:
+        return charged(journal, lock.estimated or "")
+    budget = policy.estimate.budget
+    return charge(journal, name, epsilon, None if budget is None else rational(budget))
 
 
 def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
@@ -108,55 +113,36 @@ def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
         check_formulas(blocks)
 
 
-def _settled(notion: Notion, noisy: Estimated) -> Counted:
+def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:
     """The counts to go by, and for a robust notion the radius that holds the truth in spite of the noise."""
     if not isinstance(notion, Rldp):
-        return Counted(noisy.joint, notion, noisy)
+        return notion, noisy
     confidence = CONFIDENCE if notion.confidence is None else notion.confidence
     width = _width(noisy, confidence)
     found = replace(noisy, width=width)
-    joint, radius = found.joint, widened(found.noisy, width, found.rows, confidence)
+    _left = found.joint  # refuses values of which the noise leaves nothing, before anything is widened
+    radius = widened(found.noisy, width, found.rows, confidence)
     if radius > MOST_RADIUS:
         raise PlanError(
             "nothing-to-release",
             "the noise leaves every distribution possible: no uncertainty set of use holds the true one",
             advice="Accept a larger `estimate.epsilon`, declare fewer values, or take a notion that is not robust.",
         )
-    return Counted(joint, notion.model_copy(update={"confidence": confidence, "radius": radius}), found)
+    return notion.model_copy(update={"confidence": confidence, "radius": radius}), found
 
 
-def _width(noisy: Estimated, confidence: float) -> int:
-    return noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy), confidence)
-
-
-def _pinned(policy: Policy, lock: Lock, declared: Domain, tonight: IntArray, epsilon: Fraction) -> Counted:
-    """Tonight's records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
+def _pinned(
+    policy: Policy, lock: Lock, declared: Domain, current: IntArray, epsilon: Fraction
+) -> tuple[Notion, Estimated]:
+    """The current records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
     true, noisy = kept_estimate(policy.path(policy.release.private), lock, declared)
-    found, notion = Estimated(declared, epsilon, tonight, noisy, then=true), policy.privacy
+    found, notion = Estimated(declared, epsilon, current, noisy, reference=true), policy.privacy
     if isinstance(notion, Rldp):
         confidence, radius = lock.parameters["confidence"], lock.parameters["radius"]
         found = replace(found, width=_width(found, confidence))
         notion = notion.model_copy(update={"confidence": confidence, "radius": radius})
-    return Counted(found.joint, notion, found)
+    return notion, found
 
 
-class Charging:
-    """Enters a private estimate before its noise is drawn, or finds that of a lock entered.
-
-    A dry run has no `private` folder here: it publishes nothing, so it spends nothing. `name` is that of the release.
-    """
-
-    def __init__(self, policy: Policy, private: Path | None, name: str, lock: Lock | None = None) -> None:
-        self._policy, self._private, self._name, self._lock = policy, private, name, lock
-        self.spent: Spent | None = None
-
-    def before(self) -> None:
-        """Charge this run. Raises LedgerError."""
-        wanted, private = self._policy.estimate, self._private
-        if private is None or wanted.epsilon is None:
-            return
-        if self._lock is None:
-            budget = None if wanted.budget is None else rational(wanted.budget)
-            self.spent = charge(Journal(private), self._name, rational(wanted.epsilon), budget)
-        else:
-            self.spent = charged(Journal(private), self._lock.estimated or "")
+def _width(noisy: Estimated, confidence: float) -> int:
+    return noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy), confidence)

@@ -1,4 +1,4 @@
-"""A plan for people: the steps in order, their SQL, and the sizes that decide which solver serves."""
+"""A plan for people: the stages in order, their SQL, and the sizes that decide which solver serves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from funnel.engine import Engine
 from funnel.engine.counting import cardinalities, occurring
 from funnel.mechanisms import Outlook
 from funnel.notions import Shape
-from funnel.plan import stages as steps
+from funnel.plan import stages
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
 from funnel.release.export import selection
@@ -43,9 +43,8 @@ class Sizes:
 
 def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
-    scan = next(step for step in plan.steps if isinstance(step, steps.Scan))
-    count = next(step for step in plan.steps if isinstance(step, steps.Count))
-    engine.prepare(scan.statements + count.statements)
+    count = plan.count
+    engine.prepare(plan.scan.statements + count.statements)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
     shape = _shape(policy, count, tuple(blocks), engine)
     ahead = policy.privacy.foresee(shape, policy.estimate.minimum)
@@ -66,7 +65,7 @@ def _outlook(
     return None if extent is None else policy.mechanism.outlook(extent)
 
 
-def _shape(policy: Policy, count: steps.Count, blocks: tuple[int, ...], engine: Engine) -> Shape:
+def _shape(policy: Policy, count: stages.Count, blocks: tuple[int, ...], engine: Engine) -> Shape:
     """Cardinalities by which a notion arranges the blocks."""
     combinations, fewest = occurring(engine, [len(block) for block in count.blocks])
     hidden = {folded(column) for column in policy.sensitive}
@@ -77,75 +76,77 @@ def _shape(policy: Policy, count: steps.Count, blocks: tuple[int, ...], engine: 
 def explain(plan: Plan, found: Sizes | None = None) -> str:
     """The plan as text; `found` adds sizes."""
     lines = [f"plan {plan.sha256[:12]} for {plan.name}"]
-    for number, step in enumerate(plan.steps, start=1):
-        lines += ["", f"{number}. {step.title}: {_summary(step)}"]
-        lines += [f"   {note}" for note in _notes(step, found)]
-        lines += [f"     {statement}" for statement in _statements(step)]
+    for number, stage in enumerate(plan.stages, start=1):
+        lines += ["", f"{number}. {stage.title}: {_summary(stage)}"]
+        lines += [f"   {note}" for note in _notes(stage, found)]
+        lines += [f"     {statement}" for statement in _statements(stage)]
     return "\n".join(lines)
 
 
-def _summary(step: steps.Step) -> str:
-    """What a step does, in one line."""
-    match step:
-        case steps.Solve():
-            chosen = "best of several protocols" if step.candidates else f"{step.mechanism} protocol"
-            return f"{chosen} under {step.notion}, epsilon {step.epsilon:g} nats"
-        case steps.Count():
-            blocks = ", ".join("+".join(block) for block in step.blocks)
-            noise = "" if step.noise is None else f", with noise on every count (epsilon {step.noise:g} nats)"
-            least = f"at least {step.minimum} records per public value"
-            return f"N[{', '.join(step.secret)}; {blocks}]{noise}, {least}"
-        case steps.Pin() if step.noise is not None:
+def _summary(stage: stages.Stage) -> str:
+    """What a stage does, in one line."""
+    match stage:
+        case stages.Solve():
+            chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
+            return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:g} nats"
+        case stages.Count():
+            blocks = ", ".join("+".join(block) for block in stage.blocks)
+            noise = (
+                "" if stage.noise is None else f", with noise on every count (epsilon {stage.noise:g} nats)"
+            )
+            least = f"at least {stage.minimum} records per public value"
+            return f"N[{', '.join(stage.secret)}; {blocks}]{noise}, {least}"
+        case stages.Pin() if stage.noise is not None:
             return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
-        case steps.Draw():
-            return f"{step.kind} draws, one per record and block"
-        case steps.Write():
+        case stages.Draw():
+            return f"{stage.kind} draws, one per record and block"
+        case stages.Write():
             shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[
-                step.sets
+                stage.sets
             ]
-            return f"{', '.join(step.columns)} as {step.format}{shown}, sorted by released value"
-        case steps.Publish():
-            return f"to {step.to} (evidence in {step.private})"
+            return f"{', '.join(stage.columns)} as {stage.format}{shown}, sorted by released value"
+        case stages.Publish():
+            return f"to {stage.to} (evidence in {stage.private})"
         case _:
-            return (type(step).__doc__ or "").split(".")[0]
+            return (type(stage).__doc__ or "").split(".")[0]
 
 
-def _notes(step: steps.Step, found: Sizes | None) -> Iterator[str]:
+def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
     """Sizes, where they are known and matter."""
     if found is None:
         return
-    if isinstance(step, steps.Count):
-        yield f"sensitive {'+'.join(step.secret)}: {found.secret:,} values"
-        for block, size in zip(step.blocks, found.blocks, strict=True):
+    if isinstance(stage, stages.Count):
+        yield f"sensitive {'+'.join(stage.secret)}: {found.secret:,} values"
+        for block, size in zip(stage.blocks, found.blocks, strict=True):
             yield f"public {'+'.join(block)}: {size:,} values"
-    if isinstance(step, steps.Solve) and found.arrangement:
+    if isinstance(stage, stages.Solve) and found.arrangement:
         yield found.arrangement
-    if isinstance(step, steps.Solve):
-        if step.candidates:
-            yield f"candidates: {', '.join(step.candidates)}"
-        if step.search:
+    if isinstance(stage, stages.Solve):
+        if stage.candidates:
+            yield f"candidates: {', '.join(stage.candidates)}"
+        if stage.search:
             yield "the split of epsilon is searched for, beginning with these shares"
-        shares = step.shares if len(step.shares) == len(found.solvers) else (1.0,)
+        shares = stage.shares if len(stage.shares) == len(found.solvers) else (1.0,)
         for number, (share, solver) in enumerate(zip(shares, found.solvers, strict=True), start=1):
             yield f"block {number}, share {share:g} of epsilon: {solver}"
 
 
-def _statements(step: steps.Step) -> Sequence[str]:
-    """The SQL of a step, in the order of execution."""
-    match step:
-        case steps.Scan():
-            return step.statements
-        case steps.Inspect():
-            return [step.statement]
-        case steps.Identify():
-            return [step.spread, step.dense if step.integer else step.general]
-        case steps.Count():
-            return [*step.statements, step.cells]
-        case steps.Draw():
-            return [*step.codes, step.statement]
-        case steps.Write():
+def _statements(stage: stages.Stage) -> Sequence[str]:
+    """The SQL of a stage, in the order of execution."""
+    match stage:
+        case stages.Scan():
+            return stage.statements
+        case stages.Inspect():
+            return [stage.statement]
+        case stages.Identify():
+            return [stage.spread, stage.dense if stage.integer else stage.general]
+        case stages.Count():
+            return [*stage.statements, stage.cells]
+        case stages.Draw():
+            return [*stage.codes, stage.statement]
+        case stages.Write():
             # The columns of sets have the names of values, which a plan does not know.
-            query = selection(step.columns, step.types)
-            return [] if step.sets else [f"COPY ({query}) TO '<release>/data.{step.format}'"]
+            query = selection(stage.columns, stage.types)
+            return [] if stage.sets else [f"COPY ({query}) TO '<release>/data.{stage.format}'"]
         case _:
             return []

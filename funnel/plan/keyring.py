@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.lock.pin import lock_of
+from funnel.plan.prepare import Limits, Report, silent
 from funnel.plan.rotate import Rotation, rotate
-from funnel.plan.run import Limits, Report, silent
 from funnel.policy import load
 from funnel.release import keys
 from funnel.release import sign as signing

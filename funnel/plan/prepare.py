@@ -1,24 +1,138 @@
-"""What a run needs before any work begins: its key, its name, its signer, and folders that it may write to."""
+"""What a run settles before it reads a row: its plan, key, name, signer, and folders that it may write to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from funnel.data.alphabet import folded
 from funnel.draw.keys import Key, one_time_key
-from funnel.engine import Source
+from funnel.engine import Engine, Source, find, open_engine
 from funnel.errors import DrawError, SourceError
 from funnel.files import writing
 from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import Asked, check_key
+from funnel.lock.lock import Lock
+from funnel.lock.pin import kept_values
+from funnel.plan.build import compile_plan
+from funnel.plan.stages import Plan
 from funnel.policy import Policy
 from funnel.release.keys import load_key
 from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
 from funnel.release.recover import check_visible, releases
 from funnel.release.sign import SigningKey, load_signing_key
+
+
+class Report(Protocol):
+    """Told how far a stage has come: `done` of `total` (rows, or unknown)."""
+
+    def __call__(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        """Report."""
+
+
+def silent(stage: str, done: int = 0, total: int | None = None) -> None:
+    """Report to nobody."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the engine may use: memory as DuckDB writes it, threads (None: all cores)."""
+
+    memory: str = "2GB"
+    threads: int | None = None
+
+
+USUAL = Limits()
+"""What the engine may use where nobody says."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A run before it begins.
+
+    `release` is the name of what is to be released, `dry` says that nothing is; `estimate` the name under which a
+    private estimate is charged, None where nothing is to be spent. `told` is for the one who runs it.
+    """
+
+    policy: Policy
+    plan: Plan
+    source: Source
+    lock: Lock | None
+    key: Key
+    release: str
+    signer: SigningKey | None
+    dry: bool
+    estimate: str | None
+    limits: Limits
+    told: tuple[str, ...]
+
+    @property
+    def randomness(self) -> str:
+        """What the draws' randomness comes from: the fingerprint of a permanent key, or the release itself."""
+        return self.key.fingerprint if self.policy.draws.kind == "permanent" else self.release
+
+
+@contextmanager
+def planned(
+    policy: Policy, limits: Limits = USUAL, lock: Lock | None = None
+) -> Iterator[tuple[Plan, Engine, Source]]:
+    """The plan of a policy, and an engine on its source that has read nothing but the columns. Raises FunnelError."""
+    source = find(policy.path(policy.source.table))
+    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
+        yield compile_plan(policy, engine.schema(), source, lock.checksum if lock else None), engine, source
+
+
+def prepare(
+    policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
+) -> Prepared:
+    """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
+    with planned(policy, limits, lock) as (plan, _, source):
+        pass
+    key = key or (any_key(policy) if dry else key_of(policy))
+    release, told = name_release(policy)
+    signer = None if dry else signer_of(policy)
+    check_apart(policy, source)
+    charged = estimate if dry else release
+    return Prepared(policy, plan, source, lock, key, release, signer, dry, charged, limits, tuple(told))
+
+
+@contextmanager
+def opened(run: Prepared) -> Iterator[tuple[Engine, Publisher | None]]:
+    """The engine of a run, with what its lock knows of values; and where it publishes, None where it is dry."""
+    with located(run.source), _published(run) as publisher:
+        scratch = None if publisher is None else publisher.scratch
+        limits = run.limits
+        with open_engine(run.source, memory=limits.memory, threads=limits.threads, scratch=scratch) as engine:
+            for name, values in (kept_values(run.policy, run.lock) if run.lock else {}).items():
+                engine.provide(name, values)
+            yield engine, publisher
+
+
+@contextmanager
+def _published(run: Prepared) -> Iterator[Publisher | None]:
+    """Where the release is staged until it is whole; the private folder is held until then."""
+    if run.dry:
+        yield None
+        return
+    to, private = (run.policy.path(folder) for folder in (run.policy.release.to, run.policy.release.private))
+    with Publisher(to, private, run.release) as publisher:
+        yield publisher
+
+
+@contextmanager
+def located(source: Source) -> Iterator[None]:
+    """Errors about the table say which one it is, where they know no better place."""
+    try:
+        yield
+    except SourceError as error:
+        if error.where is None:
+            error.where = source.pattern
+            error.args = (error.text(),)
+        raise
 
 
 def key_of(policy: Policy) -> Key:
@@ -65,10 +179,7 @@ def signer_of(policy: Policy) -> SigningKey | None:
 
 
 def check_apart(policy: Policy, source: Source) -> None:
-    """A pattern that reaches into the release folders would read yesterday's release as tonight's people.
-
-    Raises SourceError.
-    """
+    """A pattern that reaches into the release folders would read a release as the people. Raises SourceError."""
     for folder in (policy.release.to, policy.release.private):
         inside = policy.path(folder).resolve()
         if any(file.resolve().is_relative_to(inside) for file in source.files):
@@ -78,20 +189,3 @@ def check_apart(policy: Policy, source: Source) -> None:
                 where=source.pattern,
                 advice="Narrow `source.table`, or release somewhere else.",
             )
-
-
-@contextmanager
-def located(source: Source) -> Iterator[None]:
-    """Errors about the table say which one it is, where they know no better place."""
-    try:
-        yield
-    except SourceError as error:
-        if error.where is None:
-            error.where = source.pattern
-            error.args = (error.text(),)
-        raise
-
-
-def publisher_of(policy: Policy, release_id: str) -> Publisher:
-    """Where the release is staged until it is whole."""
-    return Publisher(policy.path(policy.release.to), policy.path(policy.release.private), release_id)

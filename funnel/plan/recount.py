@@ -11,14 +11,13 @@ from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import LOCK, policy_of
 from funnel.audit.extras.table import Recounted
 from funnel.data import Label
-from funnel.engine import Engine, find, open_engine
+from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
-from funnel.errors import InternalError
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values
 from funnel.lock.relabel import relabel
-from funnel.plan import compile_plan
-from funnel.plan.stages import Count, Scan
+from funnel.plan.prepare import Limits, planned
+from funnel.plan.stages import Count
 from funnel.policy import Policy
 
 
@@ -35,23 +34,17 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
         )
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
-        return _recounted(policy, lock, locked.checksum if locked else None, memory)
+        return _recounted(policy, lock, memory)
 
     return recount
 
 
-def _recounted(policy: Policy, lock: Lock | None, checksum: str | None, memory: str) -> Recounted:
-    source = find(policy.path(policy.source.table))
-    with open_engine(source, memory=memory) as engine:
-        plan = compile_plan(policy, engine.schema(), source, checksum)
+def _recounted(policy: Policy, lock: Lock | None, memory: str) -> Recounted:
+    with planned(policy, Limits(memory), lock) as (plan, engine, _):
         for name, values in (kept_values(policy, lock) if lock else {}).items():
             engine.provide(name, values)
-        for step in plan.counting:
-            if isinstance(step, Scan | Count):
-                engine.prepare(step.statements)
-            if isinstance(step, Count):
-                return Recounted(json.loads(plan.text()), _cells(policy, step, engine, lock))
-    raise InternalError("the plan counts nothing")
+        engine.prepare(plan.scan.statements + plan.count.statements)
+        return Recounted(json.loads(plan.text()), _cells(policy, plan.count, engine, lock))
 
 
 def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Counter[tuple[Label, Label]]:

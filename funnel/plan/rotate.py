@@ -15,8 +15,8 @@ from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import Lock
-from funnel.plan.prepare import asked_by
-from funnel.plan.run import Limits, Report, execute, silent
+from funnel.plan.prepare import Limits, Report, asked_by, silent
+from funnel.plan.run import execute
 from funnel.policy import Policy
 from funnel.release.holding import alone
 from funnel.release.keys import load_key, write_key

@@ -1,4 +1,4 @@
-"""A plan: frozen, typed steps with their SQL. It holds no data values, so it can be hashed and diffed."""
+"""A plan: the stages of a run, frozen and typed, with their SQL; without data values, so that it can be hashed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Solve:
 
 @dataclass(frozen=True)
 class Pin:
-    """Take the protocols of a lock and measure them at tonight's counts; nothing is solved.
+    """Take the protocols of a lock and measure them at the current counts; nothing is solved.
 
     Over a private estimate (`noise`, its ε_est in nats) they are measured at the noisy counts that the lock pins.
     """
@@ -125,43 +125,46 @@ class Publish:
     private: str
 
 
-Step = Scan | Inspect | Identify | Count | Solve | Pin | Draw | Write | Audit | Publish
+Stage = Scan | Inspect | Identify | Count | Solve | Pin | Draw | Write | Audit | Publish
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done for a policy, in order; `policy_sha256` ties it to the file that was compiled."""
+    """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
+
+    `identify` is None where no entity is named; `protect` solves, or takes the protocols of a lock.
+    """
 
     name: str
     policy_sha256: str
-    steps: tuple[Step, ...]
+    scan: Scan
+    inspect: Inspect
+    identify: Identify | None
+    count: Count
+    protect: Solve | Pin
+    draw: Draw
+    write: Write
+    audit: Audit
+    publish: Publish
 
     @property
-    def counting(self) -> tuple[Step, ...]:
-        """The steps up to the count of N[s, x], that included."""
-        count = next(index for index, step in enumerate(self.steps) if isinstance(step, Count))
-        return self.steps[: count + 1]
-
-    @property
-    def releasing(self) -> tuple[Step, ...]:
-        """The steps after the count."""
-        return self.steps[len(self.counting) :]
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in the order in which they are carried out."""
+        identify = () if self.identify is None else (self.identify,)
+        counting = (self.scan, self.inspect, *identify, self.count)
+        return (*counting, self.protect, self.draw, self.write, self.audit, self.publish)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: each step with its name and fields; nothing of noise where there is none."""
-        steps = [
-            {
-                key: value
-                for key, value in ({"step": step.title} | asdict(step)).items()
-                if (key, value) != ("noise", None)
-            }
-            for step in self.steps
-        ]
+        """JSON form: each stage with its name and fields; nothing of noise where there is none."""
+        stages = [{"step": stage.title} | asdict(stage) for stage in self.stages]
+        for stage in stages:
+            if stage.get("noise", 0) is None:
+                del stage["noise"]
         return {
             "format": "funnel-plan/1",
             "name": self.name,
             "policy_sha256": self.policy_sha256,
-            "steps": steps,
+            "steps": stages,
         }
 
     def text(self) -> str:

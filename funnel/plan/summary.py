@@ -1,120 +1,86 @@
-"""The figures of a run: measured leakage and utility, and the one object that a program reads."""
+"""What one run did: the one object that a program reads, and a few lines for a person."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from math import isfinite, prod
+from math import prod
+from pathlib import Path
 from typing import Any
 
 from funnel.data import Joint
 from funnel.draw.histogram import Estimated
 from funnel.format import schema
 from funnel.format.journal import Together
-from funnel.ledger.composition import own_figure
-from funnel.lock.drift import Drift, Untold
-from funnel.measure import leakage
-from funnel.measure.figures import leakage_figure, round_up
-from funnel.measure.information import mutual_information, public_entropy
+from funnel.ledger.budget import warnings
+from funnel.ledger.history import Composed
+from funnel.lock.drift import Drift, UnknownDrift
 from funnel.mechanisms.product import Protection
-from funnel.notions import Notion
+from funnel.plan.count import Counted
+from funnel.plan.prepare import Prepared
+from funnel.plan.protect import Protected
 from funnel.policy import Policy
+from funnel.release.measured import Measured
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios.
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
-    `own` is the leakage that epsilon bounds, and `measure` its name.
+    `recovered` tells of runs that were cut off, whose leftovers were removed.
     """
 
-    lip: leakage.Leakage
-    ldp: leakage.Leakage
-    own: leakage.AnyLeakage
-    measure: str
-    secret_information: float
-    kept_information: float
-    entropy: float
-    bound: float | None
+    run: Prepared
+    counted: Counted
+    protected: Protected
+    composed: Composed
+    target: Path | None = None
+    recovered: tuple[str, ...] = ()
 
     @property
-    def normalised(self) -> float:
-        """I(X;Y)/H(X); a constant X loses nothing."""
-        return self.kept_information / self.entropy if self.entropy else 1.0
-
-    @property
-    def normalised_bound(self) -> float | None:
-        """The certified upper bound over H(X)."""
-        if self.bound is None:
-            return None
-        return min(self.bound / self.entropy, 1.0) if self.entropy else 1.0
-
-    @property
-    def gap(self) -> float | None:
-        """What another protocol might keep more, as a share of H(X)."""
-        bound = self.normalised_bound
-        return None if bound is None else max(bound - self.normalised, 0.0)
-
-    def leakage(self) -> dict[str, float | None]:
-        """Nats by measure, None where infinite."""
-        common = {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
-        found = common | {self.measure: self.own.nats}
-        return {name: nats if isfinite(nats) else None for name, nats in found.items()}
-
-    def utility(self) -> dict[str, float | None]:
-        """Nats, and shares of H(X)."""
-        return {
-            "mutual_information": self.kept_information,
-            "entropy": self.entropy,
-            "normalised": self.normalised,
-            "upper_bound": self.normalised_bound,
-            "gap": self.gap,
-        }
-
-
-def measure(protection: Protection) -> Measured:
-    """Measure the channel that is released, over all blocks together."""
-    joint, table = protection.joint, protection.channel.table
-    return Measured(
-        leakage.lip(table),
-        leakage.ldp(table),
-        protection.leakage,
-        protection.notion.measure,
-        mutual_information(table),
-        protection.kept,
-        public_entropy(joint),
-        protection.bound,
-    )
-
-
-def stated_leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
-    """Figures for publication: rounded up, yet never above the epsilon that the exact ratio keeps."""
-    figures = {
-        "lip": leakage_figure(measured.lip.ratio),
-        "ldp": leakage_figure(measured.ldp.ratio),
-        "mutual_information": round_up(measured.secret_information),
-    }
-    return figures | {notion.measure: own_figure(measured.own, notion)}
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What one run did; `release` is None after a dry run, `drift` where nothing is locked."""
-
-    policy: Policy
-    protection: Protection
-    measured: Measured
-    release: str | None
-    together: Together
-    warnings: tuple[str, ...] = ()
-    drift: Drift | Untold | None = None
-    estimated: Estimated | None = None
-    """The records' own counts, where `joint` holds noisy ones."""
+    def release(self) -> str | None:
+        """The release's folder as text, None after a dry run."""
+        return None if self.target is None else str(self.target)
 
     @property
     def rows(self) -> int:
         """Number of records."""
-        return self.joint.rows if self.estimated is None else self.estimated.rows
+        return self.counted.rows if self.estimated is not None else self.joint.rows
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with its notion as it was settled over the counts."""
+        return self.counted.policy
+
+    @property
+    def estimated(self) -> Estimated | None:
+        """The records' own counts, where `joint` holds noisy ones."""
+        return self.counted.estimated
+
+    @property
+    def protection(self) -> Protection:
+        """The protocols."""
+        return self.protected.protection
+
+    @property
+    def measured(self) -> Measured:
+        """What they leak and keep."""
+        return self.protected.measured
+
+    @property
+    def together(self) -> Together:
+        """What this release and all before it tell together."""
+        return self.composed.together
+
+    @property
+    def drift(self) -> Drift | UnknownDrift | None:
+        """How far the table has moved from the lock's, where there is one."""
+        return None if self.protected.pinned is None else self.protected.pinned.told
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the one who runs it should know."""
+        return (*self.run.told, *self.recovered, *warnings(self.composed))
 
     @property
     def joint(self) -> Joint:

@@ -1,0 +1,83 @@
+"""The stage that draws: the protocols over the source's second reading, and a check of what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from funnel.data import Joint
+from funnel.data.arrange import Recoder
+from funnel.data.joint import IntArray
+from funnel.draw.draw import Drawer, regrouped
+from funnel.draw.keys import Key
+from funnel.draw.tally import Tally
+from funnel.engine import Engine, Source
+from funnel.plan.count import Counted
+from funnel.plan.prepare import Report
+from funnel.plan.protect import Protected
+from funnel.plan.stages import Draw
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 1 << 18
+"""Rows per batch of the drawing kernel: large enough for NumPy, small enough for the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Distinct rows of output codes (m, k) in order, with their counts (m,); and for each block a table of counts.
+
+    A table is (inputs, outputs), or (a, a + 1) where sets are drawn, as `Tally` says.
+    """
+
+    codes: IntArray
+    counts: IntArray
+    tables: tuple[IntArray, ...]
+
+
+def draw(
+    stage: Draw,
+    engine: Engine,
+    source: Source,
+    key: Key,
+    counted: Counted,
+    protected: Protected,
+    progress: Report,
+) -> Drawn:
+    """Answer every record, and check the answers against counts and protocols.
+
+    Raises SourceError where the source is not what was counted, DrawError where its draws are not the protocols'.
+    """
+    progress(stage.title)
+    for index, block in enumerate(counted.joint.blocks):
+        engine.provide(f"alphabet_x{index}", block)
+    engine.provide("alphabet_s", counted.joint.secret)
+    engine.prepare(stage.codes)
+    protocols = protected.protection.protocols
+    recode, drawer = _recode(counted, protected), Drawer(protocols, key, permanent=stage.kind == "permanent")
+    tally, done = Tally(protocols), 0
+    for read in engine.stream(stage.statement, BATCH):
+        batch = recode(read)
+        tally.add(batch, drawer.draw(batch))
+        done += batch.num_rows
+        progress(stage.title, done, counted.joint.rows)
+    tally.check(_truth(counted, protected.protection.joint))
+    source.check_unchanged()
+    return Drawn(*tally.released, tuple(tally.tables))
+
+
+def _truth(counted: Counted, joint: Joint) -> Joint:
+    """The records that were drawn for, in the blocks of the joint distribution that the protocol was made for."""
+    return joint if counted.estimated is None else counted.estimated.truth(joint)
+
+
+def _recode(counted: Counted, protected: Protected) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """From a batch in the codes that were counted to one in the codes of the protocols."""
+    if protected.pinned is not None and counted.estimated is None:
+        return protected.pinned.current.batch
+    if len(protected.protection.joint.blocks) == len(counted.joint.blocks):
+        return lambda batch: batch
+    regroup = Recoder(counted.joint)
+    return lambda batch: regrouped(batch, regroup)

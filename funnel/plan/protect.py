@@ -1,0 +1,79 @@
+"""The stage that finds what to draw with: protocols solved for, or taken from a lock, and what they leak and keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from funnel.engine.counting import rare_secrets
+from funnel.errors import InternalError
+from funnel.ledger.budget import check_budget
+from funnel.ledger.history import Composed, compose
+from funnel.ledger.journal import Journal
+from funnel.lock.lock import Lock
+from funnel.lock.pin import Pinned, pin, pin_estimate
+from funnel.mechanisms.choice import choose
+from funnel.mechanisms.product import Protection
+from funnel.plan.count import Counted
+from funnel.plan.stages import Pin, Solve
+from funnel.policy import Policy
+from funnel.release.measured import Measured, measure
+
+
+@dataclass(frozen=True, eq=False)
+class Protected:
+    """The protocols of a release, and what it leaks and keeps; where they are a lock's, also what it pins."""
+
+    protection: Protection
+    measured: Measured
+    pinned: Pinned | None = None
+
+
+def protect(
+    stage: Solve | Pin, counted: Counted, lock: Lock | None, progress: Callable[[str], None]
+) -> Protected:
+    """Solve for protocols that keep the policy's promise, or measure those of a lock. Raises FunnelError."""
+    progress(stage.title)
+    if isinstance(stage, Solve):
+        found = _solved(stage, counted, progress)
+        return Protected(found, measure(found))
+    if lock is None:
+        raise InternalError("a run without a lock is to take its protocol")
+    pinned = _pinned(counted, lock)
+    return Protected(pinned.protection, measure(pinned.protection), pinned)
+
+
+def _solved(stage: Solve, counted: Counted, progress: Callable[[str], None]) -> Protection:
+    policy, joint = counted.policy, counted.joint
+    minimum = policy.estimate.minimum
+    return choose(
+        joint,
+        policy.privacy,
+        policy.mechanism,
+        stage.shares,
+        lambda what: progress(f"{stage.title}: {what}"),
+        minimum=minimum,
+        secret_rare=rare_secrets(joint, minimum) > 0,
+    )
+
+
+def _pinned(counted: Counted, lock: Lock) -> Pinned:
+    if counted.estimated is None:
+        private = counted.policy.path(counted.policy.release.private)
+        return pin(counted.policy, lock, counted.joint, private)
+    return pin_estimate(counted.policy, lock, counted.estimated)
+
+
+def look_back(
+    policy: Policy, protection: Protection, source: str, progress: Callable[[str], None]
+) -> Composed:
+    """What this release and all before it give away together, before anything is drawn.
+
+    `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
+    Raises LedgerError where the budget does not allow it.
+    """
+    progress("measure all releases together")
+    entries = Journal(policy.path(policy.release.private)).releases()
+    composed = compose(policy, protection, source, entries)
+    check_budget(policy, composed.together)
+    return composed

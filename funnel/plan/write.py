@@ -1,0 +1,121 @@
+"""The stage that writes a release: every file in its canonical bytes, each hashed by the one that vouches for it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from funnel import report
+from funnel.data.convert import protocol_file
+from funnel.files import sha256_file, writing
+from funnel.format import (
+    counts,
+    draws,
+    drift,
+    evidence,
+    manifest,
+    protocol,
+    released,
+    robust,
+    schema,
+    solution,
+    terms,
+)
+from funnel.format.journal import ReleaseEntry
+from funnel.format.manifest import FileEntry
+from funnel.format.protocol import ProtocolFile
+from funnel.format.released import ReleasedFile
+from funnel.plan.prepare import Report
+from funnel.plan.rebuild import report_files
+from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
+from funnel.policy.terms import terms_file
+from funnel.release.export import export, released_file
+from funnel.release.publish import Publisher
+from funnel.release.solution import solution_file
+
+
+def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEntry:
+    """Write every file of a release into its two folders; returns the ledger's entry. Raises ReleaseError."""
+    run, public, private = release.run, publisher.public, publisher.private
+    progress(run.plan.write.title)
+    asked = terms_file(run.policy)
+    shown, table = _table(release, public)
+    described = manifest_file(release, hashlib.sha256(schema.write(asked)).hexdigest())
+    _write(public, report_files(report.published(described, shown, table)))
+    stated = replace(described, files=_entries(public))
+    _write(public, {manifest.NAME: schema.write(stated)})
+    if run.signer is not None:
+        run.signer.sign_release(public)
+    kept = _evidence(release, asked, private)
+    _write(
+        private,
+        report_files(
+            report.full(
+                described, shown, table, kept.counts, kept.draws, kept.solution, kept.terms, kept.drift
+            )
+        ),
+    )
+    stated_sha256 = sha256_file(public / manifest.NAME)
+    bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
+    _write(private, {evidence.NAME: schema.write(bound)})
+    return release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
+
+
+def _table(release: Drafted, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
+    """protocol.json and released.json, and the table that is an export of the two. Raises PlanError, ReleaseError."""
+    stage, protocols, drawn = release.run.plan.write, release.protected.protection.protocols, release.drawn
+    shown = protocol_file(protocols)
+    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts)
+    _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
+    export(protocols, table, stage.format, public / f"data.{stage.format}")
+    return shown, table
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The records of a release's private files that its full report is made of."""
+
+    counts: counts.CountsFile
+    draws: draws.DrawsFile
+    solution: solution.SolutionFile
+    terms: terms.TermsFile
+    drift: drift.DriftFile | None
+
+
+def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Evidence:
+    """What shows the claims, written into the private folder. Raises ReleaseError."""
+    run, found, pinned = release.run, release.protected.protection, release.protected.pinned
+    solved, proof = solution_file(found.solved, found.budgets)
+    certificate = found.notion.certificate(found.channel)
+    moved = None if pinned is None else pinned.drift_file()
+    kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved)
+    files = {
+        counts.NAME: schema.write(kept.counts),
+        draws.NAME: schema.write(kept.draws),
+        solution.NAME: schema.write(kept.solution),
+        solution.PROOF: proof,
+        terms.NAME: schema.write(kept.terms),
+        drift.NAME: None if moved is None else schema.write(moved),
+        robust.NAME: None if certificate is None else schema.write(certificate),
+        "policy.yaml": run.policy.text.encode(),
+        "plan.json": run.plan.text().encode(),
+        "lock.yaml": None if pinned is None else pinned.lock.text().encode(),
+    }
+    _write(private, {name: content for name, content in files.items() if content is not None})
+    return kept
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    with writing(folder):
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+
+
+def _entries(folder: Path) -> dict[str, FileEntry]:
+    """What is said of the files written so far. Raises ReleaseError."""
+    with writing(folder):
+        return {
+            path.name: FileEntry(sha256_file(path), path.stat().st_size) for path in sorted(folder.iterdir())
+        }

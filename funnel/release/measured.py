@@ -1,0 +1,101 @@
+"""What a channel tells and keeps, measured once: for the one who runs it in full, for publication rounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+from funnel.format.manifest import Utility
+from funnel.ledger.composition import own_figure
+from funnel.measure import leakage
+from funnel.measure.figures import leakage_figure, round_to, round_up
+from funnel.measure.information import mutual_information, public_entropy
+from funnel.mechanisms.product import Protection
+from funnel.notions import Notion
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios.
+
+    `own` is the leakage that epsilon bounds, and `measure` its name.
+    """
+
+    lip: leakage.Leakage
+    ldp: leakage.Leakage
+    own: leakage.AnyLeakage
+    measure: str
+    secret_information: float
+    kept_information: float
+    entropy: float
+    bound: float | None
+
+    @property
+    def normalised(self) -> float:
+        """I(X;Y)/H(X); a constant X loses nothing."""
+        return self.kept_information / self.entropy if self.entropy else 1.0
+
+    @property
+    def normalised_bound(self) -> float | None:
+        """The certified upper bound over H(X)."""
+        if self.bound is None:
+            return None
+        return min(self.bound / self.entropy, 1.0) if self.entropy else 1.0
+
+    @property
+    def gap(self) -> float | None:
+        """What another protocol might keep more, as a share of H(X)."""
+        bound = self.normalised_bound
+        return None if bound is None else max(bound - self.normalised, 0.0)
+
+    def leakage(self) -> dict[str, float | None]:
+        """Nats by measure, None where infinite."""
+        common = {"lip": self.lip.nats, "ldp": self.ldp.nats, "mutual_information": self.secret_information}
+        found = common | {self.measure: self.own.nats}
+        return {name: nats if isfinite(nats) else None for name, nats in found.items()}
+
+    def utility(self) -> dict[str, float | None]:
+        """Nats, and shares of H(X)."""
+        return {
+            "mutual_information": self.kept_information,
+            "entropy": self.entropy,
+            "normalised": self.normalised,
+            "upper_bound": self.normalised_bound,
+            "gap": self.gap,
+        }
+
+
+def measure(protection: Protection) -> Measured:
+    """Measure the channel that is released, over all blocks together."""
+    joint, table = protection.joint, protection.channel.table
+    return Measured(
+        leakage.lip(table),
+        leakage.ldp(table),
+        protection.leakage,
+        protection.notion.measure,
+        mutual_information(table),
+        protection.kept,
+        public_entropy(joint),
+        protection.bound,
+    )
+
+
+def stated_leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
+    """Figures for publication: rounded up, yet never above the epsilon that the exact ratio keeps."""
+    figures = {
+        "lip": leakage_figure(measured.lip.ratio),
+        "ldp": leakage_figure(measured.ldp.ratio),
+        "mutual_information": round_up(measured.secret_information),
+    }
+    return figures | {notion.measure: own_figure(measured.own, notion)}
+
+
+def stated_utility(measured: Measured) -> Utility:
+    """Figures for publication: to the nearest, the bound rounded up."""
+    bound = measured.normalised_bound
+    return Utility(
+        round_to(measured.kept_information),
+        round_to(measured.entropy),
+        round_to(measured.normalised),
+        None if bound is None else round_up(bound),
+    )
