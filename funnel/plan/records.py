@@ -14,7 +14,7 @@ from funnel.data.convert import alphabet_record, cells_of, grid, in_order
 from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
 from funnel.errors import InternalError
-from funnel.format import counts, draws, journal, manifest, protocol
+from funnel.format import counts, draws, manifest, protocol
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import Manifest
 from funnel.ledger.estimates import Spent
@@ -168,7 +168,7 @@ def release_entry(
         draws=stated.draws.kind,
         key_fingerprint=stated.draws.key_fingerprint,
         entity=composed.drawn[0].entity,
-        drawn=tuple(journal.Drawn(one.columns, one.meaning, one.base, one.reads) for one in composed.drawn),
+        drawn=tuple(one.told() for one in composed.drawn),
         composed=composed.together,
         lock=None if stated.locked is None else stated.locked.checksum,
     )
