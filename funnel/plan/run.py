@@ -55,7 +55,6 @@ def execute(
 def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> None:
     """The auditor's own word on the staged files, before anyone can see them. Raises AuditFailure."""
     progress("audit")
-    return  # until the auditor reads these files
     key = None if signer is None else signer.public_text
     found = audit_release(publisher.public, publisher.private, staged=True, public_key=key)
     for one in found.of("failed")[:1]:
