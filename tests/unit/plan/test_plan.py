@@ -11,7 +11,7 @@ from funnel.engine.source import find
 from funnel.errors import PolicyError
 from funnel.plan import compile_plan
 from funnel.plan.columns import bin_labels
-from funnel.plan.stages import Count, Draw, Identify, Plan, Scan
+from funnel.plan.stages import Count, Draw, Plan, Scan
 from tests.support.policies import write_policy
 
 
@@ -29,10 +29,10 @@ def codes(path) -> list[tuple[str, int]]:
 
 
 def test_steps_come_in_the_order_of_the_work(tmp_path):
-    titles = [step.title for step in compiled(write_policy(tmp_path)).steps]
+    titles = [stage.title for stage in compiled(write_policy(tmp_path)).stages]
     assert titles == ["scan", "inspect", "identify", "count", "solve", "draw", "write", "audit", "publish"]
     fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
-    assert not any(isinstance(step, Identify) for step in compiled(fresh).steps)
+    assert compiled(fresh).identify is None
 
 
 def test_every_misfit_is_reported_at_its_line(tmp_path):
@@ -63,7 +63,7 @@ def test_a_filter_that_is_not_a_condition_is_refused(tmp_path, text):
 
 def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp_path):
     plan = compiled(write_policy(tmp_path, public=["Education"]))
-    count = next(step for step in plan.steps if isinstance(step, Count))
+    count = plan.count
     assert count.blocks == (("Education",),)
 
 
@@ -110,7 +110,7 @@ def test_another_policy_is_another_plan(tmp_path):
 def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
     explained = funnel.plan(write_policy(tmp_path))
     text = explained.text()
-    for step in explained.plan.steps:
+    for step in explained.plan.stages:
         for statement in (
             *(step.statements if isinstance(step, Scan | Count) else ()),
             *((step.statement,) if isinstance(step, Draw) else ()),
