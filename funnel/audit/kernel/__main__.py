@@ -1,0 +1,26 @@
+"""`python -m funnel.audit.kernel RELEASE [PRIVATE]`: a line for every claim, and a verdict.
+
+Exit code 0: every claim that was looked at holds; 1: one fails; 2: wrong usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from funnel.audit.kernel.check import check, verdict
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code."""
+    folders = [Path(one) for one in arguments]
+    if len(folders) not in (1, 2) or not all(folder.is_dir() for folder in folders):
+        print("usage: python -m funnel.audit.kernel RELEASE [PRIVATE], two folders", file=sys.stderr)
+        return 2
+    found = check(*folders)
+    print("\n".join([*(one.text() for one in found), verdict(found)]))
+    return int(any(one.status == "failed" for one in found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

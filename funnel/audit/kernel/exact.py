@@ -1,0 +1,73 @@
+"""Whole numbers and fractions between the counts and the verdict; where e or a logarithm comes in, from a named side.
+
+CPython's `decimal` rounds exp and ln correctly, so that 60 digits err by less than a relative 10^-59.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+ExactArray = npt.NDArray[Any]
+"""int64 where that cannot overflow, else Python's integers."""
+
+_DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ERROR = Fraction(1, 10**50)
+_SCALE = 10**50
+_WORD = 1 << 62
+
+
+def rational(number: float) -> Fraction:
+    """The decimal that was written, as a fraction: 0.1 is one tenth, and not the double next to it."""
+    return Fraction(repr(number))
+
+
+def exp_below(exponent: Fraction) -> Fraction:
+    """A fraction at or below e^exponent, within a factor 1 - 2·10^-50."""
+    return Fraction(_DIGITS.exp(_decimal(exponent))) * (1 - _ERROR) if exponent else Fraction(1)
+
+
+def at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:
+    """Whether ratio <= e^exponent; in doubt, within a factor 1 - 10^-49, the answer is no."""
+    # e^x grows, so an exponent may be cut beyond ln(ratio) without turning a no into a yes.
+    return ratio <= exp_below(min(exponent, Fraction(max(ratio.numerator.bit_length(), 1))))
+
+
+def weighted_logs(masses: Iterable[int]) -> Fraction:
+    """Σ m ln m over positive whole numbers, within 10^-48 for every unit of Σ m."""
+    logs = ((mass, _DIGITS.ln(Decimal(mass))) for mass in masses if mass)
+    return Fraction(sum(mass * int(_DIGITS.multiply(log, _SCALE)) for mass, log in logs), _SCALE)
+
+
+def nats(ratio: Fraction | None) -> str:
+    """ln(ratio) for a reader; None: infinite."""
+    return "infinite" if ratio is None else f"{float(_DIGITS.ln(_decimal(ratio))):.6f}"
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def released_table(counts: ExactArray, weights: Sequence[ExactArray]) -> ExactArray:
+    """T[s, y_1, …, y_k] = Σ_x N[s, x_1, …, x_k] Π_j W_j[y_j, s, x_j], exactly.
+
+    `counts` is N, (c, a_1, …, a_k); weights W_j are (b_j, c or 1, a_j), with columns that sum to one power of two. No
+    sum exceeds all records times these powers, so where that fits a word nothing can overflow.
+    """
+    most = int(counts.sum()) * np.prod([int(one.sum(axis=0).max()) for one in weights], dtype=object)
+    table = counts if most < _WORD else counts.astype(object)
+    for axis, block in enumerate(weights, start=1):
+        moved = np.moveaxis(table, axis, -1)
+        rows = block if most < _WORD else block.astype(object)
+        sent = [
+            part.reshape(-1, part.shape[-1]) @ rows[:, s % rows.shape[1], :].T for s, part in enumerate(moved)
+        ]
+        table = np.moveaxis(np.stack(sent).reshape(*moved.shape[:-1], len(rows)), -1, axis)
+    return table

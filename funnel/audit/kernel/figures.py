@@ -1,0 +1,83 @@
+"""Claims about leakage and information, of the channel that was really released."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from funnel.audit.kernel.exact import rational
+from funnel.audit.kernel.information import entropy, information, secret_and_public
+from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, ldp, lip
+from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.format import manifest, protocol
+
+_FLOAT = 1e-9
+_TOO_MANY = Unchecked("an average over so many outputs is no promise, and nobody waits for it")
+
+
+def bounded(opened: Opened) -> str:
+    """The leakage that epsilon bounds is at most epsilon: see `notions`, where each is defined.
+
+    Of robust notions it is the stated figure, at most epsilon by `stated-bound`, that the certificate shows.
+    """
+    one, notion = opened.manifest, NOTIONS[opened.manifest.notion]
+    found = notion.leakage(opened.channel)
+    limit = rational(one.epsilon)
+    figure = one.leakage[notion.measure]
+    if not found.within(min(limit, rational(figure)) if figure is not None else limit):
+        raise _above(one.notion, limit, found)
+    words = f"{notion.measure} {found.text} <= {one.epsilon:g} nats"
+    if notion.beside and one.parameters.lower is not None:
+        other = notion.beside(opened.channel)
+        if not other.within(rational(one.parameters.lower)):
+            raise _above(f"{one.notion}, beliefs that fall", rational(one.parameters.lower), other)
+        words += f", falling {other.text} <= {one.parameters.lower:g}"
+    return words
+
+
+def _above(what: str, limit: Fraction, found: Leakage) -> Broken:
+    return Broken(
+        protocol.NAME, f"the leakage breaks the bound of {what}", f"at most {float(limit)}", found.text
+    )
+
+
+def stated(opened: Opened) -> str:
+    """lip, ldp and the notion's own leakage are the exact ones rounded up at the fourth decimal, or epsilon itself."""
+    one, words = opened.manifest, []
+    own = NOTIONS[one.notion]
+    for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
+        figure, found = one.leakage[measure], leakage(opened.channel)
+        if not found.is_stated_as(None if figure is None else rational(figure)):
+            raise Broken(
+                manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure
+            )
+        words.append(f"{measure} {'infinite' if figure is None else figure}")
+    return f"{', '.join(words)} nats"
+
+
+def informed(opened: Opened) -> str | Unchecked:
+    """I(S;Y) is the true one, rounded up."""
+    joint = secret_and_public(opened.channel)
+    if joint is None:
+        return _TOO_MANY
+    found, figure = information(joint[0]), opened.manifest.leakage["mutual_information"]
+    if figure is None or not found - _FLOAT <= figure <= found + float(STEP) + _FLOAT:
+        raise Broken(
+            manifest.NAME, "leakage.mutual_information is not I(S;Y) rounded up", f"{found:.6f}", figure
+        )
+    return f"I(S;Y) = {found:.6f} nats, stated {figure}"
+
+
+def useful(opened: Opened) -> str | Unchecked:
+    """I(X;Y), H(X) and their ratio are the true ones."""
+    joint, told = secret_and_public(opened.channel), opened.manifest.utility
+    if joint is None:
+        return _TOO_MANY
+    kept, whole = information(joint[1]), entropy(joint[1].sum(axis=1))
+    share = kept / whole if whole > 0 else told.normalised
+    for what, exact in (("mutual_information", kept), ("entropy", whole), ("normalised", share)):
+        if abs(exact - getattr(told, what)) > float(STEP) / 2 + _FLOAT:
+            raise Broken(
+                manifest.NAME, f"utility.{what} is not the true one", f"{exact:.6f}", getattr(told, what)
+            )
+    return f"I(X;Y) = {kept:.6f}, H(X) = {whole:.6f} nats, ratio {share:.6f}"

@@ -1,0 +1,193 @@
+"""Claims about the estimate: the noise of a private one, what it spent, and how large an uncertainty set has to be.
+
+That neighbouring tables make noisy counts likely by a factor e^ε_est at most follows from the law of the noise alone,
+discrete Laplace of rate ε_est/2 on every cell. Its law is what is tested; that it was drawn once, no file can show.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from funnel.audit.kernel.chance import FALSE_ALARM, Fit, quantile
+from funnel.audit.kernel.exact import IntArray
+from funnel.audit.kernel.files import sha256
+from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.private import lock_facts
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.format import counts, journal, manifest
+from funnel.format.canonical import encode
+from funnel.format.counts import Private
+from funnel.format.journal import EstimateEntry, ReleaseEntry
+from funnel.format.schema import as_json
+
+SENSITIVITY = 2
+"""Counts that change, by one each, when one of a given number of records takes other values."""
+_PLAIN = Unchecked(NOT_CLAIMED + "the counts are the table’s own")
+_ROUNDING = 1e-9
+"""Relative: by how much a radius may fall short, for a quantile is a float."""
+_REACH = 10_000
+
+
+def lawful(opened: Opened) -> str | Unchecked:
+    """Noise lies on every combination of values, like its law, and the counts in use are true ones plus noise.
+
+    Counts below one become one; under a robust notion those below 2t are dropped (`_width`).
+    """
+    private, joint = opened.counts.private, opened.joint
+    if private is None:
+        return _PLAIN
+    columns: dict[str, set[str | None]] = {}
+    for alphabet in joint.alphabets:
+        for place, name in enumerate(alphabet.columns):
+            columns.setdefault(name, set()).update(value[place] for value in alphabet.values)
+    if len(private.cells) != (every := math.prod(map(len, columns.values()))):
+        raise Broken(counts.NAME, "noise is not on every combination", every, len(private.cells))
+    cells, noise = _noisy(private)
+    found = cells[:, -3] + noise
+    robust = opened.manifest.notion == "rldp"
+    stay = found >= 2 * _width(opened, private) if robust else np.ones(len(cells), bool)
+    used = np.column_stack([cells[stay, :-3], found[stay] if robust else np.maximum(found, 1)])
+    if sorted(used.tolist()) != np.column_stack([joint.cells, joint.number]).tolist():
+        raise Broken(counts.NAME, "the counts are not the noisy ones", "true counts plus noise", "others")
+    if opened.manifest.locked:
+        named, own = lock_facts(opened).get("noisy"), _digest(opened, np.column_stack([cells[:, :-3], found]))
+        if named != own:
+            raise Broken(counts.NAME, "the noisy counts are not those that the lock names", named, own)
+    chance = _chance(noise, Fraction(private.epsilon) / SENSITIVITY)
+    return (
+        f"noise on {counted(len(cells), 'cell')} of rate ε_est/2, ε_est = {private.epsilon}, p = {chance:.2g}"
+    )
+
+
+def _noisy(private: Private) -> tuple[IntArray, IntArray]:
+    """Cells [s, x_1, …, x_k, counted, added, taken], and the noise on each."""
+    cells = np.array(private.cells, np.int64)
+    return cells, cells[:, -2] - cells[:, -1]
+
+
+def _digest(opened: Opened, noisy: IntArray) -> str:
+    """The hash by which a lock names noisy counts, rows [s, x_1, …, x_k, count] of every cell."""
+    alphabets = [as_json(one) for one in opened.joint.alphabets]
+    return sha256(encode([alphabets, sorted(noisy.tolist())]))
+
+
+def _width(opened: Opened, private: Private) -> int:
+    """t: no noise of any cell is larger in size, but with half the chance that the confidence leaves.
+
+    P(|Z| > t) < 2e^(-(t+1) rate) for each cell.
+    """
+    chance = (1 - (opened.manifest.parameters.confidence or 0)) / 2
+    return (
+        math.ceil(math.log(2 * len(private.cells) / chance) / float(Fraction(private.epsilon) / SENSITIVITY))
+        + 1
+    )
+
+
+def _chance(noise: IntArray, rate: Fraction) -> float:
+    """The least chance of noise that fits worse, in size (Chernoff's bound) or in shape. Raises Broken when tiny.
+
+    E e^(t|Z|) = (1-p)/(1+p) (1+pe^t)/(1-pe^t) for p = e^-rate and pe^t < 1; the bound is the least over a grid of t.
+    """
+    p, sizes = math.exp(-float(rate)), abs(noise)
+    total, cells = int(sizes.sum()), len(sizes)
+    raised = np.linspace(0, 1, 20_001)[1:-1]
+    raised = raised[raised > p] if total * (1 - p * p) > 2 * p * cells else raised[raised < p]
+    bound = cells * np.log((1 - p) / (1 + p) * (1 + raised) / (1 - raised)) - total * np.log(raised / p)
+    unlikely = math.exp(min(bound.min(initial=0.0), 0.0))
+    if unlikely < FALSE_ALARM:
+        mean = 2 * p / (1 - p * p)
+        raise Broken(
+            counts.NAME, "the noise is not as large as stated", f"{mean:.3g}", f"{total / cells:.3g}"
+        )
+    reach = np.arange(-min(int(sizes.max()), _REACH), min(int(sizes.max()), _REACH) + 1)
+    law = (1 - p) / (1 + p) * p ** np.abs(reach)
+    inside = noise[sizes <= reach[-1]]
+    observed = np.append(np.bincount(inside - reach[0], minlength=len(reach)), cells - len(inside))
+    test = Fit()
+    test.add(np.append(cells * law, cells * max(1 - law.sum(), 0.0)), observed)
+    return min(unlikely, test.refuse("the noise", even=True))
+
+
+def spent(opened: Opened) -> str | Unchecked:
+    """The ledger holds one charge for this estimate, before the release; what is stated is the sum so far.
+
+    Under a lock the estimate is the lock's.
+    """
+    one, private = opened.manifest, opened.counts.private
+    if private is None:
+        return _PLAIN
+    name = lock_facts(opened).get("estimated") if one.locked else one.release
+    entries = [line.entry for line in opened.journal]
+    places = [
+        i
+        for i, entry in enumerate(entries)
+        if isinstance(entry, ReleaseEntry) and entry.release == one.release
+    ]
+    before = [entry for entry in entries[: places[0] if places else None] if isinstance(entry, EstimateEntry)]
+    own = [entry for entry in before if entry.name == name]
+    if [Fraction(entry.epsilon) for entry in own] != [Fraction(private.epsilon)]:
+        raise Broken(
+            journal.NAME, "this estimate is not charged once", f"{private.epsilon} for {name}", len(own)
+        )
+    total, budget = sum(Fraction(entry.epsilon) for entry in before), opened.terms.estimate.budget
+    stated = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    if stated != (float(Fraction(private.epsilon)), len(before), float(total)):
+        raise Broken(manifest.NAME, "what estimates spent is not what the ledger says", float(total), stated)
+    if budget is not None and not one.locked and total > Fraction(budget):
+        raise Broken(journal.NAME, "the estimates spent more than the policy's budget", budget, float(total))
+    return f"{counted(len(before), 'estimate')} so far, {float(total):g} nats together"
+
+
+def confident(opened: Opened) -> str | Unchecked:
+    """The radius is at least what the confidence asks for ([RLDP] section III, equation 9).
+
+    B = ln(1 + q/n) at order 2, else αq/2n, q the quantile of χ² with a degree of freedom less than S x U has cells.
+    """
+    asked, joint, private = opened.manifest.parameters, opened.joint, opened.counts.private
+    if (
+        opened.manifest.notion != "rldp"
+        or asked.confidence is None
+        or asked.radius is None
+        or asked.order is None
+    ):
+        return Unchecked(NOT_CLAIMED + "no confidence is stated")
+    cells = joint.shape[0] * len(set(joint.rest()))
+    chance = 1 - asked.confidence
+    if private is None:
+        spread = quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
+        needed = math.log1p(spread) if asked.order == 2 else asked.order / 2 * spread
+    else:
+        needed = _despite_noise(opened, private, chance / 2)
+    if asked.radius < needed * (1 - _ROUNDING):
+        raise Broken(
+            manifest.NAME, "the uncertainty set is too small for its confidence", needed, asked.radius
+        )
+    return f"radius {asked.radius:.6g} nats, {needed:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
+
+
+def _despite_noise(opened: Opened, private: Private, chance: float) -> float:
+    """A radius of order 2 that holds the truth P where noisy counts below 2t were taken to be zero.
+
+    In the norm |v|² = Σ v²/P: the estimate without noise is within r of P, r² = q/n at half the chance; noise moves
+    each kept cell by what t allows, over the least P that r leaves it (the lower root of x² - (2p + r²)x + p²); and the
+    cells that were dropped weigh P(Z) <= P̂(Z) + r √P(Z).
+    """
+    cells, noise = _noisy(private)
+    found, wide, rows = cells[:, -3] + noise, _width(opened, private), int(cells[:, -3].sum())
+    stay = found >= 2 * wide
+    square = quantile(len(found) - 1, chance) / rows if len(found) > 1 else 0.0
+    low, high, share = (
+        (found[stay] - wide) / rows,
+        (found[stay] + wide) / rows,
+        found[stay] / found[stay].sum(),
+    )
+    least = low + square / 2 - np.sqrt(square * square / 4 + square * low)
+    if not stay.any() or (least <= 0).any():
+        return math.inf
+    moved = math.sqrt((np.maximum(abs(share - low), abs(share - high)) ** 2 / least).sum())
+    dropped = min(float(np.maximum(found[~stay] + wide, 0).sum()) / rows, 1.0)
+    gone = (math.sqrt(square) + math.sqrt(square + 4 * dropped)) / 2
+    return math.log1p((math.sqrt(square) + moved) ** 2 + min(gone * gone, 1.0))

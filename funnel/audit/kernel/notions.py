@@ -1,0 +1,170 @@
+"""Every notion of privacy as its definition reads: the leakage that its ε bounds.
+
+To add one, add an entry to NOTIONS. P(y|s) and P(y) are chances of all released blocks together, for a record of the estimated distribution N[s, x]/n. A value
+of the secret, or a condition x_J, that no record has puts no constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from math import prod
+
+from funnel.audit.kernel.channel import Case, Channel, Coins, Ratio
+from funnel.audit.kernel.exact import at_most_exp, exp_below, nats, rational
+from funnel.audit.kernel.information import information_above
+from funnel.audit.kernel.robust import Ball, not_shown
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.manifest import DECIMALS
+
+STEP = Fraction(1, 10**DECIMALS)
+"""Published figures are rounded to this many nats."""
+INFINITE = nats(None)
+_SLACK = Fraction(1, 10**12)
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """How much a channel leaks: in words, and whether that is at most so many nats; in doubt the answer is no.
+
+    Of what is not `exact` no more is known than that it is within some bound.
+    """
+
+    text: str
+    within: Callable[[Fraction], bool]
+    exact: bool = True
+
+    def is_stated_as(self, figure: Fraction | None) -> bool:
+        """Whether a published figure is this leakage, rounded up by less than STEP; None: infinite."""
+        if figure is None or not self.within(figure):
+            return figure is None and self.text == INFINITE
+        return not self.exact or figure < STEP or not self.within(figure - STEP - _SLACK)
+
+
+def worst(ratio: Ratio) -> Leakage:
+    """The logarithm of an exact ratio of chances."""
+    if ratio is None:
+        return Leakage(INFINITE, lambda bound: False)
+    return Leakage(nats(ratio), lambda bound: at_most_exp(ratio, bound))
+
+
+def _most(case: Case, pairs: Iterable[tuple[int, int]]) -> Ratio:
+    """The largest P(y|above)/P(y|below) of some pairs of rows."""
+    worst: Ratio = Fraction(1)
+    for above, below in pairs:
+        if worst is not None:
+            worst = case.largest(above, below, worst)
+    return worst
+
+
+def _larger(ratios: Iterable[Ratio]) -> Ratio:
+    """The largest, None where one is infinite."""
+    worst = Fraction(1)
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        worst = max(worst, ratio)
+    return worst
+
+
+def rises(case: Case) -> Ratio:
+    """max P(s|y)/P(s) = P(y|s)/P(y): how many times surer of a secret value one becomes."""
+    return _most(case, ((s, case.anyone) for s in case.secrets))
+
+
+def falls(case: Case) -> Ratio:
+    """max P(s)/P(s|y)."""
+    return _most(case, ((case.anyone, s) for s in case.secrets))
+
+
+def lip(channel: Channel) -> Leakage:
+    """ε-LIP ([DS] Definition 2): e^-ε <= P(y|s)/P(y) <= e^ε for all s and y. Perfect privacy is ε = 0."""
+    return worst(_larger([rises(channel.unknown), falls(channel.unknown)]))
+
+
+def ldp(channel: Channel) -> Leakage:
+    """ε-LDP with respect to S ([DS] Definition 1): P(y|s) <= e^ε P(y|s') for all s, s' and y."""
+    return worst(_most(channel.unknown, permutations(channel.unknown.secrets, 2)))
+
+
+def ldp_x(channel: Channel) -> Leakage:
+    """ε-LDP with respect to X: Q(y|x) <= e^ε Q(y|x') for all x, x' and y.
+
+    Blocks are drawn independently given x, and any values may meet in x: so the largest ratios multiply.
+    """
+    ratios = [block.spread() for block in channel.blocks]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return worst(prod(known, start=Fraction(1)) if len(known) == len(ratios) else None)
+
+
+def srlip(channel: Channel) -> Leakage:
+    """ε-SRLIP ([DS] Definition 3): LIP of P(·|x_J), for every set J of public columns and every x_J that occurs."""
+    return worst(_larger(ratio for case in channel.knowing() for ratio in (rises(case), falls(case))))
+
+
+def pml(channel: Channel) -> Leakage:
+    """Pointwise maximal leakage about S, the upper half of LIP: P(s|y) <= e^ε P(s) for all s and y."""
+    return worst(rises(channel.unknown))
+
+
+def lowered(channel: Channel) -> Leakage:
+    """The lower half of asymmetric LIP: P(s) <= e^lower P(s|y) for all s and y."""
+    return worst(falls(channel.unknown))
+
+
+def rldp(channel: Channel) -> Leakage:
+    """(ε, F)-RLDP ([RLDP] Definition 1): ε-LDP under every P with D_α(P̂ || P) <= B, P̂ the estimate.
+
+    Nobody works it out here: robust.json holds numbers that show the inequalities for one bound, see `robust`.
+    """
+    (block, *others), shown, possible = channel.blocks, channel.certificate, channel.possible
+    order, radius = channel.parameters.order, channel.parameters.radius
+    if (
+        others
+        or isinstance(block, Coins)
+        or shown is None
+        or possible is None
+        or order is None
+        or radius is None
+    ):
+        raise Broken(
+            "release.json", "nothing shows a robust notion", "one block of weights", channel.parameters
+        )
+    ball, weights = Ball(channel.counts, possible, rational(order), rational(radius)), block.weights
+    return Leakage(
+        "as certified", lambda bound: not_shown(ball, weights, exp_below(bound), shown) is None, exact=False
+    )
+
+
+def mutual_information(channel: Channel) -> Leakage:
+    """I(S;Y), an average: no single person is promised a bound."""
+    if channel.sets:
+        raise Broken(
+            "release.json", "mutual information is not bounded over sets", "weights", "unary encoding"
+        )
+    found = information_above(channel.table)
+    return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
+
+
+@dataclass(frozen=True)
+class Notion:
+    """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one."""
+
+    measure: str
+    leakage: Callable[[Channel], Leakage]
+    beside: Callable[[Channel], Leakage] | None = None
+
+
+NOTIONS = {
+    "lip": Notion("lip", lip),
+    "perfect": Notion("lip", lip),
+    "ldp": Notion("ldp", ldp),
+    "ldp-x": Notion("ldp_x", ldp_x),
+    "srlip": Notion("srlip", srlip),
+    "rldp": Notion("rldp", rldp),
+    "pml": Notion("pml", pml),
+    "alip": Notion("alip", pml, lowered),
+    "mutual-information": Notion("mutual_information", mutual_information),
+}

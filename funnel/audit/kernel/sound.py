@@ -1,0 +1,257 @@
+"""From the records of files to what can be counted with: each sound in itself, and fitting the others.
+
+All functions raise Broken where that is not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.audit.kernel.channel import MOST_CELLS, Block, Coins
+from funnel.audit.kernel.exact import IntArray
+from funnel.audit.kernel.files import content, sha256
+from funnel.audit.kernel.verdict import Broken
+from funnel.format import counts, draws, journal, protocol, released
+from funnel.format.canonical import FormatError
+from funnel.format.fields import Alphabet, Label
+from funnel.format.manifest import Manifest
+from funnel.format.schema import Grid, read
+
+T = TypeVar("T")
+MOST_VALUES = 62
+"""Of a set: its code is one word."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Counts N[s, x_1, …, x_k]: `cells` (m, 1+k) of codes, `number` (m,) of records, over alphabets S, X_1, …, X_k."""
+
+    alphabets: tuple[Alphabet, ...]
+    cells: IntArray
+    number: IntArray
+
+    @property
+    def rows(self) -> int:
+        """Records in all."""
+        return sum(self.number.tolist())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(c, a_1, …, a_k)."""
+        return tuple(len(one.values) for one in self.alphabets)
+
+    def dense(self) -> IntArray:
+        """N as an array of its shape, of at most MOST_CELLS."""
+        if prod(self.shape) > MOST_CELLS:
+            raise Broken(
+                counts.NAME, "too many cells to be measured: nothing is proven", MOST_CELLS, self.shape
+            )
+        table = np.zeros(self.shape, np.int64)
+        table[tuple(self.cells.T)] = self.number
+        return table
+
+    def of_axis(self, axis: int) -> IntArray:
+        """Records of each value of S (axis 0) or of a block."""
+        return np.bincount(self.cells[:, axis], self.number, self.shape[axis]).astype(np.int64)
+
+    def rest(self) -> list[Label]:
+        """What a public value says beside the secret: all of it, or u where x = (s, u) holds the secret too."""
+        secret, public = self.alphabets[:2]
+        places = [
+            place for place, name in enumerate(public.columns) if not self.tells or name not in secret.columns
+        ]
+        return [tuple(value[place] for place in places) for value in public.values]
+
+    @property
+    def tells(self) -> bool:
+        """Whether the only block holds the secret's columns, so that x tells s."""
+        return len(self.alphabets) == 2 and set(self.alphabets[0].columns) <= set(self.alphabets[1].columns)
+
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Which values of the first block can occur with which secret value (c, a)."""
+        secret, public = self.alphabets[:2]
+        if not self.tells:
+            return np.ones(self.shape[:2], bool)
+        places = [public.columns.index(name) for name in secret.columns]
+        own = [tuple(value[place] for place in places) for value in public.values]
+        return np.array([[value == one for one in own] for value in secret.values])
+
+
+def parsed(record: type[T], name: str, raw: bytes) -> T:
+    """A record from canonical bytes."""
+    try:
+        return read(record, name, raw)
+    except FormatError as error:
+        what = f"{error.path or 'the content'} is not as its format says"
+        raise Broken(name, what, error.expected, error.found) from None
+
+
+def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block | Coins, ...]:
+    """Every protocol: its labels distinct, its chances sums of one, its sizes and columns the manifest's."""
+    found = tuple(_coins(one) if isinstance(one, protocol.Sets) else _block(one) for one in file.blocks)
+    secrets = {one.secret for one in file.blocks if isinstance(one, protocol.Weights) and one.secret}
+    sizes = manifest.alphabet
+    for what, stated, there in (
+        ("columns", manifest.public, tuple(one.columns for one in found)),
+        ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in found)),
+        ("numbers of outputs", sizes.released, tuple(one.outputs for one in found)),
+        ("secret columns", {manifest.sensitive}, {one.columns for one in secrets} or {manifest.sensitive}),
+        (
+            "number of secret values",
+            {sizes.sensitive},
+            {len(one.values) for one in secrets} or {sizes.sensitive},
+        ),
+    ):
+        if stated != there:
+            raise Broken(protocol.NAME, f"the {what} are not the manifest's", stated, there)
+    return found
+
+
+def _block(one: protocol.Weights) -> Block:
+    _labels(protocol.NAME, one.columns, one.inputs)
+    _labels(protocol.NAME, one.columns, one.outputs)
+    if one.secret:
+        _labels(protocol.NAME, one.secret.columns, one.secret.values)
+    secret = (len(one.secret.values),) if one.secret else ()
+    weights = _array(one.weights, (len(one.outputs), *secret, len(one.inputs)))
+    if (weights.sum(axis=0, dtype=object) != 1 << one.bits).any():
+        raise Broken(
+            protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others"
+        )
+    return Block(one.columns, one.inputs, one.bits, weights.reshape(len(one.outputs), -1, len(one.inputs)))
+
+
+def _coins(one: protocol.Sets) -> Coins:
+    _labels(protocol.NAME, one.columns, one.inputs)
+    if not 0 < one.absent < one.present < 1 << one.bits or len(one.inputs) > MOST_VALUES:
+        raise Broken(
+            protocol.NAME, "the chances of a set are none", "0 < absent < present < 2^bits", one.present
+        )
+    return Coins(one.columns, one.inputs, one.bits, one.present, one.absent)
+
+
+def _labels(file: str, columns: Sequence[str], labels: Sequence[Label]) -> None:
+    """Distinct columns; labels one or more, distinct, and as wide."""
+    for what, given in (("columns", columns), ("values", labels)):
+        if not given or len(set(given)) < len(given):
+            raise Broken(file, f"{what} of {', '.join(columns)} are not distinct", "distinct ones", given)
+    if any(len(label) != len(columns) for label in labels):
+        raise Broken(file, "a value has not one text for each column", columns, labels)
+
+
+def _array(grid: Grid, shape: tuple[int, ...]) -> IntArray:
+    """A grid of numbers as an array of one shape; -1 stands for any length."""
+    try:
+        found = np.array(grid, np.int64).reshape(shape)
+        if len(found) == len(grid):
+            return found
+    except (ValueError, OverflowError):
+        pass
+    raise Broken("grid", "numbers do not stand in rows of one length", shape, "others")
+
+
+def _rows(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
+    """Rows [code, …, count]: in the order of their codes, each once, below these sizes; counts positive."""
+    limits = [*sizes]
+    rows = _array(grid, (len(grid), len(limits) + 1))
+    listed = [row[:-1] for row in rows.tolist()]
+    if any(before >= after for before, after in pairwise(listed)):
+        raise Broken(file, "rows are not in order, each once", "ascending codes", "others")
+    if not len(rows) or rows[:, -1].min() < 1 or (rows[:, :-1] >= np.array(limits, object)).any():
+        raise Broken(
+            file, "a code or a count is out of range", f"codes below {limits}, positive counts", "others"
+        )
+    return rows
+
+
+def answers(file: released.ReleasedFile, blocks: tuple[Block | Coins, ...], manifest: Manifest) -> IntArray:
+    """Released rows [y_1, …, y_k, count], as many records as stated, outputs of positive weight alone."""
+    rows = _rows(released.NAME, file.rows, (one.outputs for one in blocks))
+    if (found := sum(rows[:, -1].tolist())) != manifest.rows:
+        raise Broken(released.NAME, "another number of rows was released", manifest.rows, found)
+    for axis, block in enumerate(blocks):
+        if isinstance(block, Block) and not block.weights[np.unique(rows[:, axis])].any(axis=(1, 2)).all():
+            raise Broken(
+                released.NAME, "a value was released that no input can produce", block.columns, "weight 0"
+            )
+    return rows
+
+
+def joint(file: counts.CountsFile, blocks: tuple[Block | Coins, ...], manifest: Manifest) -> Joint:
+    """The counts that claims are about, over the secret and the protocols' inputs."""
+    alphabets = (file.secret, *file.blocks)
+    for one in alphabets:
+        _labels(counts.NAME, one.columns, one.values)
+    for what, stated, found in (
+        ("secret columns", manifest.sensitive, file.secret.columns),
+        ("number of secret values", manifest.alphabet.sensitive, len(file.secret.values)),
+        ("columns", [one.columns for one in blocks], [one.columns for one in file.blocks]),
+        ("inputs", [one.inputs for one in blocks], [one.values for one in file.blocks]),
+        ("kind of estimate", manifest.estimate.kind == "private", file.private is not None),
+    ):
+        if stated != found:
+            raise Broken(counts.NAME, f"the {what} are not those of the release", stated, found)
+    rows = _rows(counts.NAME, file.cells, (len(one.values) for one in alphabets))
+    return Joint(alphabets, rows[:, :-1], rows[:, -1])
+
+
+def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
+    """The records themselves, as many as were released: the counts, or what a private estimate added its noise to."""
+    found = joint
+    if file.private:
+        cells = _array(file.private.cells, (len(file.private.cells), len(joint.shape) + 3))
+        own = file.private.records
+        number = cells[:, -3] if own is None else _array(own, (len(cells),))
+        codes = cells[:, :-3]
+        if (codes >= np.array(joint.shape)).any() or len(np.unique(codes, axis=0)) < len(codes):
+            raise Broken(
+                counts.NAME, "noisy cells are not distinct ones of the alphabets", joint.shape, "others"
+            )
+        found = Joint(joint.alphabets, codes[number > 0], number[number > 0])
+    if found.rows != manifest.rows:
+        raise Broken(
+            counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows
+        )
+    return found
+
+
+def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[IntArray, ...]:
+    """For every block rows [input, output, count]; an input is x, or s*a + x where the block reads s.
+
+    Of sets, outputs are values x' and how many sets held them; output a counts the records.
+    """
+    if len(file.blocks) != len(blocks):
+        raise Broken(draws.NAME, "the draws do not cover the blocks", len(blocks), len(file.blocks))
+    found = []
+    for grid, block in zip(file.blocks, blocks, strict=True):
+        sets = isinstance(block, Coins)
+        inputs = len(block.inputs) * (1 if sets else block.weights.shape[1])
+        found.append(_rows(draws.NAME, grid, (inputs, inputs + 1 if sets else block.outputs)))
+    return tuple(found)
+
+
+def chain(raw: bytes, head: Path) -> tuple[journal.Line, ...]:
+    """Lines of the ledger, each naming the hash of the one before, as far as the head says.
+
+    A last line without its end is what a crash left of something that never happened; one line beyond the head is what
+    a crash kept from being confirmed.
+    """
+    lines, hashes = [], [journal.START]
+    for number, text in enumerate(raw.split(b"\n")[:-1], start=1):
+        line = parsed(journal.Line, f"{journal.NAME}:{number}", text + b"\n")
+        if (line.sequence, line.previous) != (number, hashes[-1]):
+            raise Broken(f"{journal.NAME}:{number}", "the chain is broken here", hashes[-1], line.previous)
+        lines.append(line)
+        hashes.append(sha256(text + b"\n"))
+    told = parsed(journal.Head, head.name, content(head))
+    if told.sequence >= len(hashes) or hashes[told.sequence] != told.sha256 or len(lines) > told.sequence + 1:
+        raise Broken(journal.NAME, "the head confirms other lines", told.sequence, len(lines))
+    return tuple(lines)

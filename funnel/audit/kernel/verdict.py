@@ -1,0 +1,63 @@
+"""What the kernel says: one finding for every claim, and never a word about a claim that was not looked at."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["passed", "failed", "not checked"]
+NOT_CLAIMED = "not claimed: "
+"""How the detail begins where a release does not make the claim, so that nothing is left to check."""
+NEEDS_PRIVATE = "needs the private evidence"
+
+_MARKS: dict[Status, str] = {"passed": "passed     ", "failed": "FAILED     ", "not checked": "not checked"}
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim by its name and in words (`title`), whether it holds, and the figures or the reason behind that."""
+
+    claim: str
+    title: str
+    status: Status
+    detail: str
+
+    @property
+    def claimed(self) -> bool:
+        """False where the release does not make this claim: it is not checked, and nothing is missing."""
+        return self.status != "not checked" or not self.detail.startswith(NOT_CLAIMED)
+
+    def text(self) -> str:
+        """One line for a terminal."""
+        mark = _MARKS[self.status] if self.claimed else "not claimed"
+        return f"{mark} {self.title} [{self.claim}]: {self.detail.removeprefix(NOT_CLAIMED)}"
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """What a check returns where it cannot decide, with the reason; NOT_CLAIMED heads it where nothing is claimed."""
+
+    reason: str
+
+
+class Broken(Exception):  # noqa: N818 - a claim is broken; the program is not
+    """A claim that does not hold: in which file, what is wrong, what was promised and what is there."""
+
+    def __init__(self, file: str, what: str, expected: object, found: object) -> None:
+        super().__init__(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}")
+        self.file, self.what, self.expected, self.found = file, what, expected, found
+
+
+def shown(value: object, longest: int = 160) -> str:
+    """A value as printable text of bounded length, so that no label can steer the terminal."""
+    text = value if isinstance(value, str) else _SHORT.repr(value)
+    plain = "".join(ch if ch.isprintable() else f"\\u{ord(ch):04x}" for ch in text[: 2 * longest])
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,1 @@
+"""The kernel: brute force, falsified releases, and an environment with nothing but numpy."""
