@@ -383,8 +383,9 @@ def sample(  # noqa: PLR0915 - a release has many parts
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, None),
         None, "csv", "refuse",
     )  # fmt: skip
-    records = tuple(tuple(np.bincount(np.argwhere(table)[:, j + 1], table[table > 0], shape[j + 1]).astype(int).tolist())
-                    for j in range(len(blocks)))  # fmt: skip
+    records = tuple(
+        tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim)
+    )
     kept_counts = counts.CountsFile(
         "funnel-counts/1", hidden, blocks, used, noisy, records if locked and not private else None
     )

@@ -82,7 +82,7 @@ LEFT = (
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (
-    "that the counts are the source's; that nobody drew, or estimated, several times and chose; who else holds the key; "
+    "that the counts are the source's; that nobody drew or estimated several times and chose; who else holds the key; "
     "what is released about the same people elsewhere"
 )
 """What nobody can know from these files."""

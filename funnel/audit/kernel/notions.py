@@ -1,7 +1,7 @@
-"""Every notion of privacy as its definition reads: the leakage that its ε bounds.
+"""Every notion of privacy as its definition reads: the leakage that its ε bounds. A new one is an entry of NOTIONS.
 
-To add one, add an entry to NOTIONS. P(y|s) and P(y) are chances of all released blocks together, for a record of the estimated distribution N[s, x]/n. A value
-of the secret, or a condition x_J, that no record has puts no constraint.
+P(y|s) and P(y) are chances of all released blocks together, for a record of the estimated distribution N[s, x]/n. A
+value of the secret, or a condition x_J, that no record has puts no constraint.
 """
 
 from __future__ import annotations
