@@ -17,7 +17,7 @@ from funnel.measure import clock
 from funnel.measure.information import released_information
 from funnel.notions import Demand, Notion
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.effort import Extent, effort
+from funnel.optimise.cost import Extent, expected_cost
 from funnel.optimise.groups import GroupCertificate
 
 LOSS = 2e-5
@@ -58,12 +58,12 @@ class Outlook:
     def words(self) -> str:
         """For a plan."""
         return (
-            f"{effort(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
+            f"{expected_cost(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
         )
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return effort(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
+        return expected_cost(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
 
 
 class Mechanism(BaseModel, ABC):

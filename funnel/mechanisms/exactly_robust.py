@@ -80,7 +80,7 @@ def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: floa
     if serves(demand.sets):
         ratio = math.exp(demand.notion.epsilon)
         return maximise_groups(demand.sets, ratio, prior, time_limit=time_limit, ceiling=ceiling).protocol
-    return maximise(demand.cone(), prior, time_limit=time_limit, gap=gap, ceiling=ceiling).protocol
+    return maximise(demand.cone(), prior, budget=time_limit, gap=gap, ceiling=ceiling).protocol
 
 
 def _bounded(closed: Closed, demand: RobustDemand) -> tuple[float, Certificate | None, bool]:
@@ -100,8 +100,8 @@ def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: fl
         if alone
         else demand.cone()
     )
-    found = maximise(cone, prior, time_limit=time_limit, gap=gap, ceiling=ceiling)
-    protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.rung}, {found.rays:,} rows"
+    found = maximise(cone, prior, budget=time_limit, gap=gap, ceiling=ceiling)
+    protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.method}, {found.rays:,} rows"
     if alone:
         return Solved(protocol, found.bound, how, found.certificate)
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")

@@ -45,7 +45,7 @@ class NonRobust(Mechanism):
         rows = _rows(on_secret.protocol, prior, secret, records)
         rays = csr_array(rows / (rows @ prior)[:, None])
         clock.check()
-        found = master(rays, prior, time_limit=min(_TIME, clock.left()))
+        found = master(rays, prior, budget=_TIME)
         used = np.flatnonzero(found.theta)
         protocol = rays[used].toarray() * found.theta[used, None]
         if not np.isfinite(rows).all() or not protocol.any(axis=0).all():

@@ -13,7 +13,7 @@ from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand, RobustDemand
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.solve import maximise
 
 TimeLimit = Annotated[
@@ -49,7 +49,7 @@ class Optimal(Mechanism):
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def outlook(self, extent: Extent) -> Outlook:
-        """The rung of the ladder that serves, in the time and to the gap allowed."""
+        """The method that should serve, in the time and to the gap allowed."""
         return Outlook(extent, self.time_limit, self.gap)
 
 
@@ -64,18 +64,18 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     solution = maximise(
         cone,
         prior,
-        time_limit=min(time_limit, _SEARCHING * clock.left()),
+        budget=min(time_limit, _SEARCHING * clock.left()),
         gap=gap,
         ceiling=ceiling,
         rays=demand.rays(prior),
     )
     protocol = round_named(solution.protocol, cone, joint, demand)
-    how = _how(solution.rung, solution.rays)
+    how = _how(solution.method, solution.rays)
     if demand.cone_is_all:
         return Solved(protocol, solution.bound, how, solution.certificate)
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
 
 
-def _how(rung: str, rays: int) -> str:
+def _how(method: str, rays: int) -> str:
     """The way to the optimum, for the plan's reader and the evidence."""
-    return f"{rung}, {rays:,} {'rows priced' if rung == 'columns' else 'extreme rays'}"
+    return f"{method}, {rays:,} {'rows priced' if method == 'columns' else 'extreme rays'}"

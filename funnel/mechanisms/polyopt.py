@@ -16,7 +16,7 @@ from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
 from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.groups import GAP as GROUPS_GAP
 from funnel.optimise.groups import GroupCertificate, GroupCone, maximise_groups, serves
 from funnel.optimise.worst_case import Sets

@@ -25,7 +25,7 @@ from funnel.measure.exact import exp_below, rational
 from funnel.measure.leakage import AnyLeakage
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone, intersection
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

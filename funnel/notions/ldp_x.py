@@ -14,7 +14,7 @@ from funnel.data.released import Channel
 from funnel.measure.leakage import Leakage
 from funnel.notions.base import Demand, Epsilon, Notion, Shape
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 
 if TYPE_CHECKING:

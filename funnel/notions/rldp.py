@@ -26,7 +26,7 @@ from funnel.measure.uncertainty import limits, project, radius
 from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.solve import Solution
 from funnel.optimise.staircase import staircase
 from funnel.optimise.worst_case import Sets, box_cone, simplex_cone

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.certificate import Proof
-from funnel.optimise.columns.branching import Peak
 from funnel.optimise.columns.chords import APART, MISSED, SAFETY, TOWARDS, WIDTH, chords, xlogx
+from funnel.optimise.columns.pricing import Peak
 from funnel.optimise.columns.recording import Record
 from funnel.optimise.convex.cone import ConvexSlice, begun_anew
 from funnel.optimise.linear.programs import Answers, Bases, filled

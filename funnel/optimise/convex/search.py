@@ -133,7 +133,7 @@ class _Generation:
         from scipy.sparse import csr_array
 
         rows = csr_array(np.array(self.mass) / self.prior)
-        optimum = master(rows, self.prior, time_limit=_LAST)
+        optimum = master(rows, self.prior, budget=_LAST)
         used = np.flatnonzero(optimum.theta)
         protocol = rows[used].toarray() * optimum.theta[used, None]
         protocol /= protocol.sum(axis=0)

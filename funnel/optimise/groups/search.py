@@ -199,7 +199,7 @@ class _Search:
         from scipy.sparse import csr_array
 
         rays = rays / (rays @ self.prior)[:, None]
-        best = master(csr_array(rays), self.prior, time_limit=_LAST)
+        best = master(csr_array(rays), self.prior, budget=_LAST)
         chosen = np.flatnonzero(best.theta)
         protocol = rays[chosen] * best.theta[chosen, None]
         return Solution(

@@ -47,7 +47,7 @@ def cone_of(size: int, seed: int) -> tuple[Cone, np.ndarray]:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cone_whose_sides_are_known_has_the_same_optimum(seed):
     cone, prior = cone_of(4, seed)
-    known = maximise(cone, prior, time_limit=20)
+    known = maximise(cone, prior, budget=20)
     found = close_in(Sides(cone), prior, deadline=time.monotonic() + 60, tolerance=1e-5, ceiling=np.inf)
     assert found.value == pytest.approx(known.value, abs=1.1e-5)
     assert known.value - 1e-9 <= found.certificate.bound <= found.value + 1e-5

@@ -74,7 +74,7 @@ def vertices(sets: Sets, group: int, low: float, high: float) -> np.ndarray:
     above = np.hstack([weights * middle, np.full((len(weights), 1), -high)])
     below = np.hstack([-weights * middle, np.full((len(weights), 1), low)])
     rays = enumerated_rays(
-        Cone(np.vstack([above, below])), np.full(size + 1, 1 / (size + 1)), time_limit=60
+        Cone(np.vstack([above, below])), np.full(size + 1, 1 / (size + 1)), budget=60
     ).toarray()
     return middle * rays[:, :size] / rays[:, size:]
 
@@ -186,7 +186,7 @@ TABLES = [
 def test_groups_and_whole_rows_have_the_same_optimum(counts, width: float, epsilon: float) -> None:
     sets, prior = of(counts, width)
     ratio = math.exp(epsilon)
-    whole = maximise(box_cone(sets, ratio), prior, time_limit=60, gap=1e-4)
+    whole = maximise(box_cone(sets, ratio), prior, budget=60, gap=1e-4)
     parts = maximise_groups(sets, ratio, prior, time_limit=60, gap=0.1)
     assert serves(sets)
     assert isinstance(parts.certificate, GroupCertificate)
