@@ -55,7 +55,8 @@ def rows_of(evidence: Evidence, manifest: Manifest) -> Rows | None:
     """The cone of the notion around the counts of one block; None where it is not a plain one, or too large."""
     counts, ratio = evidence.dense().astype(float), math.exp(manifest.epsilon)
     c, a = counts.shape
-    kinds = {"lip": 2 * c, "perfect": c, "ldp": c * c, "srlip": 2 * c * _subsets(evidence), "ldp-x": a * a}
+    kinds = {"lip": 2 * c, "perfect": c, "ldp": c * c, "srlip": 2 * c * _subsets(evidence), "ldp-x": a * a,
+             "pml": c, "alip": 2 * c}  # fmt: skip
     if kinds.get(manifest.notion, MOST_NUMBERS) * a >= MOST_NUMBERS:
         return None
     if manifest.notion == "ldp-x":
@@ -66,8 +67,11 @@ def rows_of(evidence: Evidence, manifest: Manifest) -> Rows | None:
         return Rows(_scaled(pairs[~np.eye(len(given), dtype=bool)]))
     if manifest.notion == "perfect":
         return Rows(_scaled(lifts(counts) - 1), equal=True)
+    if manifest.notion in ("pml", "alip"):
+        lower = manifest.parameters.lower
+        return Rows(_beliefs(counts, np.ones(a, bool), ratio, None if lower is None else math.exp(lower)))
     known = _known(evidence) if manifest.notion == "srlip" else iter([np.ones(a, bool)])
-    return Rows(np.concatenate([_beliefs(counts, mask, ratio) for mask in known]))
+    return Rows(np.concatenate([_beliefs(counts, mask, ratio, ratio) for mask in known]))
 
 
 def odds(prior: FloatArray, ratio: float) -> Rows:
@@ -85,11 +89,14 @@ def lifts(counts: FloatArray) -> FloatArray:
     return np.asarray(counts / np.where(each > 0, each, 1.0) / chance)
 
 
-def _beliefs(counts: FloatArray, mask: npt.NDArray[np.bool_], ratio: float) -> FloatArray:
-    """LIP where x is known to lie in `mask` (a,): each belief within a factor `ratio` of what it was."""
+def _beliefs(
+    counts: FloatArray, mask: npt.NDArray[np.bool_], ratio: float, fall: float | None
+) -> FloatArray:
+    """Where x is known to lie in `mask` (a,): no belief rises by a factor `ratio`, or falls by `fall` (None: any)."""
     given = lifts(counts[:, mask])
-    rows = np.zeros((2 * len(given), len(mask)))
-    rows[:, mask] = np.concatenate([given - ratio, 1 / ratio - given])
+    sides = np.concatenate([given - ratio, *([] if fall is None else [1 / fall - given])])
+    rows = np.zeros((len(sides), len(mask)))
+    rows[:, mask] = sides
     return _scaled(rows)
 
 

@@ -111,6 +111,16 @@ def lip_ratio(table: ExactArray) -> Fraction | None:
     return worst
 
 
+def pml_ratio(table: ExactArray) -> Fraction:
+    """max over s, y of P(s|y)/P(s), from T[s, y…]: nobody becomes surer of a secret value than by this factor."""
+    rows, by_secret, by_output = _margins(table)
+    total, worst = sum(by_secret), Fraction(1)
+    for row, mass in zip(rows, by_secret, strict=True):
+        high, _ = _extremes(row, by_output)
+        worst = max(worst, Fraction(high[0] * total, high[1] * mass))
+    return worst
+
+
 def ldp_ratio(table: ExactArray) -> Fraction | None:
     """max over s, s', y of P(y|s)/P(y|s') ([DS] Definition 1), from T[s, y…]; None when infinite."""
     rows, by_secret, _ = _margins(table)

@@ -9,6 +9,7 @@ from funnel.audit import unary
 from funnel.audit.evidence import Evidence
 from funnel.audit.exact import (
     ExactArray,
+    at_most_exp,
     largest_step,
     ldp_ratio,
     lip_ratio,
@@ -70,6 +71,7 @@ def _of_sets(counts: IntArray, block: UnaryBlock, manifest: Manifest) -> tuple[C
     """A single block of sets; counts N[s, x]. Raises AuditFailure for a notion that is not measured over sets."""
     lip, ldp = unary.lip_ratio(counts, block), unary.ldp_ratio(counts, block)
     known = {"lip": lambda: lip, "ldp": lambda: ldp, "srlip": lambda: unary.srlip_ratio(counts, block),
+             "pml": lambda: unary.pml_ratio(counts, block), "alip": lambda: unary.pml_ratio(counts, block),
              "ldp_x": lambda: unary.value_ratio(block)}  # fmt: skip
     if manifest.measure not in known:
         raise broken("release.json", "this notion is not measured over sets", expected=" | ".join(known),
@@ -89,6 +91,14 @@ def bound_held(channel: Channel, manifest: Manifest) -> str:
             f"the {own.measure} leakage of the channel released breaks the bound of {manifest.notion}",
             expected=f"at most {_limit(epsilon)}",
             found=f"{own.nats()} nats",
+        )
+    lower = manifest.parameters.lower
+    if lower is not None and (lower < epsilon or channel.lip is None or not at_most_exp(channel.lip, lower)):
+        raise broken(
+            "protocol.json",
+            "a belief falls further than the channel released may let it, or the bound of its fall is below epsilon",
+            expected=f"lip at most {_limit(lower)}, {_limit(epsilon)} or more",
+            found=f"{nats(channel.lip)} nats",
         )
     how = "certified in rationals" if own.measure in ("rldp", "mutual_information") else "in whole numbers"
     return f"{own.measure} {own.nats()} <= {_limit(epsilon)}, {how}"

@@ -234,4 +234,9 @@ class _Case:
         if self.manifest.notion == "lip" or (self.manifest.notion == "srlip" and columns == 1):
             low, high = max(one / ratio, 1 - ratio * two), min(ratio * one, 1 - two / ratio)
             return told, low, high
+        if self.manifest.notion in ("pml", "alip"):
+            lower = self.manifest.parameters.lower
+            least = 0.0 if lower is None else math.exp(-lower)
+            low, high = max(one * least, 1 - ratio * two), min(ratio * one, 1 - two * least)
+            return told, low, high
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from funnel.audit.evidence import Evidence
-from funnel.audit.exact import ExactArray, at_most_exp, exp_below, ldp_ratio, lip_ratio
+from funnel.audit.exact import ExactArray, at_most_exp, exp_below, ldp_ratio, lip_ratio, pml_ratio
 from funnel.audit.findings import broken
 from funnel.audit.logarithms import information_above
 from funnel.audit.manifest import STEP, Manifest
@@ -79,6 +79,8 @@ def own_leakage(evidence: Evidence, blocks: Blocks, table: ExactArray, manifest:
         return Own(measure, robust_ratio(blocks[0], around(evidence, manifest)))
     if measure == "mutual_information":
         return Own(measure, information_above(table))
+    if measure in ("pml", "alip"):
+        return Own(measure, pml_ratio(table))
     return Own(measure, ldp_ratio(table) if measure == "ldp" else lip_ratio(table))
 
 

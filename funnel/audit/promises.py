@@ -9,7 +9,7 @@ from funnel.audit.fields import Field
 
 MEASURES = {
     "lip": "lip", "perfect": "lip", "ldp": "ldp", "srlip": "srlip", "ldp-x": "ldp_x", "rldp": "rldp",
-    "mutual-information": "mutual_information",
+    "mutual-information": "mutual_information", "pml": "pml", "alip": "alip",
 }  # fmt: skip
 """The leakage that epsilon bounds, by notion, as manifest and evidence name it."""
 
@@ -25,12 +25,16 @@ Told = tuple[Fraction | None, str, int]
 
 @dataclass(frozen=True)
 class Parameters:
-    """What defines a notion beside epsilon: `solve` of srlip; `order`, `confidence` and `radius` (nats) of rldp."""
+    """What defines a notion beside epsilon.
+
+    `solve` of srlip; `order`, `confidence` and `radius` (nats) of rldp; `lower` (nats) of alip, None for no such bound.
+    """
 
     solve: str | None = None
     order: Fraction | None = None
     confidence: Fraction | None = None
     radius: Fraction | None = None
+    lower: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,9 @@ def read_parameters(root: Field, notion: str) -> Parameters:
     if notion == "srlip":
         field.keys("solve")
         return Parameters(solve=field["solve"].among(*WAYS))
+    if notion == "alip":
+        field.keys("lower")
+        return Parameters(lower=None if field["lower"].value is None else field["lower"].number())
     if notion != "rldp":
         field.keys()
         return Parameters()

@@ -113,6 +113,7 @@ def _claimed(manifest: Manifest) -> dict[str, Any]:
         "order": parameters.order,
         "confidence": parameters.confidence,
         "radius": parameters.radius,
+        "lower": parameters.lower,
         "kind of draws": manifest.draws,
         "minimum": manifest.minimum,
         "kind of estimate": manifest.estimate,
@@ -175,6 +176,8 @@ def _parameters(privacy: Any) -> dict[str, Any]:
     if privacy["notion"] == "srlip":
         way = privacy.get("solve", "auto")
         return {} if way == "auto" else {"way to solve": way}
+    if privacy["notion"] == "alip":
+        return {"lower": None if privacy.get("lower") in _NOTHING else _decimal(privacy["lower"])}
     if privacy["notion"] != "rldp":
         return {}
     given = {key: value for key, value in privacy.items() if value not in _NOTHING}

@@ -175,6 +175,13 @@ def lip_ratio(counts: npt.NDArray[Any], block: UnaryBlock) -> Fraction:
     return _worst(block, ((one, other) for row in rows for one, other in ((row, every), (every, row))))
 
 
+def pml_ratio(counts: npt.NDArray[Any], block: UnaryBlock) -> Fraction:
+    """max over s and sets y of P(s|y)/P(s), from N[s, x]."""
+    rows: list[list[int]] = counts[counts.any(axis=1)].tolist()
+    every = [sum(column) for column in zip(*rows, strict=True)]
+    return _worst(block, ((row, every) for row in rows))
+
+
 def ldp_ratio(counts: npt.NDArray[Any], block: UnaryBlock) -> Fraction:
     """max over s, s' and sets y of P(y|s)/P(y|s') ([DS] Definition 1), from N[s, x]."""
     rows: list[list[int]] = counts[counts.any(axis=1)].tolist()

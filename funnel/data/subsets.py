@@ -31,11 +31,15 @@ class Subsets:
     counts: Counts
     protocol: UnaryProtocol
 
-    def lip_ratio(self) -> Fraction:
-        """max over s and sets y of P(y|s)/P(y) or its inverse ([DS] Definition 2)."""
+    def pml_ratio(self) -> Fraction:
+        """max over s and sets y of P(y|s)/P(y): the upper half of [DS] Definition 2."""
         rows = self._rows()
-        every = np.broadcast_to(rows.sum(axis=0), rows.shape)
-        return max(self._largest(rows, every), self._largest(every, rows))
+        return self._largest(rows, np.broadcast_to(rows.sum(axis=0), rows.shape))
+
+    def loss_ratio(self) -> Fraction:
+        """max over s and sets y of P(y)/P(y|s): the lower half of [DS] Definition 2."""
+        rows = self._rows()
+        return self._largest(np.broadcast_to(rows.sum(axis=0), rows.shape), rows)
 
     def ldp_ratio(self) -> Fraction:
         """max over s, s' and sets y of P(y|s)/P(y|s') ([DS] Definition 1)."""

@@ -23,12 +23,10 @@ from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
 from funnel.lock.summary import Summary, stated_leakage
 from funnel.measure.figures import round_to
-from funnel.measure.leakage import ldp
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.auto import Auto
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
-from funnel.notions.rldp import Rldp
 from funnel.policy import Policy
 from funnel.policy.terms import terms
 from funnel.version import __version__
@@ -163,9 +161,8 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     protection = _protection(policy, lock, arranged)
     then = kept_counts(private, lock)
     notion = protection.notion
-    moved = drift(
-        lock, then, tonight, notion.measure, protection.leakage.nats, getattr(notion, "order", None)
-    )
+    order = notion.parameters().get("order")
+    moved = drift(lock, then, tonight, notion.measure, protection.leakage.nats, order)
     if not protection.holds:
         raise _leaks(policy, notion, moved)
     return Pinned(lock, protection, tonight, then, moved)
@@ -189,10 +186,8 @@ def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
         )
     tonight = Relabelled.known(estimated.truth(arranged.joint))
     channel, notion = Channel(tonight.joint, lock.protocols), protection.notion
-    robust = isinstance(notion, Rldp)  # what holds for a set of distributions is compared with one of them
-    measure, now = ("ldp", ldp(channel.table)) if robust else (notion.measure, notion.leakage(channel))
-    order = getattr(notion, "order", None)
-    moved = drift(lock, arranged.joint, tonight, measure, now.nats, order)
+    measure, now = notion.leakage_at(channel)
+    moved = drift(lock, arranged.joint, tonight, measure, now.nats, notion.parameters().get("order"))
     return Pinned(lock, protection, tonight, arranged.joint, moved, noisy=True)
 
 
@@ -230,8 +225,7 @@ def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:
 
 def _notion(policy: Policy, lock: Lock) -> Notion:
     """The policy's notion, solved the way the lock was; what follows from the counts follows from tonight's."""
-    way = lock.parameters.get("solve")
-    return policy.privacy if way is None else policy.privacy.model_copy(update={"solve": way})
+    return policy.privacy.resettled(lock.parameters)
 
 
 def _mechanism(policy: Policy, lock: Lock) -> Mechanism:

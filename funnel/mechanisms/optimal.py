@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
-from funnel.notions import Demand, RobustDemand
+from funnel.notions import Demand, Notion
 from funnel.optimise.cone import Cone
 from funnel.optimise.cost import Extent
 from funnel.optimise.solve import maximise
@@ -36,16 +36,19 @@ class Optimal(Mechanism):
     Under a robust notion the cone has infinitely many sides: it is closed in on by cuts (`exactly_robust`).
     """
 
-    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "srlip", "ldp-x", "perfect", "rldp"})
-
     kind: Literal["optimal"]
     time_limit: TimeLimit = TIME_LIMIT
     gap: Gap = GAP
 
+    @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Notions that have a cone of rows."""
+        return notion.linear
+
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
-        if isinstance(demand, RobustDemand):
-            return exactly_robust(joint, demand, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
+        if (robust := demand.robust) is not None:
+            return exactly_robust(joint, robust, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def outlook(self, extent: Extent) -> Outlook:

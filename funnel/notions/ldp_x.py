@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -12,7 +12,8 @@ from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
 from funnel.measure.leakage import Leakage
-from funnel.notions.base import Demand, Epsilon, Notion, Shape
+from funnel.notions.base import Demand, Implied, Nats, Notion
+from funnel.notions.shape import Shape
 from funnel.optimise.cone import Cone
 from funnel.optimise.cost import Extent
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
@@ -29,9 +30,10 @@ class LdpX(Notion):
 
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "ldp_x"
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
 
     notion: Literal["ldp-x"]
-    epsilon: Epsilon
+    epsilon: Nats
 
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """Each block by itself: for the usual LDP the shares of epsilon add up."""
@@ -52,6 +54,13 @@ class LdpX(Notion):
             ratio *= one
         return Leakage(ratio)
 
+    def implies(self) -> Iterator[Implied]:
+        """P(y|s), given whatever x_J and under whatever distribution, is a mean of the Q(y|x)."""
+        why = "what moves no odds between public values moves none of the secret"
+        yield Implied("ldp", self.epsilon, why)
+        yield Implied("srlip", self.epsilon, why)
+        yield Implied("rldp", self.epsilon, why, {"radius": math.inf})
+
 
 @dataclass(frozen=True, eq=False)
 class _Everywhere(Demand):
@@ -62,11 +71,11 @@ class _Everywhere(Demand):
 
     def cone(self) -> Cone:
         """a(a-1) inequalities: v_x <= e^ε v_x'."""
-        return staircase_cone(self.size, math.exp(self.notion.epsilon))
+        return staircase_cone(self.size, self.notion.ratio)
 
     def rays(self, prior: FloatArray) -> csr_array | None:
         """{1, e^ε}^a, for small alphabets."""
-        return staircase_rays(prior, math.exp(self.notion.epsilon))
+        return staircase_rays(prior, self.notion.ratio)
 
     def keeps(self, weights: IntArray) -> bool:
         """No ratio within a row exceeds e^ε."""

@@ -13,15 +13,13 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
-from funnel.errors import InternalError, LedgerError, PlanError
+from funnel.errors import InternalError, LedgerError
 from funnel.ledger.journal import Ledger
 from funnel.ledger.spending import Spent, charge, charged, record, spent
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
-from funnel.measure.widening import noise_width, widened
 from funnel.notions import Notion
-from funnel.notions.rldp import CONFIDENCE, Rldp
 from funnel.plan import Plan
 from funnel.plan import stages as steps
 from funnel.plan.domain import domain
@@ -29,8 +27,6 @@ from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 
 Progress = Callable[[str], None]
-MOST_RADIUS = 100.0
-"""Nats, as in a policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,34 +105,19 @@ def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
 
 
 def _settled(notion: Notion, noisy: Estimated) -> Counted:
-    """The counts to go by, and for a robust notion the radius that holds the truth in spite of the noise."""
-    if not isinstance(notion, Rldp):
-        return Counted(noisy.joint, notion, noisy)
-    confidence = CONFIDENCE if notion.confidence is None else notion.confidence
-    width = _width(noisy, confidence)
+    """The counts to go by, and a notion whose promise holds for the true ones in spite of the noise where it can."""
+    width = notion.noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy))
     found = replace(noisy, width=width)
-    joint, radius = found.joint, widened(found.noisy, width, found.rows, confidence)
-    if radius > MOST_RADIUS:
-        raise PlanError(
-            "nothing-to-release",
-            "the noise leaves every distribution possible: no uncertainty set of use holds the true one",
-            advice="Accept a larger `estimate.epsilon`, declare fewer values, or take a notion that is not robust.",
-        )
-    return Counted(joint, notion.model_copy(update={"confidence": confidence, "radius": radius}), found)
-
-
-def _width(noisy: Estimated, confidence: float) -> int:
-    return noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy), confidence)
+    joint = found.joint
+    return Counted(joint, notion.over_noise(found.noisy, width, found.rows), found)
 
 
 def _pinned(policy: Policy, lock: Lock, declared: Domain, tonight: IntArray, epsilon: Fraction) -> Counted:
     """Tonight's records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
     true, noisy = kept_estimate(policy.path(policy.release.private), lock, declared)
-    found, notion = Estimated(declared, epsilon, tonight, noisy, then=true), policy.privacy
-    if isinstance(notion, Rldp):
-        confidence, radius = lock.parameters["confidence"], lock.parameters["radius"]
-        found = replace(found, width=_width(found, confidence))
-        notion = notion.model_copy(update={"confidence": confidence, "radius": radius})
+    notion = policy.privacy.over_kept_noise(lock.parameters)
+    width = notion.noise_width(epsilon / SENSITIVITY, len(noisy))
+    found = Estimated(declared, epsilon, tonight, noisy, width, true)
     return Counted(found.joint, notion, found)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from funnel.notions import implications
 from funnel.report.case import Case
 from funnel.report.figures import (
     Figure,
@@ -45,12 +46,16 @@ def _worst_case(case: Case) -> Iterator[_Row]:
     """ε-LDP gives ε-LIP; ε-LIP gives 2ε-LDP and I(S;Y) <= ε ([DS] Lemma 1); the others give one of the two."""
     own, measure, within = case.manifest["notion"], case.notion.measure, case.epsilon
     yield from _beyond(case, own)
-    of_odds = own in {"ldp", "ldp-x", "rldp"}
+    given = implications.bound(own, within, case.manifest.get("parameters", {}))
     lip = _OWN if measure == "lip" else _reason(own, "Lemma 2 of [DS]", _LEMMA)
     odds = _OWN if own == "ldp" else _reason(own, _LEMMA, _LEMMA)
-    yield _belief(case, lip, _most(within))
-    yield _odds(case, odds, _most(within if of_odds else 2 * within))
+    yield _belief(case, lip, _implied(implications.least(given, "lip")))
+    yield _odds(case, odds, _implied(implications.least(given, "ldp")))
     yield _information(case, _LEMMA, _most(within))
+
+
+def _implied(nats: float | None) -> str:
+    return "none: a value may be ruled out" if nats is None else _most(nats)
 
 
 def _reason(notion: str, side: str, otherwise: str) -> str:
@@ -59,6 +64,8 @@ def _reason(notion: str, side: str, otherwise: str) -> str:
         "srlip": side,
         "ldp-x": "an average of Q(y | x) over x lies between its extremes, and so do ratios of averages",
         "rldp": "the counted distribution is one of the set",
+        "pml": "only the rise of beliefs is bounded",
+        "alip": "beliefs may rise and fall by different factors",
     }.get(notion, otherwise)
 
 
@@ -76,6 +83,8 @@ def _beyond(case: Case, notion: str) -> Iterator[_Row]:
     if notion == "ldp-x" and case.terms.columns > 1:
         why = "P(y | s, x_J) and P(y | x_J) are averages of the same Q(y | x), over the x that agree with x_J"
         yield known, why, within, "not measured apart"
+    if notion in ("pml", "alip"):
+        yield f"Rise of any belief about {secret} (PML)", _OWN, within, measured
     if notion == "rldp":
         claim = (
             f"Change of the odds between two values of {secret}, in the worst distribution of the set (RLDP)"

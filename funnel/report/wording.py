@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel.errors import InternalError
-from funnel.report import average, worst_case
+from funnel.report import average, rising, worst_case
 from funnel.report.figures import epsilon_text
 from funnel.report.terms import Terms, Wording
 
@@ -16,6 +16,8 @@ NOTIONS: dict[str, Wording] = {
     "srlip": worst_case.SRLIP,
     "ldp-x": worst_case.LDP_X,
     "rldp": worst_case.RLDP,
+    "pml": rising.PML,
+    "alip": rising.ALIP,
     "mutual-information": average.MUTUAL_INFORMATION,
 }
 

@@ -19,6 +19,7 @@ from funnel.report import wording
 CENSUS = Path(__file__).parents[3] / "examples" / "census" / "census.parquet"
 PARAMETERS: dict[str, dict[str, Any]] = {
     "srlip": {"solve": "joint"},
+    "alip": {"lower": 2.0},
     "rldp": {"order": 2.0, "confidence": 0.95, "radius": 0.0123},
 }
 HOSTILE = (
@@ -93,8 +94,8 @@ def manifest(
     leakage |= {"mutual_information": _up(max(float(about), 0.0))}
     if notion == "ldp-x":
         leakage["ldp_x"] = _up(sum(spread(protocol) for protocol in protocols))
-    if notion in {"srlip", "rldp"}:
-        leakage[notion] = leakage["lip" if notion == "srlip" else "ldp"]
+    if notion in {"srlip", "pml", "alip", "rldp"}:
+        leakage[notion] = leakage["ldp" if notion == "rldp" else "lip"]
     worst = leakage[wording.notion(notion).measure] or 0.0
     return {
         "format": "funnel-release/1", "release": "20261121T112034Z-3f9a1c", "name": "census-education",
