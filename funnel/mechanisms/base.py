@@ -57,9 +57,7 @@ class Outlook:
 
     def words(self) -> str:
         """For a plan."""
-        return (
-            f"{expected_cost(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
-        )
+        return f"{expected_cost(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -99,6 +99,22 @@ class Answers:
             zero.astype(np.int64), np.zeros((many, size)), index, weight, zero, Bases.none(many, width)
         )
 
+    def replaced(self, places: IntArray, better: Answers) -> Answers:
+        """The same with other answers at some places."""
+        place = np.arange(len(self.how))
+        place[places] = len(place) + np.arange(len(places))
+        return joined([self, better])[place]
+
+    def __getitem__(self, chosen: IntArray | BoolArray) -> Answers:
+        return Answers(
+            self.how[chosen],
+            self.point[chosen],
+            self.index[chosen],
+            self.weight[chosen],
+            self.left[chosen],
+            self.bases[chosen],
+        )
+
     def wide(self, width: int) -> Answers:
         """The same with room for so many inequalities at least."""
         if self.index.shape[1] >= width:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.alone import OneByOne
@@ -158,6 +159,65 @@ def test_those_who_take_long_are_left_where_they_stand_and_go_on_from_there() ->
     assert (rest.point * slope[left]).sum(axis=1) == pytest.approx(
         (whole.point * slope).sum(axis=1)[left], abs=1e-9
     )
+
+
+# Rows that come from no cone of a notion
+
+
+def scattered(seed: int, count: int) -> tuple[Programs, tuple[np.ndarray, ...]]:
+    """Rows that the centre keeps, slopes, and boxes of all widths, some of which nothing is in."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(12, 5))
+    rows -= np.maximum(rows.mean(axis=1, keepdims=True) + random.uniform(0, 0.2, (12, 1)), 0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    middle = random.dirichlet(np.ones(5), size=count)
+    apart = random.choice([0.02, 0.3, 1.0], size=(count, 1))
+    lower = np.maximum(middle - apart * random.uniform(size=middle.shape), 0)
+    upper = np.minimum(middle + apart * random.uniform(size=middle.shape), 1)
+    return Programs(rows), (lower, upper, random.normal(size=middle.shape))
+
+
+def one_by_one(rows: np.ndarray, lower: np.ndarray, upper: np.ndarray, slope: np.ndarray) -> float | None:
+    """The optimum by a solver, None where there is none."""
+    sums, limits = np.ones((1, len(slope))), list(zip(lower, upper, strict=True))
+    found = linprog(-slope, rows, np.zeros(len(rows)), sums, [1.0], limits)
+    return None if found.status == 2 else -float(found.fun)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_show_it(seed: int) -> None:
+    programs, (lower, upper, slope) = scattered(seed, 20)
+    enough = np.full(20, -50.0)
+    answers = programs.solve(lower, upper, slope, Bases.none(20, 1), enough)
+    shown = proven(programs, answers, slope, lower, upper)
+    for box in range(20):
+        optimum = one_by_one(programs.matrix, lower[box], upper[box], slope[box])
+        assert answers.how[box] == (EMPTY if optimum is None else OPTIMAL)
+        if optimum is None:
+            assert shown[box] <= enough[box]
+        else:
+            assert shown[box] == pytest.approx(optimum, abs=1e-7)
+            assert slope[box] @ answers.point[box] == pytest.approx(optimum, abs=1e-7)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_inequalities_that_come_later_or_take_no_part(seed: int) -> None:
+    """Bases of fewer inequalities are where programs of more begin."""
+    programs, (lower, upper, slope) = scattered(seed, 20)
+    rows, anything = programs.matrix, np.full(20, -np.inf)
+    few = Programs(rows[:6])
+    first = few.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    few.more(rows[6:])
+    later = few.solve(lower, upper, slope, first.bases, anything)
+    whole = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    assert (later.how == whole.how).all()
+    value = ((later.point - whole.point) * slope).sum(axis=1)
+    assert np.abs(value[whole.how == OPTIMAL]).max(initial=0) < 1e-7
+    programs.heed(np.arange(6))
+    less = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    assert (less.point == first.point).all()
 
 
 # What they are for
