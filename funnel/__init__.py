@@ -4,23 +4,9 @@ The names here are the whole Python interface; the command line is thin over the
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
-
-from funnel.errors import (
-    AuditFailure,
-    DrawError,
-    FunnelError,
-    InternalError,
-    LedgerError,
-    LockError,
-    PlanError,
-    PolicyError,
-    ReleaseError,
-    SolverError,
-    SourceError,
-)
-from funnel.version import __version__
 
 if TYPE_CHECKING:
     from funnel.api import (
@@ -40,6 +26,19 @@ if TYPE_CHECKING:
         schema,
         starter_policy,
     )
+    from funnel.errors import (
+        AuditFailure,
+        DrawError,
+        FunnelError,
+        InternalError,
+        LedgerError,
+        LockError,
+        PlanError,
+        PolicyError,
+        ReleaseError,
+        SolverError,
+        SourceError,
+    )
     from funnel.plan.keyring import (
         new_key,
         new_signing_key,
@@ -48,22 +47,7 @@ if TYPE_CHECKING:
         write_key,
         write_signing_key,
     )
-
-
-def __dir__() -> list[str]:
-    """The whole interface, also before it is imported."""
-    return __all__
-
-
-def __getattr__(name: str) -> object:
-    """Import the interface on first use, so that `import funnel` costs nothing."""
-    if name in __all__:
-        from funnel import api
-        from funnel.plan import keyring
-
-        return getattr(keyring if name in keyring.__all__ else api, name)
-    raise AttributeError(f"module 'funnel' has no attribute {name!r}")
-
+    from funnel.version import __version__
 
 __all__ = [
     "AuditFailure",
@@ -100,6 +84,23 @@ __all__ = [
     "write_key",
     "write_signing_key",
 ]
+
+_HOMES = ("funnel.errors", "funnel.version", "funnel.plan.keyring", "funnel.api")
+"""Where these names are defined; the heaviest last."""
+
+
+def __dir__() -> list[str]:
+    """The whole interface, also before it is imported."""
+    return __all__
+
+
+def __getattr__(name: str) -> object:
+    """Import the interface on first use, so that `import funnel` loads nothing."""
+    if name in __all__:
+        for home in map(import_module, _HOMES):
+            if name in vars(home):
+                return vars(home)[name]
+    raise AttributeError(f"module 'funnel' has no attribute {name!r}")
 
 
 class _Interface(ModuleType):

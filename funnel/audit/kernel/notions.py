@@ -150,11 +150,15 @@ def mutual_information(channel: Channel) -> Leakage:
 
 @dataclass(frozen=True)
 class Notion:
-    """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one."""
+    """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one.
+
+    `parameters`: which ones it has beside ε.
+    """
 
     measure: str
     leakage: Callable[[Channel], Leakage]
     beside: Callable[[Channel], Leakage] | None = None
+    parameters: frozenset[str] = frozenset()
 
 
 NOTIONS = {
@@ -162,9 +166,9 @@ NOTIONS = {
     "perfect": Notion("lip", lip),
     "ldp": Notion("ldp", ldp),
     "ldp-x": Notion("ldp_x", ldp_x),
-    "srlip": Notion("srlip", srlip),
-    "rldp": Notion("rldp", rldp),
+    "srlip": Notion("srlip", srlip, parameters=frozenset({"solve"})),
+    "rldp": Notion("rldp", rldp, parameters=frozenset({"order", "confidence", "radius"})),
     "pml": Notion("pml", pml),
-    "alip": Notion("alip", pml, lowered),
+    "alip": Notion("alip", pml, lowered, frozenset({"lower"})),
     "mutual-information": Notion("mutual_information", mutual_information),
 }

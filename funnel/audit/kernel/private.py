@@ -62,8 +62,8 @@ def asked(opened: Opened) -> str:
     ):  # fmt: skip
         if wanted != found:
             raise Broken(manifest.NAME, f"the policy asks for another {what}", wanted, found)
-    split = (1.0,) if merged else policy.split
-    if not isinstance(split, str) and any(abs(a - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
+    split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
+    if len(split) != len(one.split) or any(abs(a - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(manifest.NAME, "the policy asks for another split", split, one.split)
     return f"{policy.notion} at {policy.epsilon:g}, {counted(len(blocks), 'block')} of columns: as the policy says"
 

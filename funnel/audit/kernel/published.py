@@ -21,9 +21,11 @@ def stated(opened: Opened) -> str:
     one = opened.manifest
     columns = [name for block in one.public for name in block]
     private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
-    measure = NOTIONS[one.notion].measure if one.notion in NOTIONS else ""
+    notion = NOTIONS.get(one.notion, NOTIONS["lip"])
+    named = {key for key, value in vars(one.parameters).items() if value is not None}
     for what, holds in (
-        ("notion", measure),
+        ("notion", one.notion in NOTIONS),
+        ("parameters", named <= notion.parameters),
         ("created", re.sub("[-:]", "", one.created) == one.release[:16]),
         ("public", columns and all(one.public) and len(set(columns)) == len(columns)),
         ("sensitive", one.sensitive and len(set(one.sensitive)) == len(one.sensitive)),
@@ -32,7 +34,7 @@ def stated(opened: Opened) -> str:
         ("alphabet", len(one.public) == len(one.alphabet.public) == len(one.alphabet.released)),
         ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
         ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
-        ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", measure}),
+        ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
         ("files", set(one.files) == {one.data, protocol.NAME, released.NAME, *REPORTS}),
         ("rows", one.rows > 0),
     ):

@@ -1,0 +1,32 @@
+"""The kernel as one file that an auditor keeps: `python FILE.pyz RELEASE [PRIVATE]`, with numpy and nothing else."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+_ROOMS = ("format", "audit/kernel")
+_MAIN = "from funnel.audit.kernel.__main__ import main\nimport sys\n\nraise SystemExit(main(sys.argv[1:]))\n"
+_MADE = (1980, 1, 1, 0, 0, 0)
+"""The same for every file, so that the same kernel makes the same bytes."""
+
+
+def write_standalone(path: Path) -> Path:
+    """Write a zip file of `funnel.format` and `funnel.audit.kernel` that Python runs; returns where it lies.
+
+    Its bytes follow from theirs alone, so that two auditors can compare what they hold. Raises OSError.
+    """
+    root = Path(__file__).parents[1]
+    files = {f"funnel/{one.relative_to(root).as_posix()}": one.read_text() for one in _sources(root)}
+    bare = {"__main__.py": _MAIN, "funnel/__init__.py": "", "funnel/audit/__init__.py": ""}
+    with path.open("wb") as file:
+        file.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, text in sorted((files | bare).items()):
+                archive.writestr(zipfile.ZipInfo(name, _MADE), text)
+    return path
+
+
+def _sources(root: Path) -> list[Path]:
+    """The modules of both rooms."""
+    return [one for room in _ROOMS for one in (root / room).glob("*.py")]
