@@ -79,7 +79,7 @@ def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: floa
     ceiling = demand.ceiling()
     if serves(demand.sets):
         ratio = math.exp(demand.notion.epsilon)
-        return maximise_groups(demand.sets, ratio, prior, time_limit=time_limit, ceiling=ceiling).protocol
+        return maximise_groups(demand.sets, ratio, prior, budget=time_limit, ceiling=ceiling).protocol
     return maximise(demand.cone(), prior, budget=time_limit, gap=gap, ceiling=ceiling).protocol
 
 

@@ -67,7 +67,7 @@ def best_of_groups(
     prior = joint.table().sum(axis=0) / joint.rows
     ratio, ceiling = math.exp(demand.notion.epsilon), demand.ceiling()
     limit = min(time_limit, _SEARCHING * clock.left())
-    found = maximise_groups(sets, ratio, prior, time_limit=limit, gap=gap, ceiling=ceiling)
+    found = maximise_groups(sets, ratio, prior, budget=limit, gap=gap, ceiling=ceiling)
     protocol = round_named(found.protocol, GroupCone(sets, ratio), joint, demand)
     known = (
         f"at most {found.bound:.6g} nats over these sets"
