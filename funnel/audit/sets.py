@@ -5,8 +5,8 @@ largest and the least mean of v over {R : L <= R <= U, Σ R = 1}. Scaled to the 
 least m of all others, a row has M <= e^ε ρ in s, and m >= ρ and M <= e^ε elsewhere. So if D_s are bounds of what
 parts are worth at prices λ + κ p, and e^(κ-τ-1) + Σ D_s <= 0, no row is worth more than λ·v by more than τ.
 
-The sums are done here in exact arithmetic. The D_s are checked where groups are small, by all vertices: at one, a
-coordinate is x, y or 0. Levels move with the limits along a line, and worth is convex, so the ends decide.
+The D_s are checked where groups are small, by all vertices: at one, a coordinate is x, y or 0. Levels move with the
+limits along a line, and worth is convex, so the ends decide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,6 @@ import numpy.typing as npt
 from funnel.audit.evidence import Evidence
 from funnel.audit.fields import Field
 from funnel.audit.findings import broken, counted
-from funnel.audit.logarithms import exp_below_any
 from funnel.audit.manifest import Manifest
 from funnel.audit.uncertainty import Uncertainty, around
 
@@ -34,29 +32,18 @@ _MARGIN = 1e-9
 _SMALL = 6
 """Values of a group up to which its vertices are listed."""
 _MOST = 4_000
-"""Pieces, κ or ρ at most."""
+"""κ or ρ at most."""
 _MOST_WORK = 400_000_000
 """Vertices times κ beyond which nobody waits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Between two ρ: one κ, and the D_s (2, c) of groups that are not special, and of the one that is."""
-
-    rhos: tuple[float, float]
-    kappa: float
-    plain: FloatArray
-    special: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class OverSets:
-    """No row is worth more than λ·v + `peak`; by pieces, or by lists for intervals of ρ and values of κ."""
+    """No row is worth more than λ·v + `peak`, by lists for intervals of ρ and values of κ."""
 
     duals: FloatArray
     peak: float
-    pieces: tuple[Piece, ...]
-    large: int | None
+    large: int
     rhos: FloatArray
     kappas: FloatArray
 
@@ -68,27 +55,10 @@ class OverSets:
 
 def read_over_sets(field: Field, sizes: dict[str, int]) -> OverSets:
     """As it stands in solution.json. Raises AuditFailure."""
-    field.keys("duals", "peak", "pieces", "listing")
-    pieces = tuple(_piece(one, sizes["secret"]) for one in field["pieces"].items())
+    field.keys("duals", "peak", "large", "rhos", "kappas")
     duals, peak = _numbers(field["duals"], sizes["public"]), _number(field["peak"])
-    listing = field["listing"]
-    if listing.value is None:
-        return OverSets(duals, peak, pieces, None, np.zeros(0), np.zeros(0))
-    listing.keys("large", "rhos", "kappas")
-    large = listing["large"].whole(high=sizes["secret"] - 1)
-    return OverSets(duals, peak, pieces, large, _numbers(listing["rhos"]), _numbers(listing["kappas"]))
-
-
-def _piece(field: Field, groups: int) -> Piece:
-    field.keys("rho", "kappa", "plain", "special")
-    least, most = _numbers(field["rho"], 2).tolist()
-    bounds = []
-    for name in ("plain", "special"):
-        rows = field[name].items()
-        if len(rows) != 2:
-            raise field[name].wrong("two ends")
-        bounds.append(np.array([_numbers(row, groups) for row in rows]))
-    return Piece((least, most), _number(field["kappa"]), *bounds)
+    large = field["large"].whole(high=sizes["secret"] - 1)
+    return OverSets(duals, peak, large, _numbers(field["rhos"]), _numbers(field["kappas"]))
 
 
 def _numbers(field: Field, size: int | None = None) -> FloatArray:
@@ -107,12 +77,6 @@ def _number(field: Field) -> float:
 def over_sets(told: OverSets, evidence: Evidence, manifest: Manifest) -> str:
     """What holds of the bound, and what was not looked at. Raises AuditFailure where it does not hold."""
     words = f"over box sets at most {told.bound:.6f} nats"
-    if told.large is None:
-        _sums(told, float(manifest.epsilon))
-        return (
-            f"{words}: the sums of {counted(len(told.pieces), 'piece', 'pieces')} hold; the worth of the groups' parts "
-            "in them was not checked"
-        )
     known = around(evidence, manifest)
     if known.order != 2 or max(len(one.places) for one in known.seen) > _SMALL:
         return f"{words}: not checked, for groups are too large, or the order is not 2"
@@ -121,32 +85,6 @@ def over_sets(told: OverSets, evidence: Evidence, manifest: Manifest) -> str:
         return f"{words}: not checked, for secret values share released ones"
     number = _Lists(told, known, counts / counts.sum(), math.exp(manifest.epsilon)).check()
     return f"{words}: {counted(number, 'vertex', 'vertices')} listed again"
-
-
-def _sums(told: OverSets, epsilon: float) -> None:
-    """Pieces cover all ρ, and e^(κ-τ-1) + Σ D_s <= 0 at both ends of each, in exact arithmetic. Raises AuditFailure."""
-    reach = 1.0
-    for piece in sorted(told.pieces, key=lambda one: one.rhos):
-        if piece.rhos[0] <= reach:
-            reach = max(reach, piece.rhos[1])
-    if reach < math.exp(epsilon) * (1 - _MARGIN):
-        raise broken(
-            FILE, "pieces of the bound over box sets leave modes out", expected=math.exp(epsilon), found=reach
-        )
-    peak = Fraction(told.peak) + Fraction(_MARGIN)
-    for piece in told.pieces:
-        # e^x from above is the reciprocal of e^-x from below.
-        most = 1 / exp_below_any(1 + peak - Fraction(piece.kappa))
-        for plain, special in zip(piece.plain.tolist(), piece.special.tolist(), strict=True):
-            total = sum(map(Fraction, plain), Fraction(0))
-            change = max(Fraction(b) - Fraction(a) for a, b in zip(plain, special, strict=True))
-            if most + total + change > 0:
-                raise broken(
-                    FILE,
-                    "a piece of the bound over box sets does not prove the peak",
-                    expected=f"sums of at most {-float(most):.9g}",
-                    found=f"{float(total + change):.9g}",
-                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +128,7 @@ class _Lists:
     @np.errstate(all="ignore")
     def _within(self, roles: list[list[_Paths]]) -> None:
         """No mode of one interval is worth more than the peak. Raises AuditFailure."""
-        large, kappas = int(self.told.large or 0), self.told.kappas
+        large, kappas = self.told.large, self.told.kappas
         worth = [[self._worth(s, one) for s, one in enumerate(role)] for role in roles]
         lines = np.array(
             [

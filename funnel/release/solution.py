@@ -43,23 +43,14 @@ def write_solution(folder: Path, solved: Sequence[Solved], budgets: Sequence[flo
 
 
 def _over_sets(told: GroupCertificate) -> dict[str, Any]:
-    """The bound of protocols that are robust by way of box sets, and what it rests on."""
+    """The bound of protocols that are robust by way of box sets, and the lists of vertices that it rests on."""
     listing = told.listing
     return {
         "duals": told.duals.tolist(),
         "peak": told.peak,
-        "pieces": [
-            {
-                "rho": [piece.least, piece.most],
-                "kappa": piece.kappa,
-                "plain": piece.plain.tolist(),
-                "special": piece.special.tolist(),
-            }
-            for piece in told.pieces
-        ],
-        "listing": None
-        if listing is None
-        else {"large": listing.large, "rhos": listing.rhos.tolist(), "kappas": listing.kappas.tolist()},
+        "large": listing.large,
+        "rhos": listing.rhos.tolist(),
+        "kappas": listing.kappas.tolist(),
     }
 
 

@@ -41,11 +41,11 @@ class Listing:
     kappas: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GroupCertificate(Certificate):
     """A certificate that rests on lists of vertices."""
 
-    listing: Listing | None = None
+    listing: Listing
 
 
 def listable(groups: Groups) -> bool:
