@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data.channel import ExactArray
 from funnel.data.joint import FloatArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.measure.exact import log_above
 

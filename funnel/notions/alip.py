@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from funnel.data.channel import ExactArray
 from funnel.data.released import Channel
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.measure.epsilon import Epsilon

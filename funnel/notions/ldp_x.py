@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.protocol import spread
 from funnel.data.released import Channel
+from funnel.data.unary import UnaryProtocol
 from funnel.measure.leakage import Leakage
 from funnel.notions.base import Demand, Implied, Nats, Notion
 from funnel.notions.shape import Shape
@@ -48,7 +50,7 @@ class LdpX(Notion):
         """The product over the blocks of max Q(y|x)/Q(y|x')."""
         ratio = Fraction(1)
         for protocol in channel.protocols:
-            one = protocol_ratio(protocol)
+            one = protocol.spread()
             if one is None:
                 return Leakage(None)
             ratio *= one
@@ -79,27 +81,8 @@ class _Everywhere(Demand):
 
     def keeps(self, weights: IntArray) -> bool:
         """No ratio within a row exceeds e^ε."""
-        return Leakage(public_ratio(weights)).within(self.notion.bound)
+        return Leakage(spread(weights)).within(self.notion.bound)
 
     def keeps_sets(self, protocol: UnaryProtocol) -> bool:
         """No ratio between two values exceeds e^ε, for any set."""
-        return Leakage(protocol_ratio(protocol)).within(self.notion.bound)
-
-
-def protocol_ratio(protocol: AnyProtocol) -> Fraction | None:
-    """max Q(y|x)/Q(y|x') over all inputs; None where it is infinite."""
-    if isinstance(protocol, Protocol):
-        return public_ratio(protocol.weights)
-    return Fraction(*protocol.odds) if len(protocol.inputs) > 1 else Fraction(1)
-
-
-def public_ratio(weights: IntArray) -> Fraction | None:
-    """max Q(y|x)/Q(y|x') of integer weights W[y, s|1, x], over all inputs (s, x); None where it is infinite."""
-    rows = weights.reshape(len(weights), -1)
-    rows = rows[rows.any(axis=1)]
-    if (rows == 0).any():
-        return None
-    return max(
-        Fraction(int(most), int(least))
-        for most, least in zip(rows.max(axis=1), rows.min(axis=1), strict=True)
-    )
+        return Leakage(protocol.spread()).within(self.notion.bound)

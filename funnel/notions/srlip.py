@@ -10,8 +10,8 @@ from pydantic import Field
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
-from funnel.data.channel import ExactArray
 from funnel.data.released import Channel
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.errors import PlanError
 from funnel.measure import clock

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from funnel.data import AnyProtocol, Joint, Protocol
-from funnel.data.channel import ExactArray, released_table
+from funnel.data.channel import released_table
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.report import figures, wording
 from funnel.report.disclosure import Mask, withheld

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Protocol
-from funnel.data.channel import through
 from funnel.data.joint import FloatArray
+from funnel.data.sending import through
 from funnel.errors import InternalError
 from funnel.report.case import Case
 from funnel.report.figures import epsilon_text, share
