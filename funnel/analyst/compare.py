@@ -11,7 +11,7 @@ from markupsafe import Markup
 from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
-from funnel.mechanisms import Mechanism
+from funnel.mechanisms import MECHANISMS, Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
 from funnel.mechanisms.product import Protection, protect
@@ -28,8 +28,6 @@ EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Nats, where none are asked for."""
 SECONDS = 30.0
 """Seconds that one mechanism may take at one epsilon, where the caller does not say."""
-REFERENCES = {"rldp": ("non-robust", "ldp")}
-"""By notion: a mechanism that does not keep it, and the notion that it keeps instead; what the promise costs."""
 
 
 @dataclass(frozen=True)
@@ -215,12 +213,16 @@ def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
     ]
     if not tasks:
         raise PlanError("mechanism-notion", f"no mechanism serves {notion.notion} here")
-    kind, instead = REFERENCES.get(notion.notion, ("", ""))
-    reference = fitting(instead, secret_public=public).get(kind) if instead else None
-    if reference is not None:
-        weaker = NOTIONS[instead](notion=instead, epsilon=notion.epsilon)
-        tasks.append((weaker, reference(kind=kind)))
-    return tasks
+    return tasks + list(_references(notion, public))
+
+
+def _references(notion: Notion, public: bool) -> Iterator[tuple[Notion, Mechanism]]:
+    """Mechanisms that do not keep the notion, with the one that they keep instead: what the promise costs."""
+    for kind, one in MECHANISMS.items():
+        if notion.notion in one.reference_for:
+            (instead,) = one.served()
+            if one.misfit(instead, secret_public=public) is None:
+                yield NOTIONS[instead](notion=instead, epsilon=notion.epsilon), one(kind=kind)
 
 
 class _Study:

@@ -2,19 +2,79 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from funnel.data.alphabet import Alphabet
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.sending import ExactArray, sent
+from funnel.data.subsets import ReleasedTable
 
 MAX_BITS = 62
 """Weights and their sums stay within a signed 64-bit integer."""
 
 
+class Randomiser(ABC):
+    """How one block is drawn, whatever an answer is: a value with its weight (`Protocol`), or a set of values.
+
+    A record's answer depends on x, and on s where the protocol reads the `secret`. Chances are whole numbers over
+    2^`bits`. What the answers tell is asked for here, so that callers need not know which kind they have.
+    """
+
+    inputs: Alphabet
+    bits: int
+    secret: Alphabet | None
+
+    @property
+    def reads_secret(self) -> bool:
+        """Whether the draw depends on s as well as on x."""
+        return self.secret is not None
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of possible answers."""
+
+    @property
+    @abstractmethod
+    def alone(self) -> int:
+        """Numbers for each secret value that `released` takes where no other block stands beside."""
+
+    @abstractmethod
+    def released(self, counts: ExactArray) -> ReleasedTable:
+        """T[s, y] of records N[s, x] (c, a) of this block alone, in exact integers."""
+
+    @abstractmethod
+    def likelihoods(self) -> tuple[IntArray, int]:
+        """W[y, s, x] (b, c or 1, a), proportional for each y to the chance of y, and the bits of its sum over y.
+
+        That sum is the same for every input, so the table made with W has the true likelihood ratios. Of sets only
+        where 2^a is small.
+        """
+
+    @abstractmethod
+    def scale(self) -> list[int] | None:
+        """The factor of each y (b,) that makes `likelihoods` proportional to chances over all y as well; None: one."""
+
+    @abstractmethod
+    def spread(self) -> Fraction | None:
+        """max Q(y|x)/Q(y|x') over all inputs and outputs; None where it is infinite."""
+
+    @abstractmethod
+    def noise(self, prior: FloatArray) -> Iterator[tuple[float, FloatArray]]:
+        """Distributions whose entropies, each times its number, add up to H(Y|X) under P(x) = prior (a,)."""
+
+    @abstractmethod
+    def probabilities(self) -> FloatArray:
+        """Q[y, s, x] as floats, for pictures and estimates; InternalError where answers are too many to list."""
+
+
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class Protocol(Randomiser):
     """Integer weights W[y, s, x] with Σ_y W[y, s, x] = 2^bits: the chance of y is W[y, s, x] / 2^bits.
 
     The axis of s has length 1 where the mechanism reads only x (`secret` is None), else length c.
@@ -36,9 +96,33 @@ class Protocol:
             raise ValueError("a column of the protocol does not sum to one")
 
     @property
-    def reads_secret(self) -> bool:
-        """Whether the draw depends on s as well as on x."""
-        return self.secret is not None
+    def size(self) -> int:
+        """Number of outputs."""
+        return len(self.outputs)
+
+    @property
+    def alone(self) -> int:
+        """One for each output."""
+        return len(self.outputs)
+
+    def released(self, counts: ExactArray) -> ReleasedTable:
+        """Σ_x N[s, x] W[y, s, x]."""
+        return sent(counts, self.weights)
+
+    def likelihoods(self) -> tuple[IntArray, int]:
+        """The weights themselves."""
+        return self.weights, self.bits
+
+    def scale(self) -> None:
+        """The weights are the chances."""
+
+    def spread(self) -> Fraction | None:
+        """That of the weights."""
+        return spread(self.weights)
+
+    def noise(self, prior: FloatArray) -> Iterator[tuple[float, FloatArray]]:
+        """The column of each x, as often as x occurs."""
+        yield from zip(prior.tolist(), self.probabilities()[:, 0, :].T, strict=True)
 
     def probabilities(self) -> FloatArray:
         """Q[y, s, x] as floats, for pictures and estimates."""
@@ -50,3 +134,13 @@ class Protocol:
         A uniform integer u in [0, 2^bits) draws the first y whose threshold exceeds u.
         """
         return np.cumsum(self.weights.reshape(len(self.outputs), -1), axis=0).T
+
+
+def spread(weights: IntArray) -> Fraction | None:
+    """max Q(y|x)/Q(y|x') of integer weights W[y, s|1, x], over all inputs (s, x); None where it is infinite."""
+    rows = weights.reshape(len(weights), -1)
+    rows = rows[rows.any(axis=1)]
+    if (rows == 0).any():
+        return None
+    ends = zip(rows.max(axis=1).tolist(), rows.min(axis=1).tolist(), strict=True)
+    return max(Fraction(most, least) for most, least in ends)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray
-from funnel.data.unary import UnaryProtocol
+from funnel.data.sending import ExactArray
 
 _NEAR = 1e-12
 """Relative width in which floats cannot tell two ratios of sums of at most 62 terms apart."""
@@ -24,18 +24,34 @@ _NEAR = 1e-12
 Counts = npt.NDArray[Any]
 
 
+class Coins(Protocol):
+    """What the chances of sets depend on: see `funnel.data.unary.UnaryProtocol`, whose names these are."""
+
+    @property
+    def odds(self) -> tuple[int, int]:
+        """(high, low): proportional to the chance of a set that holds x, and of one that does not."""
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """P(bit x is 1 | x), and P(bit x' is 1 | x) for x' other than x."""
+
+
 @dataclass(frozen=True, eq=False)
 class Subsets:
     """Counts N[s, x] (c, a) whose records go through a unary protocol: a released table that is never written out."""
 
     counts: Counts
-    protocol: UnaryProtocol
+    protocol: Coins
 
-    def lip_ratio(self) -> Fraction:
-        """max over s and sets y of P(y|s)/P(y) or its inverse ([DS] Definition 2)."""
+    def pml_ratio(self) -> Fraction:
+        """max over s and sets y of P(y|s)/P(y): the upper half of [DS] Definition 2."""
         rows = self._rows()
-        every = np.broadcast_to(rows.sum(axis=0), rows.shape)
-        return max(self._largest(rows, every), self._largest(every, rows))
+        return self._largest(rows, np.broadcast_to(rows.sum(axis=0), rows.shape))
+
+    def loss_ratio(self) -> Fraction:
+        """max over s and sets y of P(y)/P(y|s): the lower half of [DS] Definition 2."""
+        rows = self._rows()
+        return self._largest(np.broadcast_to(rows.sum(axis=0), rows.shape), rows)
 
     def ldp_ratio(self) -> Fraction:
         """max over s, s' and sets y of P(y|s)/P(y|s') ([DS] Definition 1)."""
@@ -51,7 +67,7 @@ class Subsets:
     @property
     def size(self) -> int:
         """Cells that the written-out table would have."""
-        return len(self.counts) * len(self.protocol.outputs)
+        return len(self.counts) << int(self.counts.shape[1])
 
     def chances(self) -> FloatArray:
         """P(s, y) for all sets, (c, 2^a), in no order that means anything; only where 2^a is small."""
@@ -127,5 +143,5 @@ def _ratio(above: int, below: int) -> Fraction:
     return Fraction(above, above + below) if above else Fraction(0)
 
 
-ReleasedTable = npt.NDArray[np.int64] | npt.NDArray[np.object_] | Subsets
+ReleasedTable = ExactArray | Subsets
 """T[s, y…] as integers, or as the sets that unary encoding may release."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from funnel.data.alphabet import Alphabet, Label
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.protocol import MAX_BITS, Protocol
+from funnel.data.protocol import MAX_BITS, Protocol, Randomiser
+from funnel.data.sending import ExactArray
+from funnel.data.subsets import Subsets
+from funnel.errors import InternalError
 
 Form = Literal["set", "bits"]
 """How sets are written: one column with a list of values, or a column of 0 and 1 for each value."""
@@ -51,7 +56,7 @@ class Sets:
 
 
 @dataclass(frozen=True, eq=False)
-class UnaryProtocol:
+class UnaryProtocol(Randomiser):
     """OUE ([DS] section VII) on integers: bit x' is 1 with chance present / 2^bits if x' = x, else absent / 2^bits.
 
     0 < absent < present < 2^bits, and at most `MOST_VALUES` values. The chance of a set y is proportional to
@@ -63,9 +68,7 @@ class UnaryProtocol:
     present: int
     absent: int
     form: Form = "set"
-
-    secret: ClassVar[None] = None
-    reads_secret: ClassVar[bool] = False
+    secret: None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= MAX_BITS or not 0 < self.absent < self.present < 1 << self.bits:
@@ -95,17 +98,41 @@ class UnaryProtocol:
         high, low = self.odds
         return math.log(high) - math.log(low)
 
-    def likelihoods(self) -> IntArray:
-        """`high` or `low` for every set y and value x, (2^a, 1, a): proportional, for each y, to its chances.
+    @property
+    def size(self) -> int:
+        """2^a sets."""
+        return len(self.outputs)
 
-        The sum over y does not depend on x, so these are the weights of a protocol with the same likelihood
-        ratios. Only where 2^a is small.
-        """
+    @property
+    def alone(self) -> int:
+        """One for each value."""
+        return len(self.inputs)
+
+    def released(self, counts: ExactArray) -> Subsets:
+        """The sets that records N[s, x] (c, a) may release, which are never listed."""
+        return Subsets(counts, self)
+
+    def likelihoods(self) -> tuple[IntArray, int]:
+        """`high` or `low` for every set y and value x, (2^a, 1, a), and the bits of their sum over y."""
         high, low = self.odds
-        return np.where(self.members().astype(bool), high, low)[:, None, :].astype(np.int64)
+        weights = np.where(self.members().astype(bool), high, low)[:, None, :].astype(np.int64)
+        return weights, len(self.inputs) + high.bit_length()
 
-    def base(self) -> list[int]:
-        """For every set y the factor (2^a,) that makes `likelihoods` proportional to chances over all y as well."""
+    def spread(self) -> Fraction:
+        """That of a set which holds the one value and not the other."""
+        return Fraction(*self.odds) if len(self.inputs) > 1 else Fraction(1)
+
+    def noise(self, prior: FloatArray) -> Iterator[tuple[float, FloatArray]]:
+        """One coin of the one kind, and a - 1 of the other."""
+        for number, share in zip((1, len(self.inputs) - 1), self.shares, strict=True):
+            yield number, np.array([share, 1 - share])
+
+    def probabilities(self) -> FloatArray:
+        """Sets are too many to list."""
+        raise InternalError("the chances of sets are not listed")
+
+    def scale(self) -> list[int]:
+        """absent^m (2^bits - absent)^(a - m) for a set of m values: what `likelihoods` leave out."""
         a, rest = len(self.inputs), (1 << self.bits) - self.absent
         of_size = [self.absent**size * rest ** (a - size) for size in range(a + 1)]
         return [of_size[size] for size in self.members().sum(axis=1).tolist()]
@@ -126,16 +153,7 @@ class UnaryProtocol:
 
 
 AnyProtocol = Protocol | UnaryProtocol
-
-
-def likelihoods(protocol: AnyProtocol) -> tuple[IntArray, int]:
-    """W[y, s, x] (b, c or 1, a), proportional for each y to the chance of y, and the bits of its sum over y.
-
-    That sum is the same for every input, so the table made with W has the true likelihood ratios.
-    """
-    if isinstance(protocol, Protocol):
-        return protocol.weights, protocol.bits
-    return protocol.likelihoods(), len(protocol.inputs) + protocol.odds[0].bit_length()
+"""Either kind; both are a `Randomiser`, which says all that callers ask."""
 
 
 def _name(columns: tuple[str, ...], value: Label) -> str:

@@ -40,32 +40,17 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One interval of the ratio ρ, with its price κ and the multipliers of the plain and of the special group."""
-
-    rho: tuple[float, float]
-    kappa: float
-    plain: tuple[float, ...]
-    special: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The group that is listed, and its grid of ρ with the prices κ there."""
-
-    large: Count
-    rhos: tuple[float, ...]
-    kappas: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class OverSets:
-    """The bound of protocols that are robust by way of box sets, and what it rests on."""
+    """The bound of protocols that are robust by way of box sets, by lists of vertices.
+
+    `large` is the group whose vertices are taken one by one, between `rhos`, each with the best of the prices `kappas`.
+    """
 
     duals: tuple[float, ...]
     peak: float
-    pieces: tuple[Piece, ...]
-    listing: Listing | None
+    large: Count
+    rhos: tuple[float, ...]
+    kappas: tuple[float, ...]
 
 
 @dataclass(frozen=True)

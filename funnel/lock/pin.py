@@ -23,12 +23,10 @@ from funnel.lock.drift import Drift, UnknownDrift, drift, drift_file
 from funnel.lock.lock import Lock, read_lock
 from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
-from funnel.measure.leakage import ldp
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.auto import Auto
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
-from funnel.notions.rldp import Rldp
 from funnel.policy import Policy
 from funnel.policy.terms import terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
@@ -164,9 +162,8 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     protection = _protection(policy, lock, arranged)
     reference = kept_counts(private, lock)
     notion = protection.notion
-    moved = drift(
-        lock, reference, current, notion.measure, protection.leakage.nats, getattr(notion, "order", None)
-    )
+    order = notion.parameters().get("order")
+    moved = drift(lock, reference, current, notion.measure, protection.leakage.nats, order)
     if not protection.holds:
         raise _leaks(policy, notion, moved)
     return Pinned(lock, protection, current, reference, moved)
@@ -190,10 +187,8 @@ def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
         )
     current = Relabelled.known(estimated.truth(arranged.joint))
     channel, notion = Channel(current.joint, lock.protocols), protection.notion
-    robust = isinstance(notion, Rldp)  # what holds for a set of distributions is compared with one of them
-    measure, now = ("ldp", ldp(channel.table)) if robust else (notion.measure, notion.leakage(channel))
-    order = getattr(notion, "order", None)
-    moved = drift(lock, arranged.joint, current, measure, now.nats, order)
+    measure, now = notion.leakage_at(channel)
+    moved = drift(lock, arranged.joint, current, measure, now.nats, notion.parameters().get("order"))
     return Pinned(lock, protection, current, arranged.joint, moved, noisy=True)
 
 
@@ -231,8 +226,7 @@ def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:
 
 def _notion(policy: Policy, lock: Lock) -> Notion:
     """The policy's notion, solved the way the lock was; what follows from the counts follows from the current ones."""
-    way = lock.parameters.get("solve")
-    return policy.privacy if way is None else policy.privacy.model_copy(update={"solve": way})
+    return policy.privacy.resettled(lock.parameters)
 
 
 def _mechanism(policy: Policy, lock: Lock) -> Mechanism:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.data.channel import ExactArray
+from funnel.data.sending import ExactArray
 
 STEP = Fraction(1, 10**12)
 """Nats to which a mutual information is stated."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 _DIGITS = 60
+_MARGIN = Fraction(1, 10**50)
+"""Relative: more than the error of 60 digits, which are read from an exponent cut at as many."""
 
 
 def rational(number: float) -> Fraction:
@@ -19,11 +22,19 @@ def exp_below(exponent: Fraction) -> Fraction:
 
     Comparing a measured ratio with this instead of e^ε errs on the side of privacy.
     """
-    if exponent == 0:
-        return Fraction(1)
+    return Fraction(1) if exponent == 0 else _exp(exponent) * (1 - _MARGIN)
+
+
+def exp_above(exponent: Fraction) -> Fraction:
+    """A rational at or just over e^exponent (exponent >= 0), within a factor 1 + 10^-49."""
+    return Fraction(1) if exponent == 0 else _exp(exponent) * (1 + _MARGIN)
+
+
+@lru_cache(maxsize=256)
+def _exp(exponent: Fraction) -> Fraction:
+    """e^exponent to 60 digits, on either side."""
     context = Context(prec=_DIGITS)
-    value = context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
-    return Fraction(value) * (1 - Fraction(1, 10**50))
+    return Fraction(context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))))
 
 
 def log_above(ratio: Fraction | None) -> float:

@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, Joint
-from funnel.data.protocol import Protocol
 from funnel.data.subsets import Subsets
-from funnel.data.unary import AnyProtocol, UnaryProtocol
-from funnel.errors import InternalError
+from funnel.data.unary import AnyProtocol
 from funnel.measure import splitting
 
 
@@ -70,23 +68,14 @@ def _occurring(counts: npt.ArrayLike) -> FloatArray:
 
 def _noise(joint: Joint, index: int, protocol: AnyProtocol) -> float:
     """H(Y_j | X_j) of one block."""
-    if isinstance(protocol, UnaryProtocol):
-        present, absent = (entropy([share, 1 - share]) for share in protocol.shares)
-        return present + (len(protocol.inputs) - 1) * absent
     prior = joint.table(index).sum(axis=0) / joint.rows
-    return float(
-        sum(p * entropy(column) for p, column in zip(prior, protocol.probabilities()[:, 0, :].T, strict=True))
-    )
+    return float(sum(number * entropy(part) for number, part in protocol.noise(prior)))
 
 
 def _averaged_information(joint: Joint, protocols: Sequence[AnyProtocol], table: FloatArray) -> float:
     """I(X;Y) where draws read s: P(y|x) = Σ_s P(s|x) Π_j Q_j(y_j|s,x_j), one value of X at a time."""
-    if any(isinstance(protocol, UnaryProtocol) for protocol in protocols):
-        raise InternalError("unary encoding stands beside a protocol that reads the secret")
     matrices = [
-        np.broadcast_to(p.probabilities(), (len(p.outputs), len(joint.secret), len(p.inputs)))
-        for p in protocols
-        if isinstance(p, Protocol)
+        np.broadcast_to(p.probabilities(), (p.size, len(joint.secret), len(p.inputs))) for p in protocols
     ]
     if len(matrices) == 1:
         return mutual_information(np.einsum("sx,ysx->yx", joint.table(), matrices[0]))

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data.channel import ExactArray
 from funnel.data.joint import FloatArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.measure.exact import log_above
 
@@ -73,17 +73,16 @@ def worst(found: Iterable[Leakage]) -> Leakage:
 
 
 def lip(table: ReleasedTable) -> Leakage:
-    """max over s, y of P(y|s)/P(y) or its inverse ([DS] Definition 2), from T[s, y…] in integers."""
+    """max over s, y of P(s|y)/P(s) or its inverse ([DS] Definition 2), from T[s, y…] in integers."""
     if isinstance(table, Subsets):
-        return Leakage(table.lip_ratio())
-    flat, by_secret = _flatten(table)
-    if (flat == 0).any():
-        return Leakage(None)
-    by_output, total = flat.sum(axis=0), by_secret.sum()
-    ratio = flat.astype(float) / by_secret.astype(float)[:, None] * (float(total) / by_output.astype(float))
-    upper = _largest(ratio, lambda s, y: _ratio(flat[s, y], total, by_secret[s], by_output[y]))
-    lower = _largest(1 / ratio, lambda s, y: _ratio(by_secret[s], by_output[y], flat[s, y], total))
-    return Leakage(max(upper, lower))
+        return Leakage(max(table.pml_ratio(), table.loss_ratio()))
+    beliefs = _Beliefs.of(table)
+    return Leakage(None if beliefs.ruled_out else max(beliefs.gain(), beliefs.loss()))
+
+
+def pml(table: ReleasedTable) -> Leakage:
+    """max over s, y of P(s|y)/P(s): pointwise maximal leakage about S, the upper half of LIP; never infinite."""
+    return Leakage(table.pml_ratio() if isinstance(table, Subsets) else _Beliefs.of(table).gain())
 
 
 def ldp(table: ReleasedTable) -> Leakage:
@@ -99,6 +98,42 @@ def ldp(table: ReleasedTable) -> Leakage:
         column = [_ratio(flat[s, y], 1, by_secret[s], 1) for s in range(len(flat))]
         best = max(best, max(column) / min(column))
     return Leakage(best)
+
+
+@dataclass(frozen=True, eq=False)
+class _Beliefs:
+    """T[s, y] (c, b) of what occurs, its marginals, and P(s|y)/P(s) as floats, to find where exactness is needed."""
+
+    table: ExactArray
+    by_secret: ExactArray
+    by_output: ExactArray
+    ratio: FloatArray
+
+    @classmethod
+    def of(cls, table: ExactArray) -> _Beliefs:
+        """Of a released table T[s, y…]."""
+        flat, by_secret = _flatten(table)
+        by_output, total = flat.sum(axis=0), float(by_secret.sum())
+        given = flat.astype(float) / by_secret.astype(float)[:, None]
+        return cls(flat, by_secret, by_output, np.asarray(given * (total / by_output.astype(float))))
+
+    @property
+    def ruled_out(self) -> bool:
+        """Whether some output never occurs with some secret value."""
+        return bool((self.table == 0).any())
+
+    def gain(self) -> Fraction:
+        """max P(s|y)/P(s)."""
+        return _largest(self.ratio, self._exact)
+
+    def loss(self) -> Fraction:
+        """max P(s)/P(s|y), where no value is ruled out."""
+        return _largest(1 / self.ratio, lambda s, y: 1 / self._exact(s, y))
+
+    def _exact(self, s: int, y: int) -> Fraction:
+        """P(s|y)/P(s)."""
+        total = int(self.by_secret.sum())
+        return _ratio(self.table[s, y], total, self.by_secret[s], self.by_output[y])
 
 
 def _flatten(table: ExactArray) -> tuple[ExactArray, ExactArray]:

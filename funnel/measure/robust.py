@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data.channel import sent
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.sending import sent
 from funnel.measure import clock, leakage
 from funnel.measure.ball import Ball, Rows
 from funnel.measure.certificate import Certifier, margin, proved, untouched

@@ -11,10 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from funnel.data.channel import ExactArray, measured
+from funnel.data.channel import measured
 from funnel.data.joint import IntArray, Joint
-from funnel.data.subsets import ReleasedTable, Subsets
-from funnel.data.unary import AnyProtocol, UnaryProtocol
+from funnel.data.sending import ExactArray
+from funnel.data.subsets import ReleasedTable
+from funnel.data.unary import AnyProtocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,9 @@ def tables_given(
 def released_given(joint: Joint, known: Known, protocols: Sequence[AnyProtocol]) -> ReleasedTable:
     """T[s, y…] given x_J, over the blocks whose outputs say anything; (c,) where none does."""
     active = {j: one for j, one in enumerate(protocols) if _matters(known, j, one)}
-    if len(active) == 1 and isinstance(single := next(iter(active.values())), UnaryProtocol):
-        return Subsets(_counted(joint, known, list(active)), single)
+    if len(active) == 1:
+        ((block, single),) = active.items()
+        return single.released(_counted(joint, known, [block]))
     return _released(joint, known, active, [])
 
 

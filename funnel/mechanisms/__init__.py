@@ -1,8 +1,10 @@
-"""Mechanisms: one file each, named in a policy under `mechanism`."""
+"""Mechanisms: one file each, named in a policy under `mechanism`. `single.SINGLE` lists them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -17,36 +19,17 @@ from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.polyopt import Polyopt
 from funnel.mechanisms.randomised_response import RandomisedResponse
 from funnel.mechanisms.secret_randomised_response import SecretRandomisedResponse
+from funnel.mechanisms.single import SINGLE, named
 from funnel.mechanisms.unary_encoding import UnaryEncoding
 
-AnyMechanism = Annotated[
-    Optimal
-    | RandomisedResponse
-    | ConditionalReporting
-    | Polyopt
-    | SecretRandomisedResponse
-    | IndependentReporting
-    | NonRobust
-    | GreedyFunnel
-    | GaussianFunnel
-    | UnaryEncoding
-    | Auto,
-    Field(discriminator="kind"),
-]
+_EVERY: tuple[type[Mechanism], ...] = (*SINGLE, Auto)
+MECHANISMS: dict[str, type[Mechanism]] = named(_EVERY)
+"""By name, as policies and manifests write it."""
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "optimal": Optimal,
-    "randomised-response": RandomisedResponse,
-    "conditional-reporting": ConditionalReporting,
-    "polyopt": Polyopt,
-    "secret-randomised-response": SecretRandomisedResponse,
-    "independent-reporting": IndependentReporting,
-    "non-robust": NonRobust,
-    "greedy-funnel": GreedyFunnel,
-    "gaussian-funnel": GaussianFunnel,
-    "unary-encoding": UnaryEncoding,
-    "auto": Auto,
-}
+if TYPE_CHECKING:
+    AnyMechanism = Mechanism
+else:
+    AnyMechanism = Annotated[reduce(or_, _EVERY), Field(discriminator="kind")]
 
 __all__ = [
     "MECHANISMS",

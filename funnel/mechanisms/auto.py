@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from funnel.data import Joint
 from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
+from funnel.mechanisms.single import SINGLE, named
 from funnel.notions import Demand, Notion
 
 
@@ -22,8 +23,6 @@ class Auto(Mechanism):
         allow_inf_nan=False,
         description="Seconds for all mechanisms together; each gets an equal part of what is left",
     )
-
-    reads_secret: ClassVar[bool] = False
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Never called: what is chosen is chosen for all blocks together. Raises InternalError."""
@@ -47,12 +46,10 @@ class Auto(Mechanism):
 
 def fitting(notion: str, *, secret_public: bool) -> dict[str, type[Mechanism]]:
     """The mechanisms that can serve a notion, by name, the optimal one first."""
-    from funnel.mechanisms import MECHANISMS
-
     fit = {
         kind: mechanism
-        for kind, mechanism in MECHANISMS.items()
-        if not issubclass(mechanism, Auto) and mechanism.misfit(notion, secret_public=secret_public) is None
+        for kind, mechanism in named(SINGLE).items()
+        if mechanism.misfit(notion, secret_public=secret_public) is None
     }
     return dict(sorted(fit.items(), key=lambda item: item[0] != "optimal"))
 

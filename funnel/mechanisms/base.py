@@ -15,9 +15,9 @@ from funnel.data.protocol import MAX_BITS
 from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.measure.information import released_information
-from funnel.notions import Demand, Notion
+from funnel.notions import NOTIONS, Demand, Notion
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.effort import Extent, effort
+from funnel.optimise.cost import Extent, expected_cost
 from funnel.optimise.groups import GroupCertificate
 
 LOSS = 2e-5
@@ -57,13 +57,11 @@ class Outlook:
 
     def words(self) -> str:
         """For a plan."""
-        return (
-            f"{effort(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
-        )
+        return f"{expected_cost(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return effort(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
+        return expected_cost(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
 
 
 class Mechanism(BaseModel, ABC):
@@ -74,12 +72,12 @@ class Mechanism(BaseModel, ABC):
     reads_secret: ClassVar[bool] = False
     """Whether draws depend on the hidden secret as well as on x."""
     serves: ClassVar[frozenset[str] | None] = None
-    """The notions that the mechanism can keep; None for all."""
+    """The notions that the mechanism is made for; None where `fits` asks them for what it needs."""
     releases_secret: ClassVar[bool | None] = None
     """True where the secret must be among the public columns, False where it must not, None where both will do."""
 
-    one_block: ClassVar[frozenset[str]] = frozenset()
-    """Notions that the mechanism keeps only where the policy has a single public block."""
+    reference_for: ClassVar[frozenset[str]] = frozenset()
+    """Notions that the mechanism does *not* keep, but shows the cost of: it keeps the one that it serves instead."""
     plain: ClassVar[bool] = True
     """Whether it releases values of X, so that the table keeps its columns; `auto` looks at no other."""
 
@@ -93,10 +91,29 @@ class Mechanism(BaseModel, ABC):
         """The protocol for a joint of one block, which must keep the demand of the notion. Raises SolverError."""
 
     @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Whether the mechanism has what a notion asks for; asked where it is not made for some by name."""
+        return True
+
+    @classmethod
+    def one_block(cls, notion: type[Notion]) -> bool:
+        """Whether it keeps the notion only where the policy has a single public block."""
+        return False
+
+    @classmethod
+    def served(cls) -> list[str]:
+        """The names of the notions that the mechanism can keep."""
+        return [
+            name
+            for name, notion in NOTIONS.items()
+            if (cls.fits(notion) if cls.serves is None else name in cls.serves)
+        ]
+
+    @classmethod
     def misfit(cls, notion: str, *, secret_public: bool) -> str | None:
         """Why the mechanism cannot serve a notion, in words that follow its name; None where it can."""
-        if cls.serves is not None and notion not in cls.serves:
-            return f"does not serve the notion {notion}, only {', '.join(sorted(cls.serves))}"
+        if notion not in (served := cls.served()):
+            return f"does not serve the notion {notion}, only {', '.join(sorted(served))}"
         if cls.releases_secret is True and not secret_public:
             return "releases the secret too, randomised: name the sensitive columns under `public` as well"
         if cls.releases_secret is False and secret_public:

@@ -9,7 +9,7 @@ import numpy as np
 from funnel.data import Joint, Protocol
 from funnel.data.joint import IntArray
 from funnel.mechanisms.base import Mechanism, Solved, calibrate
-from funnel.notions import Demand
+from funnel.notions import Demand, Notion
 
 
 class ConditionalReporting(Mechanism):
@@ -21,9 +21,13 @@ class ConditionalReporting(Mechanism):
 
     reads_secret: ClassVar[bool] = True
     releases_secret: ClassVar[bool] = False
-    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "perfect", "mutual-information"})
 
     kind: Literal["conditional-reporting"]
+
+    @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Notions that a draw may keep which reads the secret."""
+        return notion.secret_may_be_read
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Calibrate on integers; above what X itself gives away, X is released as it is. Raises SolverError."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from funnel.measure.robust import worst_cases
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Ldp, RobustDemand
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.search import Closed, close_in
@@ -52,7 +52,7 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     prior = joint.table().sum(axis=0) / joint.rows
     if radius == 0 or order < LEAST_ORDER or len(demand.table) < 2:
         return _by_polytopes(joint, demand, time_limit, gap)
-    end, ceiling = time.monotonic() + _FINISH * time_limit, demand.ceiling()
+    budget, ceiling = Budget(_FINISH * time_limit), demand.ceiling()
     start = None
     if len(prior) > _SMALL:
         start = _start(demand, prior, _POLYTOPES * time_limit, gap)
@@ -61,7 +61,7 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     )
     least = _LEAST * gap * float(-(prior @ np.log(prior)))
     share = gap * _MARGIN
-    closed = close_in(known, prior, deadline=end, tolerance=least, share=share, ceiling=ceiling, start=start)
+    closed = close_in(known, prior, budget=budget, tolerance=least, share=share, ceiling=ceiling, start=start)
     protocol, shape = _within(closed.protocol, known, demand, prior)
     how = f"rows priced against {closed.inequalities:,} worst cases and {closed.nodes:,} boxes"
     bound, certificate, public = _bounded(closed, demand)
@@ -79,8 +79,8 @@ def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: floa
     ceiling = demand.ceiling()
     if serves(demand.sets):
         ratio = math.exp(demand.notion.epsilon)
-        return maximise_groups(demand.sets, ratio, prior, time_limit=time_limit, ceiling=ceiling).protocol
-    return maximise(demand.cone(), prior, time_limit=time_limit, gap=gap, ceiling=ceiling).protocol
+        return maximise_groups(demand.sets, ratio, prior, budget=time_limit, ceiling=ceiling).protocol
+    return maximise(demand.cone(), prior, budget=time_limit, gap=gap, ceiling=ceiling).protocol
 
 
 def _bounded(closed: Closed, demand: RobustDemand) -> tuple[float, Certificate | None, bool]:
@@ -100,8 +100,8 @@ def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: fl
         if alone
         else demand.cone()
     )
-    found = maximise(cone, prior, time_limit=time_limit, gap=gap, ceiling=ceiling)
-    protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.rung}, {found.rays:,} rows"
+    found = maximise(cone, prior, budget=time_limit, gap=gap, ceiling=ceiling)
+    protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.method}, {found.rays:,} rows"
     if alone:
         return Solved(protocol, found.bound, how, found.certificate)
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")

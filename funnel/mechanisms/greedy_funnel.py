@@ -13,7 +13,7 @@ from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
 from funnel.notions import Demand, Notion
-from funnel.notions.base import TableDemand
+from funnel.notions.tables import TableDemand
 from funnel.optimise.partitions.merging import POWERS, finest
 
 _TRIES = 8

@@ -8,12 +8,12 @@ from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.joint import FloatArray, IntArray
 from funnel.mechanisms.base import LOSS
 from funnel.notions import Demand
-from funnel.optimise.cone import Cone
+from funnel.optimise.cone import Inside
 from funnel.optimise.rounding.integers import round_inward
 
 
 def round_named(
-    protocol: FloatArray, cone: Cone, joint: Joint, demand: Demand, *, choose: bool = True
+    protocol: FloatArray, cone: Inside, joint: Joint, demand: Demand, *, choose: bool = True
 ) -> Protocol:
     """A real protocol (b, a) with b <= a, on integers that keep the demand, its outputs named.
 

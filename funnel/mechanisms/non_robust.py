@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ class NonRobust(Mechanism):
 
     releases_secret: ClassVar[bool] = True
     serves: ClassVar[frozenset[str]] = frozenset({"ldp"})
+    reference_for: ClassVar[frozenset[str]] = frozenset({"rldp"})
 
     kind: Literal["non-robust"]
 
@@ -41,11 +41,11 @@ class NonRobust(Mechanism):
 
         records, counts = Records.of(joint), joint.table()
         prior, secret = counts.sum(axis=0) / joint.rows, counts.sum(axis=1) / joint.rows
-        on_secret = staircase(secret, math.exp(demand.notion.epsilon))
+        on_secret = staircase(secret, demand.notion.ratio)
         rows = _rows(on_secret.protocol, prior, secret, records)
         rays = csr_array(rows / (rows @ prior)[:, None])
         clock.check()
-        found = master(rays, prior, time_limit=min(_TIME, clock.left()))
+        found = master(rays, prior, budget=_TIME)
         used = np.flatnonzero(found.theta)
         protocol = rays[used].toarray() * found.theta[used, None]
         if not np.isfinite(rows).all() or not protocol.any(axis=0).all():

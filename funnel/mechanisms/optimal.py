@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,9 +11,9 @@ from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
-from funnel.notions import Demand, RobustDemand
+from funnel.notions import Demand, Notion
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.solve import maximise
 
 TimeLimit = Annotated[
@@ -36,20 +36,23 @@ class Optimal(Mechanism):
     Under a robust notion the cone has infinitely many sides: it is closed in on by cuts (`exactly_robust`).
     """
 
-    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "srlip", "ldp-x", "perfect", "rldp"})
-
     kind: Literal["optimal"]
     time_limit: TimeLimit = TIME_LIMIT
     gap: Gap = GAP
 
+    @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Notions that have a cone of rows."""
+        return notion.linear
+
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
-        if isinstance(demand, RobustDemand):
-            return exactly_robust(joint, demand, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
+        if (robust := demand.robust) is not None:
+            return exactly_robust(joint, robust, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def outlook(self, extent: Extent) -> Outlook:
-        """The rung of the ladder that serves, in the time and to the gap allowed."""
+        """The method that should serve, in the time and to the gap allowed."""
         return Outlook(extent, self.time_limit, self.gap)
 
 
@@ -64,18 +67,18 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     solution = maximise(
         cone,
         prior,
-        time_limit=min(time_limit, _SEARCHING * clock.left()),
+        budget=min(time_limit, _SEARCHING * clock.left()),
         gap=gap,
         ceiling=ceiling,
         rays=demand.rays(prior),
     )
     protocol = round_named(solution.protocol, cone, joint, demand)
-    how = _how(solution.rung, solution.rays)
+    how = _how(solution.method, solution.rays)
     if demand.cone_is_all:
         return Solved(protocol, solution.bound, how, solution.certificate)
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
 
 
-def _how(rung: str, rays: int) -> str:
+def _how(method: str, rays: int) -> str:
     """The way to the optimum, for the plan's reader and the evidence."""
-    return f"{rung}, {rays:,} {'rows priced' if rung == 'columns' else 'extreme rays'}"
+    return f"{method}, {rays:,} {'rows priced' if method == 'columns' else 'extreme rays'}"

@@ -16,7 +16,7 @@ from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
 from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.groups import GAP as GROUPS_GAP
 from funnel.optimise.groups import GroupCertificate, GroupCone, maximise_groups, serves
 from funnel.optimise.worst_case import Sets
@@ -67,7 +67,7 @@ def best_of_groups(
     prior = joint.table().sum(axis=0) / joint.rows
     ratio, ceiling = math.exp(demand.notion.epsilon), demand.ceiling()
     limit = min(time_limit, _SEARCHING * clock.left())
-    found = maximise_groups(sets, ratio, prior, time_limit=limit, gap=gap, ceiling=ceiling)
+    found = maximise_groups(sets, ratio, prior, budget=limit, gap=gap, ceiling=ceiling)
     protocol = round_named(found.protocol, GroupCone(sets, ratio), joint, demand)
     known = (
         f"at most {found.bound:.6g} nats over these sets"

@@ -75,7 +75,7 @@ class Protection:
     @property
     def holds(self) -> bool:
         """Whether the whole release keeps the bound, as measured."""
-        return self.leakage.within(self.notion.bound)
+        return self.notion.holds(self.channel, self.leakage)
 
     @cached_property
     def kept(self) -> float:

@@ -26,8 +26,6 @@ class UnaryEncoding(Mechanism):
     keeps the bound, X is released as it is.
     """
 
-    serves: ClassVar[frozenset[str]] = frozenset({"lip", "ldp", "srlip", "ldp-x"})
-    one_block: ClassVar[frozenset[str]] = frozenset({"srlip"})
     plain: ClassVar[bool] = False
 
     kind: Literal["unary-encoding"]
@@ -35,6 +33,16 @@ class UnaryEncoding(Mechanism):
         "set",
         description="set: one column that lists the values reported present; bits: a 0/1 column for each value",
     )
+
+    @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Notions that are measured over sets."""
+        return notion.sets != "no"
+
+    @classmethod
+    def one_block(cls, notion: type[Notion]) -> bool:
+        """Where sets are not measured beside other blocks."""
+        return notion.sets == "alone"
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Calibrate on integers. Raises SolverError, and PlanError where there are too many values."""

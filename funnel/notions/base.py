@@ -1,39 +1,42 @@
-"""What every privacy notion offers: what it asks of one block's rows, and its measure of a whole release."""
+"""What every privacy notion offers: what it asks of one block's rows, and its measure of a whole release.
+
+A notion is one file beside this one. Everything that other rooms need to know of it they ask it here: they never name
+a notion, nor ask for its type.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from funnel.data import AnyProtocol, Joint
-from funnel.data.arrange import tells_secret, together
-from funnel.data.channel import ExactArray, given_outputs, sent
+from funnel.data.arrange import together
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
-from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.data.unary import UnaryProtocol
 from funnel.errors import InternalError
 from funnel.format.robust import RobustFile
-from funnel.measure import clock
-from funnel.measure.exact import exp_below, rational
+from funnel.measure.epsilon import Epsilon
 from funnel.measure.leakage import AnyLeakage
+from funnel.notions.change import Judged, ordered
+from funnel.notions.shape import Foreseen, Shape
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.cone import Cone, intersection
-from funnel.optimise.effort import Extent
+from funnel.optimise.cone import Cone
+from funnel.optimise.cost import Extent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from funnel.notions.rldp import RobustDemand
+
 MAX_EPSILON = 100.0
 """Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
-Epsilon = Annotated[
+Nats = Annotated[
     float,
     Field(
         gt=0,
@@ -71,6 +74,11 @@ class Demand(ABC):
         """Whether every protocol that keeps the bound has its rows in the cone, so that its optimum is the optimum."""
         return True
 
+    @property
+    def robust(self) -> RobustDemand | None:
+        """The demand itself where it holds for a set of distributions, so that its cone is reached by cuts alone."""
+        return None
+
     def rays(self, prior: FloatArray) -> csr_array | None:
         """All extreme rays (k, a) of the cone with prior·r = 1, where theory lists them."""
         return None
@@ -84,19 +92,52 @@ class Demand(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Implied:
+    """A bound that follows from another one: the notion's name, its nats, its parameters, and why."""
+
+    notion: str
+    epsilon: float
+    why: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Amiss:
+    """A key of `privacy` that another part of the policy does not allow: the error's code, what is said, what helps.
+
+    `of_key` says that the key has no place there at all, whatever its value.
+    """
+
+    key: str
+    code: str
+    said: str
+    advice: str
+    of_key: bool
+
+
 class Notion(BaseModel, ABC):
     """A privacy notion with its parameters; validated straight from the policy's `privacy` section."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    measure: ClassVar[str] = "lip"
+    """The leakage that epsilon bounds, as the manifest names it."""
+    certified: ClassVar[bool] = False
+    """Whether that leakage is known only from above, by a certificate, and not as an exact ratio."""
     exact_zero: ClassVar[bool] = False
     """Whether the notion asks for equality, so that no rounding is small enough to be ignored."""
     linear: ClassVar[bool] = True
     """Whether the notion constrains every row by itself, linearly: only then is there a cone of rows."""
     secret_may_be_public: ClassVar[bool] = False
     """Whether the sensitive columns may also be released, through the protocol."""
-    measure: ClassVar[str] = "lip"
-    """The leakage that epsilon bounds, as the manifest names it."""
+    secret_may_be_read: ClassVar[bool] = False
+    """Whether a draw that reads the hidden secret as well as x can keep the notion."""
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "no"
+    """Whether unary encoding, whose outputs are sets, is measured: of a single block alone, or beside others too."""
+
+    promises: ClassVar[tuple[str, ...]] = ("epsilon",)
+    """The parameters that the promise is made of, in the order in which a change of them is told."""
 
     notion: str
     epsilon: float
@@ -109,6 +150,29 @@ class Notion(BaseModel, ABC):
     @abstractmethod
     def leakage(self, channel: Channel) -> AnyLeakage:
         """The exact leakage of a whole release in this notion's own measure."""
+
+    def leakage_at(self, channel: Channel) -> tuple[str, AnyLeakage]:
+        """The leakage for the channel's own distribution alone, and the name of its measure."""
+        return self.measure, self.leakage(channel)
+
+    def holds(self, channel: Channel, leakage: AnyLeakage | None = None) -> bool:
+        """Whether a whole release keeps all that the notion asks, exactly; `leakage` is its own, where known."""
+        return (self.leakage(channel) if leakage is None else leakage).within(self.bound)
+
+    def implies(self) -> Iterator[Implied]:
+        """Bounds of other notions that follow from this one at once; `implications` follows them further."""
+        yield from ()
+
+    def covers(self, other: Self) -> bool:
+        """Whether this bound is at least as strong as another one of the same notion."""
+        return self.epsilon <= other.epsilon
+
+    def changed(self, key: str, new: Self) -> Judged:
+        """What a change of one of the parameters in `promises`, from here to `new`, makes of the promise."""
+        if key != "epsilon":
+            raise InternalError(f"{self.notion} does not judge a change of {key}")
+        said = ("a larger bound promises less", "a smaller bound promises more")
+        return ordered(self.epsilon, new.epsilon, *said)
 
     def arrange(self, joint: Joint, minimum: int) -> Arranged:
         """Settle what depends on the table: which blocks are sanitised one by one, and the notion's own choices.
@@ -125,6 +189,30 @@ class Notion(BaseModel, ABC):
         if len(shape.blocks) > 1 and shape.secret_public:
             return Foreseen(True, "the secret is released too, so all public columns are one alphabet")
         return Foreseen(False, "")
+
+    def resettled(self, parameters: Mapping[str, Any]) -> Self:
+        """The notion with the choices that another night settled (`parameters` as a lock has them), for new counts."""
+        return self
+
+    def noise_width(self, rate: Fraction, cells: int) -> int | None:
+        """What discrete Laplace noise of this rate is taken to stay within, in all cells; None where none is needed."""
+        return None
+
+    def over_noise(self, counts: IntArray, width: int | None, rows: int) -> Self:
+        """The notion for noisy counts (m,) of so many `rows`, to hold for the true ones as well where it can.
+
+        Raises PlanError where the noise leaves nothing to promise.
+        """
+        return self
+
+    def over_kept_noise(self, parameters: Mapping[str, Any]) -> Self:
+        """The notion for the noisy counts of a lock, which settled it with these `parameters`."""
+        return self
+
+    @classmethod
+    def amiss_over_noise(cls, privacy: Mapping[str, Any]) -> Iterator[Amiss]:
+        """Keys of the section that do not go with a private estimate."""
+        yield from ()
 
     def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent | None:
         """How large the cone of block `index` can be, before data are seen; None where there is no cone.
@@ -150,47 +238,24 @@ class Notion(BaseModel, ABC):
         """The numbers that show the leakage of a whole release to who does not search; None where none are needed."""
         return None
 
-    def holds(self, channel: Channel) -> bool:
-        """Whether a whole release keeps the bound, in exact arithmetic."""
-        return self.leakage(channel).within(self.bound)
+    @property
+    def exact_epsilon(self) -> Epsilon:
+        """Epsilon as the decimal that it is written as."""
+        return Epsilon.of(self.epsilon)
+
+    @property
+    def ratio(self) -> float:
+        """e^ε as a double, for a search alone: what is found is measured against `bound`."""
+        return self.exact_epsilon.factor()
 
     @property
     def bound(self) -> Fraction:
         """What `leakage` may be at most: for a worst case the ratio e^ε, from below."""
-        return exp_below(rational(self.epsilon))
+        return self.exact_epsilon.ratio_below()
 
     def at(self, epsilon: float) -> Self:
         """The same notion with another epsilon."""
         return self.model_copy(update={"epsilon": epsilon})
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Cardinalities that decide how blocks are arranged.
-
-    Sizes of the blocks, how many combinations of public values occur, in how few records one of them does, and
-    whether the secret is among the public columns.
-    """
-
-    blocks: tuple[int, ...]
-    combinations: int
-    fewest: int
-    secret_public: bool
-
-    @classmethod
-    def of(cls, joint: Joint) -> Shape:
-        """The shape of a joint distribution."""
-        whole = together(joint)
-        fewest = int(whole.table().sum(axis=0).min())
-        return cls(joint.shape[1:], len(whole.blocks[0]), fewest, tells_secret(joint))
-
-
-@dataclass(frozen=True)
-class Foreseen:
-    """Whether all public columns will be one alphabet, and why the blocks are arranged as they are ("": as asked)."""
-
-    together: bool
-    why: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,74 +265,3 @@ class Arranged:
     joint: Joint
     notion: Notion
     why: str = ""
-
-
-class TableNotion(Notion, ABC):
-    """A notion about tables N[s, x] alone: each table of conditions must keep the bound by itself."""
-
-    @abstractmethod
-    def cone_of(self, table: ExactArray) -> Cone:
-        """The rows Q[y, ·] (a,) that are allowed where records are distributed as N[s, x] (c, a)."""
-
-    @abstractmethod
-    def constraints_of(self, secret: int) -> int:
-        """How many constraints one table of c secret values gives."""
-
-    @abstractmethod
-    def leakage_of(self, table: ReleasedTable) -> AnyLeakage:
-        """The exact leakage of one released table T[s, y…]."""
-
-    def table_keeps(self, table: ReleasedTable) -> bool:
-        """Whether one released table keeps the bound; the same as comparing `leakage_of`, perhaps sooner."""
-        return self.leakage_of(table).within(self.bound)
-
-    def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
-        """The bound must hold for every combination of what the other blocks put out."""
-        return TableDemand(self, given_outputs(joint, released, index))
-
-    def conditions(self, shape: Shape, solved: tuple[int, ...], index: int) -> int:
-        """How many tables the bound must hold for: one for all that the larger blocks, solved before, can put out."""
-        return prod(size for j, size in enumerate(solved) if (-size, j) < (-solved[index], index))
-
-    def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent | None:
-        """The constraints of every table; those of one table depend on P(y|s) alone."""
-        if not self.linear:
-            return None
-        tables, size = self.conditions(shape, solved, index), solved[index]
-        rank = min(secret, size) if tables == 1 else size
-        return Extent(size, tables * self.constraints_of(secret), rank)
-
-    def leakage(self, channel: Channel) -> AnyLeakage:
-        """The leakage of all outputs together."""
-        return self.leakage_of(channel.table)
-
-
-@dataclass(frozen=True, eq=False)
-class TableDemand(Demand):
-    """The bound, for each of several tables N_k[s, x] (c, a); secret values without records have no part in it."""
-
-    notion: TableNotion
-    tables: Sequence[ExactArray]
-
-    def cone(self) -> Cone:
-        """The rows that are allowed under every table."""
-        return intersection([self.notion.cone_of(table) for table in self.tables])
-
-    def keeps(self, weights: IntArray) -> bool:
-        """Every table, sent through the weights, keeps the bound."""
-        return all(self._kept(sent(table, weights)) for table in self.tables)
-
-    def keeps_sets(self, protocol: UnaryProtocol) -> bool:
-        """Every table, seen through the sets, keeps the bound."""
-        return all(self._kept(Subsets(table, protocol)) for table in self.tables)
-
-    def _kept(self, table: ReleasedTable) -> bool:
-        """One table of maybe very many, within the time allowed."""
-        clock.check()
-        return self.notion.table_keeps(table)
-
-
-def conditionals(table: ExactArray) -> tuple[FloatArray, FloatArray]:
-    """p_{x|s} (c, a) and p_x (a,) of counts N[s, x]; secret values that do not occur are left out."""
-    counts = table[table.any(axis=1)].astype(float)
-    return counts / counts.sum(axis=1, keepdims=True), np.asarray(counts.sum(axis=0) / counts.sum())

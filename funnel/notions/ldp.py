@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from funnel.data.channel import ExactArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.notions.base import Epsilon, TableNotion, conditionals
+from funnel.notions.base import Implied, Nats
+from funnel.notions.tables import TableNotion, conditionals
 from funnel.optimise.cone import Cone
 
 
@@ -17,14 +18,15 @@ class Ldp(TableNotion):
 
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "ldp"
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
 
     notion: Literal["ldp"]
-    epsilon: Epsilon
+    epsilon: Nats
 
     def cone_of(self, table: ExactArray) -> Cone:
         """c(c-1) inequalities: Σ v p_{x|s} <= e^ε Σ v p_{x|s'}."""
         given, _ = conditionals(table)
-        return Cone.of_odds(given, math.exp(self.epsilon))
+        return Cone.of_odds(given, self.ratio)
 
     def constraints_of(self, secret: int) -> int:
         """c(c-1)."""
@@ -33,3 +35,10 @@ class Ldp(TableNotion):
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max ln P(y|s)/P(y|s')."""
         return measures.ldp(table)
+
+    def implies(self) -> Iterator[Implied]:
+        """P(y) is a mean of the P(y|s), so LIP follows ([DS] Lemma 1); a set of one distribution is the estimate."""
+        yield Implied("lip", self.epsilon, "ldp implies lip")
+        yield Implied(
+            "rldp", self.epsilon, "the estimate is the only distribution of the set", {"radius": 0.0}
+        )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.protocol import spread
 from funnel.data.released import Channel
+from funnel.data.unary import UnaryProtocol
 from funnel.measure.leakage import Leakage
-from funnel.notions.base import Demand, Epsilon, Notion, Shape
+from funnel.notions.base import Demand, Implied, Nats, Notion
+from funnel.notions.shape import Shape
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 
 if TYPE_CHECKING:
@@ -29,9 +32,10 @@ class LdpX(Notion):
 
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "ldp_x"
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
 
     notion: Literal["ldp-x"]
-    epsilon: Epsilon
+    epsilon: Nats
 
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """Each block by itself: for the usual LDP the shares of epsilon add up."""
@@ -46,11 +50,18 @@ class LdpX(Notion):
         """The product over the blocks of max Q(y|x)/Q(y|x')."""
         ratio = Fraction(1)
         for protocol in channel.protocols:
-            one = protocol_ratio(protocol)
+            one = protocol.spread()
             if one is None:
                 return Leakage(None)
             ratio *= one
         return Leakage(ratio)
+
+    def implies(self) -> Iterator[Implied]:
+        """P(y|s), given whatever x_J and under whatever distribution, is a mean of the Q(y|x)."""
+        why = "what moves no odds between public values moves none of the secret"
+        yield Implied("ldp", self.epsilon, why)
+        yield Implied("srlip", self.epsilon, why)
+        yield Implied("rldp", self.epsilon, why, {"radius": math.inf})
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,35 +73,16 @@ class _Everywhere(Demand):
 
     def cone(self) -> Cone:
         """a(a-1) inequalities: v_x <= e^ε v_x'."""
-        return staircase_cone(self.size, math.exp(self.notion.epsilon))
+        return staircase_cone(self.size, self.notion.ratio)
 
     def rays(self, prior: FloatArray) -> csr_array | None:
         """{1, e^ε}^a, for small alphabets."""
-        return staircase_rays(prior, math.exp(self.notion.epsilon))
+        return staircase_rays(prior, self.notion.ratio)
 
     def keeps(self, weights: IntArray) -> bool:
         """No ratio within a row exceeds e^ε."""
-        return Leakage(public_ratio(weights)).within(self.notion.bound)
+        return Leakage(spread(weights)).within(self.notion.bound)
 
     def keeps_sets(self, protocol: UnaryProtocol) -> bool:
         """No ratio between two values exceeds e^ε, for any set."""
-        return Leakage(protocol_ratio(protocol)).within(self.notion.bound)
-
-
-def protocol_ratio(protocol: AnyProtocol) -> Fraction | None:
-    """max Q(y|x)/Q(y|x') over all inputs; None where it is infinite."""
-    if isinstance(protocol, Protocol):
-        return public_ratio(protocol.weights)
-    return Fraction(*protocol.odds) if len(protocol.inputs) > 1 else Fraction(1)
-
-
-def public_ratio(weights: IntArray) -> Fraction | None:
-    """max Q(y|x)/Q(y|x') of integer weights W[y, s|1, x], over all inputs (s, x); None where it is infinite."""
-    rows = weights.reshape(len(weights), -1)
-    rows = rows[rows.any(axis=1)]
-    if (rows == 0).any():
-        return None
-    return max(
-        Fraction(int(most), int(least))
-        for most, least in zip(rows.max(axis=1), rows.min(axis=1), strict=True)
-    )
+        return Leakage(protocol.spread()).within(self.notion.bound)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal
+from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from funnel.data.channel import ExactArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.notions.base import Epsilon, TableNotion, conditionals
+from funnel.measure.epsilon import Epsilon
+from funnel.notions.base import Implied, Nats
+from funnel.notions.tables import TableNotion, conditionals
 from funnel.optimise.cone import Cone
 
 
 class Lip(TableNotion):
     """ε-LIP with respect to S ([DS] Definition 2): e^-ε <= P(s|y)/P(s) <= e^ε for all s, y."""
 
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+
     notion: Literal["lip"]
-    epsilon: Epsilon
+    epsilon: Nats
 
     def cone_of(self, table: ExactArray) -> Cone:
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
-        return belief_cone(table, self.epsilon)
+        return belief_cone(table, self.exact_epsilon)
 
     def constraints_of(self, secret: int) -> int:
         """2c."""
@@ -32,8 +36,15 @@ class Lip(TableNotion):
         """max |ln P(y|s)/P(y)|."""
         return measures.lip(table)
 
+    def implies(self) -> Iterator[Implied]:
+        """Two beliefs that each move by e^ε move their odds by e^2ε ([DS] Lemma 1); the upper half alone is PML."""
+        yield Implied("ldp", 2 * self.epsilon, "lip implies ldp at twice epsilon")
+        yield Implied("alip", self.epsilon, "the bound is the same both ways", {"lower": self.epsilon})
+        yield Implied("mutual-information", self.epsilon, "a mean is no more than its largest part")
 
-def belief_cone(table: ExactArray, epsilon: float) -> Cone:
+
+def belief_cone(table: ExactArray, epsilon: Epsilon) -> Cone:
     """Rows under which no belief moves by more than a factor e^ε, where records are distributed as N[s, x] (c, a)."""
     given, prior = conditionals(table)
-    return Cone(np.vstack([given - math.exp(epsilon) * prior, math.exp(-epsilon) * prior - given]))
+    ratio = epsilon.factor()
+    return Cone(np.vstack([given - ratio * prior, prior / ratio - given]))

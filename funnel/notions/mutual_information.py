@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from funnel.data.channel import ExactArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.errors import InternalError
 from funnel.measure.average import information_above, information_within
-from funnel.measure.exact import rational
 from funnel.measure.leakage import Average
-from funnel.notions.base import Epsilon, TableNotion
+from funnel.notions.base import Nats
+from funnel.notions.tables import TableNotion
 from funnel.optimise.cone import Cone
 
 
@@ -26,7 +26,7 @@ class MutualInformation(TableNotion):
     measure: ClassVar[str] = "mutual_information"
 
     notion: Literal["mutual-information"]
-    epsilon: Epsilon
+    epsilon: Nats
 
     def cone_of(self, table: ExactArray) -> Cone:
         """There is none: an average does not constrain rows one by one. Raises InternalError."""
@@ -47,7 +47,7 @@ class MutualInformation(TableNotion):
     @property
     def bound(self) -> Fraction:
         """ε itself, as the decimal that it is written as."""
-        return rational(self.epsilon)
+        return self.exact_epsilon.nats
 
 
 def _counted(table: ReleasedTable) -> ExactArray:

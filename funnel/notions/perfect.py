@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from funnel.data.channel import ExactArray
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.notions.base import TableNotion
+from funnel.notions.base import Implied
+from funnel.notions.tables import TableNotion
 from funnel.optimise.cone import Cone
 
 
@@ -37,3 +39,8 @@ class Perfect(TableNotion):
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)|, which must be zero."""
         return measures.lip(table)
+
+    def implies(self) -> Iterator[Implied]:
+        """LIP and LDP at zero."""
+        yield Implied("lip", 0.0, "nothing is learnt")
+        yield Implied("ldp", 0.0, "nothing is learnt")

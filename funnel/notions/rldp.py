@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
@@ -17,7 +17,7 @@ from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import possible, together
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
-from funnel.errors import InternalError
+from funnel.errors import InternalError, PlanError
 from funnel.format.robust import RobustFile
 from funnel.measure import leakage as measures
 from funnel.measure.exact import rational
@@ -25,10 +25,13 @@ from funnel.measure.information import entropy
 from funnel.measure.robust import robust_holds, robust_leakage
 from funnel.measure.robust_certificate import robust_certificate
 from funnel.measure.uncertainty import limits, project, radius
-from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Notion, Shape
+from funnel.measure.widening import noise_width, widened
+from funnel.notions.base import Amiss, Arranged, Demand, Implied, Nats, Notion
+from funnel.notions.change import Judged, ordered
+from funnel.notions.shape import Foreseen, Shape
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent
+from funnel.optimise.cost import Extent
 from funnel.optimise.solve import Solution
 from funnel.optimise.staircase import staircase
 from funnel.optimise.worst_case import Sets, box_cone, simplex_cone
@@ -39,6 +42,8 @@ CONFIDENCE = 0.95
 """Chance that the truth lies in the uncertainty set, where the policy does not say."""
 LEAST_RADIUS = 1e-12
 """Nats; nobody measures a smaller ball around the estimate."""
+MOST_RADIUS = 100.0
+"""Nats; a larger ball holds every distribution of use."""
 
 
 class Rldp(Notion):
@@ -52,9 +57,11 @@ class Rldp(Notion):
 
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "rldp"
+    certified: ClassVar[bool] = True
+    promises: ClassVar[tuple[str, ...]] = ("epsilon", "order", "confidence", "radius")
 
     notion: Literal["rldp"]
-    epsilon: Epsilon
+    epsilon: Nats
     confidence: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
         None,
         description="Probability that the truth lies in the uncertainty set; 0.95 where no radius is given",
@@ -62,7 +69,7 @@ class Rldp(Notion):
     order: float = Field(
         2.0, ge=0.01, le=100, allow_inf_nan=False, description="Order of the Rényi divergence"
     )
-    radius: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = Field(
+    radius: Annotated[float, Field(ge=0, le=MOST_RADIUS, allow_inf_nan=False)] | None = Field(
         None, description="Radius of the uncertainty set in nats, instead of a confidence"
     )
 
@@ -90,9 +97,48 @@ class Rldp(Notion):
         """The notion with the radius that its confidence asks for on a joint of one block."""
         if self.radius is not None:
             return self
-        confidence = CONFIDENCE if self.confidence is None else self.confidence
-        found = radius(confidence, self.order, joint.rows, record_cells(joint))
-        return self.model_copy(update={"confidence": confidence, "radius": found})
+        found = radius(self._sure, self.order, joint.rows, record_cells(joint))
+        return self._with(found)
+
+    @property
+    def _sure(self) -> float:
+        """The confidence asked for, or the one that is usual."""
+        return CONFIDENCE if self.confidence is None else self.confidence
+
+    def _with(self, radius: float) -> Self:
+        """The notion with the radius that follows from its confidence."""
+        return self.model_copy(update={"confidence": self._sure, "radius": radius})
+
+    def noise_width(self, rate: Fraction, cells: int) -> int:
+        """With half of the chance that the confidence leaves."""
+        return noise_width(rate, cells, self._sure)
+
+    def over_noise(self, counts: IntArray, width: int | None, rows: int) -> Self:
+        """The radius that holds the truth in spite of sampling and noise (`measure.widening`). Raises PlanError."""
+        if width is None:
+            raise InternalError("an uncertainty set over noise whose width is not known")
+        found = widened(counts, width, rows, self._sure)
+        if found > MOST_RADIUS:
+            raise PlanError(
+                "nothing-to-release",
+                "the noise leaves every distribution possible: no uncertainty set of use holds the true one",
+                advice="Accept a larger `estimate.epsilon`, declare fewer values, or take a notion that is not robust.",
+            )
+        return self._with(found)
+
+    def over_kept_noise(self, parameters: Mapping[str, Any]) -> Self:
+        """The lock's uncertainty set."""
+        return self.model_copy(update={key: parameters[key] for key in ("confidence", "radius")})
+
+    @classmethod
+    def amiss_over_noise(cls, privacy: Mapping[str, Any]) -> Iterator[Amiss]:
+        """The uncertainty set is widened by a chi-square argument, which is about order 2 and a confidence."""
+        if "radius" in privacy:
+            said = "over a private estimate the radius follows from the confidence and the noise"
+            yield Amiss("radius", "wrong-value", said, "Write `confidence` instead.", True)
+        if privacy.get("order", 2) != 2:
+            said = "over a private estimate only uncertainty sets of order 2 are offered"
+            yield Amiss("order", "unsupported", said, "Leave `order` out.", False)
 
     def foresee(self, shape: Shape, minimum: int) -> Foreseen:
         """Several blocks become one."""
@@ -123,6 +169,48 @@ class Rldp(Notion):
         if bound is None:
             raise InternalError("a release without a bound is to be certified")
         return robust_certificate(joint.table(), _weights(channel), possible(joint), *self.exact(), bound)
+
+    def leakage_at(self, channel: Channel) -> tuple[str, measures.Leakage]:
+        """LDP at the channel's own distribution: what holds for a set of them is compared with one."""
+        return "ldp", measures.ldp(channel.table)
+
+    def implies(self) -> Iterator[Implied]:
+        """The estimate lies in every set."""
+        yield Implied("ldp", self.epsilon, "the estimate is one of the distributions protected")
+
+    def covers(self, other: Self) -> bool:
+        """Epsilon is no larger, and the uncertainty set no smaller as far as the parameters tell."""
+        return super().covers(other) and self._holds_set_of(other)
+
+    def changed(self, key: str, new: Self) -> Judged:
+        """A larger set of distributions is the stronger."""
+        if key == "epsilon":
+            return super().changed(key, new)
+        if key == "order":
+            single = self.radius == new.radius == 0
+            return (
+                ("unchanged", "of a single distribution")
+                if single
+                else ("incomparable", "another kind of ball")
+            )
+        if (self.radius is None) != (new.radius is None):
+            return "incomparable", "a radius follows from a confidence only once records are counted"
+        before, after = (one._sure if key == "confidence" else one.radius or 0.0 for one in (self, new))
+        if before == after:
+            return "unchanged", "as it is by default"
+        said = ("fewer distributions are protected", "more distributions are protected")
+        return ordered(before, after, *said, more_is_weaker=False)
+
+    def _holds_set_of(self, other: Rldp) -> bool:
+        """Whether the set of another bound is certainly no larger than this one, on one table."""
+        mine, its = (None if one.confidence is not None else one.radius for one in (self, other))
+        if its == 0 or mine == math.inf:
+            return True
+        if self.order != other.order or (mine is None) != (its is None):
+            return False
+        if mine is not None and its is not None:
+            return its <= mine
+        return other._sure <= self._sure
 
     def exact(self) -> tuple[Fraction, Fraction]:
         """Radius and order as the decimals that they are written as; InternalError where the radius is not settled."""
@@ -162,7 +250,7 @@ class RobustDemand(Demand):
         box: {L <= R <= U}; simplex: {L <= R} ([RLDP] Definition 3 without its empty rows s1 = s2); printed: with
         these rows, for comparison only.
         """
-        ratio = math.exp(self.notion.epsilon)
+        ratio = self.notion.ratio
         if shape == "box":
             return box_cone(self.sets, ratio)
         return simplex_cone(self.sets, ratio, within=shape == "printed")
@@ -171,6 +259,11 @@ class RobustDemand(Demand):
         """Whether no distribution in F leaks more, certified in exact arithmetic."""
         radius, order = self.notion.exact()
         return robust_holds(self.table, weights, self.possible, radius, order, self.notion.bound)
+
+    @property
+    def robust(self) -> RobustDemand:
+        """Itself."""
+        return self
 
     @property
     def cone_is_all(self) -> bool:
@@ -189,7 +282,7 @@ class RobustDemand(Demand):
     @cached_property
     def _on_secret(self) -> Solution:
         """The most informative LDP channel on S at the estimate."""
-        return staircase(self.table.sum(axis=1) / self.joint.rows, math.exp(self.notion.epsilon))
+        return staircase(self.table.sum(axis=1) / self.joint.rows, self.notion.ratio)
 
     @property
     def radius(self) -> float:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
-from funnel.data.channel import ExactArray
 from funnel.data.released import Channel
+from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.errors import PlanError
 from funnel.measure import clock
 from funnel.measure import leakage as measures
 from funnel.measure.side import released_given, side_knowledge, tables_given
-from funnel.notions.base import Arranged, Demand, Epsilon, Foreseen, Shape, TableDemand, TableNotion
+from funnel.notions.base import Arranged, Demand, Implied, Nats
 from funnel.notions.lip import belief_cone
+from funnel.notions.shape import Foreseen, Shape
+from funnel.notions.tables import TableDemand, TableNotion
 from funnel.optimise.cone import Cone
 
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
@@ -41,13 +43,15 @@ class Srlip(TableNotion):
     of these that the sizes allow.
     """
 
+    measure: ClassVar[str] = "srlip"
+    secret_may_be_read: ClassVar[bool] = False
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "alone"
+
     notion: Literal["srlip"]
-    epsilon: Epsilon
+    epsilon: Nats
     solve: Way = Field(
         "auto", description="auto, joint, sequential or per-attribute: how protocols are found"
     )
-
-    measure: ClassVar[str] = "srlip"
 
     def arrange(self, joint: Joint, minimum: int) -> Arranged:
         """Choose the way, by size. Raises PlanError where too much may be known to be measured."""
@@ -113,7 +117,7 @@ class Srlip(TableNotion):
 
     def cone_of(self, table: ExactArray) -> Cone:
         """The rows that are LIP where records are distributed as N[s, x] (c, a)."""
-        return belief_cone(table, self.epsilon)
+        return belief_cone(table, self.exact_epsilon)
 
     def constraints_of(self, secret: int) -> int:
         """2c."""
@@ -122,6 +126,14 @@ class Srlip(TableNotion):
     def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
         """max |ln P(y|s)/P(y)| of one table T[s, y…]."""
         return measures.lip(table)
+
+    def implies(self) -> Iterator[Implied]:
+        """The empty set of known columns is one of those asked about."""
+        yield Implied("lip", self.epsilon, "knowing no column is one case of srlip")
+
+    def resettled(self, parameters: Mapping[str, Any]) -> Self:
+        """Solved in the way that was taken."""
+        return self.model_copy(update={"solve": parameters["solve"]})
 
     def parameters(self) -> dict[str, Any]:
         """The way that was taken."""

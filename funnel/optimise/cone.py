@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +30,25 @@ class Odds:
         """All of them (c(c-1), a)."""
         pairs = self.given[:, None, :] - self.ratio * self.given[None, :, :]
         return np.asarray(pairs[~np.eye(len(self.given), dtype=bool)])
+
+
+class Inside(Protocol):
+    """What rounding has to know of a cone: see `Cone`."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates a."""
+
+    @property
+    def equalities(self) -> tuple[tuple[int, ...], ...]:
+        """Exact integers e with e·v = 0."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether `facets` tells all inequalities there are."""
+
+    def facets(self, matrix: FloatArray) -> FloatArray:
+        """Inequalities that the rows of a (b, a) matrix exceed most, -1 at all-ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +108,11 @@ class Cone:
     def dimension(self) -> int:
         """The number of coordinates a."""
         return int(self.rows.shape[1])
+
+    @property
+    def complete(self) -> bool:
+        """Whether `facets` tells all inequalities there are."""
+        return self.lift is None
 
     def normalised(self) -> FloatArray:
         """The inequalities that are not empty, each scaled so that the all-ones vector takes the value -1.

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.linear.highs import Answer, Method, Program
-from funnel.optimise.utility import Utility, information
+from funnel.optimise.utility import information
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,7 +25,7 @@ _UNUSED = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """Multipliers θ (k,) of the rays, the utility they reach, a bound no protocol can exceed (nats), and its λ (a,)."""
+    """Multipliers θ (k,) of the rays, the information they reach, a bound no protocol exceeds (nats), its λ (a,)."""
 
     theta: FloatArray
     value: float
@@ -33,17 +33,15 @@ class Master:
     duals: FloatArray
 
 
-def master(
-    rays: csr_array, prior: FloatArray, *, time_limit: float, utility: Utility = information
-) -> Master:
-    """max Σ θ_r u(r) subject to Σ θ_r r = 1, θ >= 0, over rays (k, a) with prior·r = 1.
+def master(rays: csr_array, prior: FloatArray, *, budget: Budget | float) -> Master:
+    """max Σ θ_r μ(r) subject to Σ θ_r r = 1, θ >= 0, over rays (k, a) with prior·r = 1.
 
     At most a multipliers are positive. The bound holds for every cone whose extreme rays are all given:
-    Σ θ_r = 1, so by duality no feasible θ exceeds Σ_x λ_x + max_r (u(r) - λ·r), whatever λ is.
+    Σ θ_r = 1, so by duality no feasible θ exceeds Σ_x λ_x + max_r (μ(r) - λ·r), whatever λ is.
     SolverError with status time, empty (no θ is feasible) or failed.
     """
-    worth = utility(rays, prior)
-    answer = _solve(rays, worth, Budget(time_limit))
+    worth = information(rays, prior)
+    answer = _solve(rays, worth, Budget.of(budget))
     theta, duals = _polish(rays, np.maximum(answer.point, 0.0)), answer.multipliers
     value = float(worth @ theta)
     bound = float(duals.sum() + (worth - rays @ duals).max())
@@ -52,10 +50,12 @@ def master(
 
 def _solve(rays: csr_array, worth: FloatArray, budget: Budget) -> Answer:
     """A vertex of the program, so as few rays as there are values, met as closely as the solver can."""
+    from scipy.sparse import csr_array
+
     count, size = rays.shape
     method: Method = "dual" if count <= _SIMPLEX else "interior"
     one, none, free = np.ones(size), np.zeros(count), np.full(count, np.inf)
-    program = Program(rays.T, one, one, none, free, method=method, presolve=True)
+    program = Program(csr_array(rays.T), one, one, none, free, method=method, presolve=True)
     program.costs(worth)
     for tolerance in _TOLERANCES:
         program.within(tolerance)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.solve import Solution, maximise
 
@@ -38,7 +39,7 @@ def staircase_rays(prior: FloatArray, ratio: float) -> csr_array | None:
     return csr_array(rays / (rays @ prior)[:, None])
 
 
-def staircase(prior: FloatArray, ratio: float, *, time_limit: float = 30.0) -> Solution:
+def staircase(prior: FloatArray, ratio: float, *, budget: Budget | float = 30.0) -> Solution:
     """The most informative protocol on a prior (a,) whose rows lie in the staircase cone. SolverError."""
     cone = staircase_cone(len(prior), ratio)
-    return maximise(cone, prior, time_limit=time_limit, rays=staircase_rays(prior, ratio))
+    return maximise(cone, prior, budget=budget, rays=staircase_rays(prior, ratio))

@@ -1,13 +1,11 @@
-"""Sublinear utilities of rows: what an output value is worth.
+"""What an output value is worth: the information μ of its row, in nats.
 
-A utility is convex and homogeneous, u(t·v) = t·u(v) for t >= 0, so an optimal protocol uses extreme rays only
-([RLDP] Theorem 3, after Kairouz, Oh and Viswanath). Any function of this signature may take the place of
-`information` in `master` and `solve`.
+μ is convex and homogeneous, μ(t·v) = t·μ(v) for t >= 0, so an optimal protocol uses extreme rays only
+("Mechanisms for Robust Local Differential Privacy" [RLDP], Theorem 3, after Kairouz, Oh and Viswanath).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +15,6 @@ from funnel.data.joint import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Utility = Callable[["csr_array", FloatArray], FloatArray]
-"""(k, a) sparse rows and the prior (a,) to the worth of each row (k,)."""
 _BLOCK = 64
 """Rows of a dense protocol that are looked at together."""
 
@@ -43,12 +39,8 @@ def information_slope(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(prior * np.log(ratio))
 
 
-def worth(matrix: FloatArray | IntArray, prior: FloatArray, utility: Utility = information) -> float:
-    """The utility of a whole protocol (b, a): the sum over its rows."""
-    from scipy.sparse import csr_array
-
-    if utility is not information:
-        return float(utility(csr_array(matrix), prior).sum())
+def worth(matrix: FloatArray | IntArray, prior: FloatArray) -> float:
+    """I(X;Y) of a whole protocol (b, a) of any scale: the sum of μ over its rows."""
     return sum(_information(matrix[start : start + _BLOCK], prior) for start in range(0, len(matrix), _BLOCK))
 
 

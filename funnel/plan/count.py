@@ -12,22 +12,16 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
-from funnel.errors import PlanError
 from funnel.ledger.estimates import Spent, charge, charged
 from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
-from funnel.measure.widening import noise_width, widened
 from funnel.notions import Notion
-from funnel.notions.rldp import CONFIDENCE, Rldp
 from funnel.plan.domain import domain
 from funnel.plan.stages import Count, Plan
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
-
-MOST_RADIUS = 100.0
-"""Nats, as in a policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,21 +108,11 @@ def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
 
 
 def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:
-    """The counts to go by, and for a robust notion the radius that holds the truth in spite of the noise."""
-    if not isinstance(notion, Rldp):
-        return notion, noisy
-    confidence = CONFIDENCE if notion.confidence is None else notion.confidence
-    width = _width(noisy, confidence)
+    """The counts to go by, and a notion whose promise holds for the true ones in spite of the noise where it can."""
+    width = notion.noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy))
     found = replace(noisy, width=width)
     _left = found.joint  # refuses values of which the noise leaves nothing, before anything is widened
-    radius = widened(found.noisy, width, found.rows, confidence)
-    if radius > MOST_RADIUS:
-        raise PlanError(
-            "nothing-to-release",
-            "the noise leaves every distribution possible: no uncertainty set of use holds the true one",
-            advice="Accept a larger `estimate.epsilon`, declare fewer values, or take a notion that is not robust.",
-        )
-    return notion.model_copy(update={"confidence": confidence, "radius": radius}), found
+    return notion.over_noise(found.noisy, width, found.rows), found
 
 
 def _pinned(
@@ -136,13 +120,6 @@ def _pinned(
 ) -> tuple[Notion, Estimated]:
     """The current records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
     true, noisy = kept_estimate(policy.path(policy.release.private), lock, declared)
-    found, notion = Estimated(declared, epsilon, current, noisy, reference=true), policy.privacy
-    if isinstance(notion, Rldp):
-        confidence, radius = lock.parameters["confidence"], lock.parameters["radius"]
-        found = replace(found, width=_width(found, confidence))
-        notion = notion.model_copy(update={"confidence": confidence, "radius": radius})
-    return notion, found
-
-
-def _width(noisy: Estimated, confidence: float) -> int:
-    return noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy), confidence)
+    notion = policy.privacy.over_kept_noise(lock.parameters)
+    width = notion.noise_width(epsilon / SENSITIVITY, len(noisy))
+    return notion, Estimated(declared, epsilon, current, noisy, width, reference=true)

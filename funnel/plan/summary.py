@@ -133,7 +133,7 @@ class Summary:
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.rows:,}",
             f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
-            f"({notion.notion}, {'certified' if measured.measure == 'rldp' else 'measured exactly'}"
+            f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the public columns"
             + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),

@@ -161,7 +161,7 @@ def _mechanism(data: Any) -> Iterator[Finding]:
         yield Finding(
             path, "mechanism-notion", f"`{kind}` {reason}", f"Mechanisms that fit here: {', '.join(fitting)}."
         )
-    elif notion in MECHANISMS[kind].one_block and len(_blocks(data) or ()) > 1:
+    elif MECHANISMS[kind].one_block(NOTIONS[notion]) and len(_blocks(data) or ()) > 1:
         yield Finding(
             path,
             "mechanism-notion",

@@ -8,6 +8,7 @@ from itertools import chain, product
 from typing import Any
 
 from funnel.data.alphabet import folded
+from funnel.notions import NOTIONS
 from funnel.policy.document import Finding, Path, choice, listed, shortened
 from funnel.policy.mention import Mention
 
@@ -45,15 +46,11 @@ def _budget(estimate: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _notion(privacy: Any) -> Iterator[Finding]:
-    """The uncertainty set is widened by a chi-square argument, which is about order 2 and a confidence."""
-    if not isinstance(privacy, dict) or privacy.get("notion") != "rldp":
-        return
-    if "radius" in privacy:
-        said = "over a private estimate the radius follows from the confidence and the noise"
-        yield Finding(("privacy", "radius"), "wrong-value", said, "Write `confidence` instead.", key=True)
-    if privacy.get("order", 2) != 2:
-        said = "over a private estimate only uncertainty sets of order 2 are offered"
-        yield Finding(("privacy", "order"), "unsupported", said, "Leave `order` out.")
+    """What the notion itself does not offer over noisy counts."""
+    named = privacy.get("notion") if isinstance(privacy, dict) else None
+    if isinstance(named, str) and named in NOTIONS:
+        for one in NOTIONS[named].amiss_over_noise(privacy):
+            yield Finding(("privacy", one.key), one.code, one.said, one.advice, key=one.of_key)
 
 
 def _domain(data: Any, values: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:

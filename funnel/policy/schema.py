@@ -27,14 +27,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def _describe(definition: dict[str, Any]) -> None:
-    """First lines of docstrings only, words for `notion` and `kind`, no split that is not offered yet."""
+    """First lines of docstrings only, words for `notion` and `kind`."""
     definition["description"] = definition["description"].partition("\n")[0]
     properties = definition.get("properties", {})
     for name, said in _NAMES.items():
         properties.get(name, {}).setdefault("description", said)
-    for choice in properties.get("split", {}).get("anyOf", []):
-        if "enum" in choice:
-            choice["enum"] = ["equal"]
 
 
 def _without_null(schema: Any) -> Any:

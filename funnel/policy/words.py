@@ -227,8 +227,8 @@ def _not_a_choice(path: Path, kind: str, given: Any, context: dict[str, Any], da
 
 def _epsilon(path: Path, given: Any, data: Any) -> Finding:
     """Epsilon is a positive, finite number; the notion without one says so."""
-    if _tag("privacy", data) == "perfect":
-        said = f"`perfect` means epsilon 0, not {described(given)}"
+    if NOTIONS[_tag("privacy", data)].exact_zero:
+        said = f"`{_tag('privacy', data)}` means epsilon 0, not {described(given)}"
         return Finding(path, "epsilon", said, "Leave `epsilon` out.")
     said = f"`epsilon` must be a positive, finite number of nats, not {described(given)}"
     return Finding(path, "epsilon", said, _quotes("float_type", given))

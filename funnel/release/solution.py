@@ -38,16 +38,11 @@ def solution_file(
 
 
 def _over_sets(told: GroupCertificate) -> files.OverSets:
-    """The bound of protocols that are robust by way of box sets, and what it rests on."""
-    pieces = tuple(
-        files.Piece((one.least, one.most), one.kappa, _floats(one.plain), _floats(one.special))
-        for one in told.pieces
+    """The bound of protocols that are robust by way of box sets, and the lists of vertices that it rests on."""
+    listing = told.listing
+    return files.OverSets(
+        _floats(told.duals), told.peak, listing.large, _floats(listing.rhos), _floats(listing.kappas)
     )
-    known = told.listing
-    listing = (
-        None if known is None else files.Listing(known.large, _floats(known.rhos), _floats(known.kappas))
-    )
-    return files.OverSets(_floats(told.duals), told.peak, pieces, listing)
 
 
 def _certificate(solved: Solved, packed: bytes | None) -> files.Certificate | None:

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data import AnyProtocol, Joint, Protocol
-from funnel.data.channel import MAX_CELLS, ExactArray, released_table, sent
+from funnel.data.channel import MAX_CELLS, released_table
 from funnel.data.convert import joint_of
 from funnel.data.joint import IntArray
+from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.format.counts import CountsFile
 from funnel.format.draws import DrawsFile

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Joint, Protocol
-from funnel.data.channel import through
 from funnel.data.joint import FloatArray
+from funnel.data.sending import through
 from funnel.report.facts import Facts
 
 RESAMPLES = 1000

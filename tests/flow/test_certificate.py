@@ -130,8 +130,8 @@ def test_a_release_whose_proof_does_not_hold_is_never_published(
         less = {"duals": honest.duals * 0.99, "peak": honest.peak - 1e-3}
         return Certificate(**(vars(honest) | {figure: less[figure]}))
 
-    honestly = solve.boxed
-    monkeypatch.setattr(solve, "boxed", lying)
+    honestly = solve.proved
+    monkeypatch.setattr(solve, "proved", lying)
     monkeypatch.setattr(solve, "max", lambda bound, value: bound, raising=False)
     with pytest.raises(funnel.FunnelError) as caught:
         funnel.run(write_policy(tmp_path))

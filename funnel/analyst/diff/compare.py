@@ -10,17 +10,9 @@ from typing import Any
 
 from funnel.analyst.diff.judges import JUDGES, at_most, no_matter
 from funnel.analyst.diff.sides import Side
-from funnel.analyst.diff.verdicts import (
-    CONFIDENCE,
-    Judged,
-    Verdict,
-    attribute,
-    nested,
-    ordered,
-    privacy,
-    sensitive,
-)
+from funnel.analyst.diff.verdicts import attribute, bound, nested, privacy, sensitive
 from funnel.data.alphabet import folded
+from funnel.notions.change import Judged, Verdict, ordered
 
 _RANK_UNSEEN = {"error": 0, "drop": 1, "other": 2}
 _LONGEST = 60
@@ -145,38 +137,17 @@ def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) 
 
 def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """The bound: as a whole where the notion is another, else parameter by parameter."""
-    names = [f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")]
-    before, after = ({key: one[key] for key in names if one.get(key) is not None} for one in (old, new))
+    before, after = ({f"privacy.{key}": one[f"privacy.{key}"] for key in ("notion", *bound(one).promises)
+                      if one.get(f"privacy.{key}") is not None} for one in (old, new))  # fmt: skip
     if before == after:
         return
     if before["privacy.notion"] != after["privacy.notion"]:
         yield _finding("privacy", _bare(before), _bare(after), privacy(before, after))
         return
-    for name in names[1:]:
-        if before.get(name) != after.get(name):
-            yield _finding(name, before.get(name), after.get(name), _parameter(name, before, after))
-
-
-def _parameter(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Judged:
-    """One parameter of one notion; robust ones are about a set of distributions, and the larger set is the stronger."""
-    if name == "privacy.epsilon":
-        said = ("a larger bound promises less", "a smaller bound promises more")
-        return ordered(old.get(name, 0), new.get(name, 0), *said)
-    radii = [one.get("privacy.radius") for one in (old, new)]
-    if name == "privacy.order":
-        return (
-            ("unchanged", "of a single distribution")
-            if radii == [0, 0]
-            else ("incomparable", "another kind of ball")
-        )
-    if None in radii and radii != [None, None]:
-        return "incomparable", "a radius follows from a confidence only once records are counted"
-    default = CONFIDENCE if name == "privacy.confidence" else 0.0
-    before, after = (default if one.get(name) is None else one[name] for one in (old, new))
-    if before == after:
-        return "unchanged", "as it is by default"
-    said = ("fewer distributions are protected", "more distributions are protected")
-    return ordered(before, after, *said, more_is_weaker=False)
+    for key in bound(old).promises:
+        told, tells = before.get(f"privacy.{key}"), after.get(f"privacy.{key}")
+        if told != tells:
+            yield _finding(f"privacy.{key}", told, tells, bound(before).changed(key, bound(after)))
 
 
 def _bare(terms: Mapping[str, Any]) -> dict[str, Any]:

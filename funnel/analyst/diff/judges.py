@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from funnel.analyst.diff.verdicts import Judged, ordered
+from funnel.notions.change import Judged, ordered
 
 _RANK_MISSING = {"error": 0, "drop": 1, "category": 2}
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-Verdict = Literal["weaker", "stronger", "incomparable", "unchanged"]
-Judged = tuple[Verdict, str]
+from funnel.notions import Notion, implications
+from funnel.notions.change import Judged, Verdict, ordered
+
 Terms = Mapping[str, Any]
-
-CONFIDENCE = 0.95
-"""Of robust notions that name neither confidence nor radius."""
-
-
-def ordered(old: Any, new: Any, weaker: str, stronger: str, *, more_is_weaker: bool = True) -> Judged:
-    """Two numbers (or ranks) of which one promises less."""
-    if old == new:
-        return "unchanged", ""
-    return ("weaker", weaker) if (new > old) == more_is_weaker else ("stronger", stronger)
 
 
 def privacy(old: Terms, new: Terms) -> Judged:
@@ -35,54 +26,14 @@ def privacy(old: Terms, new: Terms) -> Judged:
 
 def implied(given: Terms, asked: Terms) -> str | None:
     """Why a bound that is kept implies one that is asked for; None where it does not."""
-    source, target = given["privacy.notion"], asked["privacy.notion"]
-    epsilon, most = given.get("privacy.epsilon", 0.0), asked.get("privacy.epsilon", 0.0)
-    if source == target == "rldp" and not _inside(asked, given):
-        return None
-    if target == "rldp" and source not in ("rldp", "ldp-x") and _radius(asked) != 0:
-        return None
-    name = "ldp" if target == "rldp" and source != "rldp" else target
-    factor, why = (
-        _IMPLIED.get((source, name), (math.inf, "")) if source != name else (1.0, "it is the same notion")
-    )
-    reached = 0.0 if epsilon == 0 and factor < math.inf else factor * epsilon
-    return f"{why}, at {reached:g} nats" if reached <= most else None
+    return implications.implied(bound(given), bound(asked))
 
 
-_IMPLIED: dict[tuple[str, str], tuple[float, str]] = {
-    **{("ldp-x", other): (1.0, "what moves no odds between public values moves none of the secret")
-       for other in ("ldp", "lip", "srlip", "rldp", "mutual-information")},
-    **{(source, "mutual-information"): (1.0, "a mean is no more than its largest part")
-       for source in ("ldp", "lip", "srlip", "rldp", "perfect")},
-    ("ldp", "lip"): (1.0, "ldp implies lip"),
-    ("rldp", "ldp"): (1.0, "the estimate is one of the distributions protected"),
-    ("rldp", "lip"): (1.0, "ldp at the estimate implies lip"),
-    ("srlip", "lip"): (1.0, "knowing no column is one case of srlip"),
-    ("lip", "ldp"): (2.0, "lip implies ldp at twice epsilon"),
-    ("srlip", "ldp"): (2.0, "lip implies ldp at twice epsilon"),
-    ("perfect", "lip"): (0.0, "nothing is learnt"),
-    ("perfect", "ldp"): (0.0, "nothing is learnt"),
-}  # fmt: skip
-
-
-def _radius(terms: Terms) -> float | None:
-    radius = terms.get("privacy.radius")
-    return None if terms.get("privacy.confidence") is not None or radius is None else float(radius)
-
-
-def _inside(small: Terms, large: Terms) -> bool:
-    """Whether one uncertainty set is no larger than another, as far as the terms tell."""
-    radii = _radius(small), _radius(large)
-    if radii[0] == 0:
-        return True
-    if small.get("privacy.order", 2.0) != large.get("privacy.order", 2.0):
-        return False
-    if radii[0] is not None and radii[1] is not None:
-        return radii[0] <= radii[1]
-    if radii != (None, None):
-        return False
-    confidence: list[float] = [one.get("privacy.confidence") or CONFIDENCE for one in (small, large)]
-    return confidence[0] <= confidence[1]
+def bound(terms: Terms) -> Notion:
+    """The notion that the terms of a policy, a lock or a release name."""
+    told = {key.removeprefix("privacy."): value for key, value in terms.items() if key.startswith("privacy.")}
+    name, epsilon = told.pop("notion"), told.pop("epsilon", 0.0)
+    return implications.bound(name, epsilon, told)
 
 
 def sensitive(old: Sequence[str], new: Sequence[str]) -> Judged:

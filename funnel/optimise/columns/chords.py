@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.data.joint import FloatArray
+from funnel.data.joint import FloatArray, IntArray
 
 WIDTH = 1e-13
 """Intervals narrower than this are taken for points, and not split any further."""
@@ -37,20 +37,19 @@ def chords(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray
     return slope, np.asarray((low - slope * lower).sum(axis=-1))
 
 
-def filled(rest: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[float, float]:
-    """max rest·w over the box and Σ w = 1, and the multiplier of Σ w = 1.
+def filled(rest: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """max rest·w over boxes and Σ w = 1 (N,), the multipliers of Σ w = 1 (N,), the coordinates filled last (N,).
 
-    Coordinates are filled up, best first; the last one to be filled sets the level. Whether or not the box and
-    the simplex meet, the bound is level + Σ max((rest - level)·lower, (rest - level)·upper), true for any level.
+    Coordinates are filled up, best first; the last one to be filled sets the level. Whether or not a box and the
+    simplex meet, the bound is level + Σ max((rest - level)·lower, (rest - level)·upper), true for any level.
     """
-    order = np.argsort(-rest)
-    width = (upper - lower)[order]
-    full = width.cumsum()
-    room = 1.0 - float(lower.sum())
-    last = min(int(np.searchsorted(full, room)), len(rest) - 1)
-    level = float(rest[order[last]])
-    over = (rest[order[:last]] - level) @ width[:last]
-    return float(rest @ lower) + level * room + float(over), level
+    order = np.argsort(-rest, axis=1)
+    width, ranked = np.take_along_axis(upper - lower, order, 1), np.take_along_axis(rest, order, 1)
+    room, own = 1.0 - lower.sum(axis=1), np.arange(len(rest))
+    last = np.minimum((width.cumsum(axis=1) < room[:, None]).sum(axis=1), rest.shape[1] - 1)
+    level = ranked[own, last]
+    over = (np.maximum(ranked - level[:, None], 0.0) * width).sum(axis=1)
+    return (rest * lower).sum(axis=1) + level * room + over, level, order[own, last]
 
 
 def capped(rest: FloatArray, level: FloatArray | float, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.columns.pricing import FLOOR, HOPS, RISE, Slice, climb, key, price
+from funnel.optimise.budget import Budget
+from funnel.optimise.columns.pricing import Slice, key, price
 from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Bases
-from funnel.optimise.linear.many import Programs
 
+_FLOOR = 1e-9
+"""Share of the prior from which the logarithm is taken as it is; below, slopes stop falling."""
+_RISE = 1e-10
+"""Rise of the price (nats) up to which a hop got nowhere."""
+_HOPS = 60
+"""Hops from one start; far fewer are needed."""
 _AT_ONCE = 256
-"""Starts that are climbed from together."""
+"""Starts that are climbed from together, where programs are."""
 
 
 def climbs(
-    room: Slice, starts: FloatArray, eta: FloatArray, deadline: float
+    room: Slice, starts: FloatArray, eta: FloatArray, budget: Budget
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Where climbs from starts (k, a) end, with the price there; each way is gone once only, until the time is over."""
+    """Where climbs from starts (k, a) end, with the price there (nats); each way is gone once, while the budget lasts.
+
+    Each hop leads to the vertex that is best for the tangent at the one before, until the price stops rising. Starts
+    may be outside the cone.
+    """
     seen: set[bytes] = set()
-    step = 1 if room.programs is None else _AT_ONCE
+    step = _AT_ONCE if room.programs.batched else 1
     for place in range(0, len(starts), step):
-        if time.monotonic() >= deadline:
+        if budget.over:
             return
-        if room.programs is not None:
-            yield from _together(room, room.programs, starts[place : place + step], eta, seen)
-        elif (found := climb(room, starts[place], eta, seen)) is not None:
-            yield found
+        some = starts[place : place + step]
+        budget.spend(len(some))
+        yield from _together(room, some, eta, seen)
 
 
 def _together(
-    room: Slice, programs: Programs, starts: FloatArray, eta: FloatArray, seen: set[bytes]
+    room: Slice, starts: FloatArray, eta: FloatArray, seen: set[bytes]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """`climb` from all starts at once."""
+    """The ends of the ways from all starts that lead over no vertex of `seen`, which takes up those on them."""
     points, worth, known = starts, np.full(len(starts), -np.inf), np.zeros(len(starts), bool)
-    bases: Bases | None = None
-    for _ in range(2 * HOPS):
-        slope = np.log(np.maximum(points / room.prior, FLOOR)) - eta
-        bases = programs.fresh(slope) if bases is None else bases
+    bases = Bases.none(len(starts), 1)
+    for _ in range(_HOPS):
+        slope = np.log(np.maximum(points / room.prior, _FLOOR)) - eta
         least, box = np.full(len(points), -np.inf), (np.zeros_like(points), np.ones_like(points))
-        answers = programs.solve(*box, slope, bases, least, patient=False)
-        here = room.all_inside(np.where((answers.how == OPTIMAL)[:, None], answers.point, room.prior))
+        answers = room.programs.solve(*box, slope, bases, least, patient=False)
+        solved = answers.how == OPTIMAL
+        here = room.prior + np.zeros_like(points)
+        here[solved] = room.inside(answers.point[solved])
         now = price(here, room.prior, eta)
-        rises = (answers.how == OPTIMAL) & (now > worth + RISE)
+        rises = solved & (now > worth + _RISE)
         later = answers.how == GIVEN_UP
         for place in np.flatnonzero(~rises & ~later & known):
             yield points[place], float(worth[place])

@@ -1,74 +1,96 @@
-"""How far the slice of a cone reaches: along every coordinate of a row, and along auxiliary variables."""
+"""How far the slice of a cone reaches along every coordinate of a row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.optimise.columns.chords import filled
-
-if TYPE_CHECKING:
-    from funnel.optimise.columns.pricing import Slice
+from funnel.optimise.linear.bases import Answers, Bases
 
 _BEYOND = 1e-3, 1e-9
 """How far beyond the reach to cut, as a share of it and at least: the closer, the larger the multipliers."""
-_TRUSTED = 0.5
-"""Share of itself by which a bound on auxiliaries may depend on itself."""
+
+
+class Relaxation(Protocol):
+    """Linear programs over one slice {w >= 0 : Σ w = 1, matrix @ w <= 0} of a cone, within boxes.
+
+    The last `equalities` rows of `matrix` (m, a) are equations. `at_once` boxes are worth splitting together.
+    """
+
+    equalities: int
+    size: int
+    at_once: int
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The inequalities that are known (m, a)."""
+
+    def solve(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        slope: FloatArray,
+        bases: Bases,
+        enough: FloatArray,
+        *,
+        patient: bool = True,
+    ) -> Answers:
+        """max slope·w within boxes (N, a), or until it is known to be at most `enough` (N,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """What multipliers prove of programs: `rest` (N, a) is what they leave of the slopes, `top` (N,) the bounds.
+
+    `weight` (N, k) are the multipliers with the sign that a bound needs, `level` (N,) those of Σ w = 1.
+    """
+
+    weight: FloatArray
+    rest: FloatArray
+    top: FloatArray
+    level: FloatArray
+
+
+_LOST = 1e-13
+"""What rounding errors may add to a bound, as a share of the multipliers it comes from."""
+
+
+def proven(
+    programs: Relaxation, answers: Answers, slope: FloatArray, lower: FloatArray, upper: FloatArray
+) -> Proven:
+    """The bounds on max slope·w within boxes (N, a) that the multipliers of any answers prove."""
+    matrix, count = programs.matrix, len(programs.matrix)
+    free = answers.index >= count - programs.equalities
+    weight = np.where(free, answers.weight, np.maximum(answers.weight, 0.0))
+    weight = np.where((answers.index >= 0) & np.isfinite(weight), weight, 0.0)
+    rows = matrix[np.maximum(answers.index, 0)] if count else np.zeros((*weight.shape, programs.size))
+    rest = slope - np.matmul(weight[:, None, :], rows)[:, 0]
+    top, level, _ = filled(rest, lower, upper)
+    lost = _LOST * (np.abs(weight) * np.abs(rows).max(axis=2, initial=0.0)).sum(axis=1)
+    return Proven(weight, rest, top + answers.left + lost, level)
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """No row of the slice has coordinate `which` above `at` (or below, where not `upper`).
-
-    The multipliers `weight` (m,) of the slice's constraints show it.
-    """
+    """No row of the slice has coordinate `which` above `at` (or below, where not `upper`)."""
 
     which: int
     at: float
     upper: bool
-    weight: FloatArray
 
 
-def cuts(room: Slice) -> list[Cut]:
+def cuts(programs: Relaxation) -> list[Cut]:
     """The cuts that leave the least box around the slice, nearly, inside [0, 1]^a."""
-    size = len(room.prior)
-    found = [_cut(room, x, upper=upper) for x in range(size) for upper in (True, False)]
-    return [cut for cut in found if (cut.at < 1 if cut.upper else cut.at > 0)]
-
-
-def _cut(room: Slice, which: int, *, upper: bool) -> Cut:
-    """One of them; at the end of [0, 1] where the solver fails."""
-    size = len(room.prior)
-    slope = np.zeros(size)
-    slope[which] = 1.0 if upper else -1.0
-    answer = room.best(slope)
-    if answer.status != "optimal":
-        return Cut(which, float(upper), upper, np.zeros(len(room.matrix)))
-    weight = room.weight(answer.multipliers)
-    limit, _ = filled(slope - weight @ room.matrix, np.zeros(size), np.ones(size))
-    limit += room.leftover(weight)
+    size = programs.size
+    slope = np.repeat(np.eye(size), 2, axis=0) * np.tile([1.0, -1.0], size)[:, None]
+    simplex = np.zeros((2 * size, size)), np.ones((2 * size, size))
+    answers = programs.solve(*simplex, slope, Bases.none(2 * size, 1), np.full(2 * size, -np.inf))
+    limit = proven(programs, answers, slope, *simplex).top
     share, least = _BEYOND
-    limit += share * abs(limit) + least
-    return Cut(which, limit if upper else -limit, upper, weight)
-
-
-def widest(room: Slice) -> float:
-    """A bound on every auxiliary's absolute value over the slice; infinite where there may be none.
-
-    With z_j = e_j·z and any multipliers y, z_j <= max -(y A)·w + |e_j - y B|·|z|, and the last term is a small share
-    of the largest |z|, which is therefore bounded.
-    """
-    size, count = room.lift.shape[1], len(room.prior)
-    most, share = 0.0, 0.0
-    for slope in np.vstack([np.eye(size), -np.eye(size)]):
-        answer = room.best(np.append(np.zeros(count), slope))
-        if answer.status != "optimal":
-            return float(np.inf)
-        weight = np.maximum(answer.multipliers[:-1], 0.0)
-        limit, _ = filled(-(weight @ room.matrix), np.zeros(count), np.ones(count))
-        most = max(most, limit)
-        share = max(share, float(np.abs(slope - weight @ room.lift).sum()))
-    return most / (1 - share) if share <= _TRUSTED else float(np.inf)
+    at = (limit + share * np.abs(limit) + least) * np.tile([1.0, -1.0], size)
+    found = [Cut(n // 2, float(at[n]), upper=n % 2 == 0) for n in range(2 * size)]
+    return [cut for cut in found if (cut.at < 1 if cut.upper else cut.at > 0)]

@@ -1,31 +1,32 @@
 """The optimum over a cone whose extreme rays are too many to list: price rows against duals, prove the end.
 
-Column generation for the linear program of [RLDP] Theorem 3: the master chooses among the rows found so far,
-its duals price all others, local climbs find better rows, until branch and bound proves that none is left.
+Column generation for the linear program of "Mechanisms for Robust Local Differential Privacy" [RLDP], Theorem 3: the
+master chooses among the rows found so far, its duals price all others, local climbs find better rows, until branch
+and bound proves that none is left.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.columns.branching import peak
 from funnel.optimise.columns.climbing import climbs
 from funnel.optimise.columns.pricing import Slice, divergence, key
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.highs import Answer, Program
+from funnel.optimise.generation import Oracle, RestrictedMaster, generate
+from funnel.optimise.linear.highs import Answer
 
 _ENTRY = 1e-9
 """A row enters where its price is above this (nats)."""
 _BOXES = 10_000_000
-"""Boxes that one search may look at; time ends it first."""
+"""Better rows that end a proof where there is no time for another one: none."""
 _CLIMBING = 0.5
-"""Share of the time after which rows come from the proof only, which then has all the rest."""
+"""Share of the budget after which rows come from the proof only, which then has all the rest."""
 _ENOUGH = 8
 """Better rows that end a proof, as long as there is time for another one."""
 _MIXED = 3
@@ -34,10 +35,10 @@ _SPREAD, _PEAKED = 0.3, 0.1
 """Dirichlet parameters of random rows, and of what rows in use are mixed with."""
 _AIM = 0.95
 """Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
-_CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
-"""Feasibility asked of the master; the finest may be finer than floats allow."""
 _SEED = 0
 """Random starts are the same in every run."""
+_WORTH_PROVING = 200_000
+"""Boxes of a proof that are worth a second look, in the auditor's hands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,81 +57,96 @@ def columns(
     cone: Cone,
     prior: FloatArray,
     *,
-    deadline: float,
+    budget: Budget,
     tolerance: float,
     ceiling: float,
     start: FloatArray | None = None,
 ) -> Columns:
-    """Rows whose best protocol is within `tolerance` (nats) of the certified bound, or what there was time for.
+    """Rows whose best protocol is within `tolerance` (nats) of the certified bound, or what the budget allowed.
 
-    The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins. `start`
-    (k, a) are rows of the cone with prior·v = 1 that take part from the beginning.
+    The all-ones row is always there, and H(X) bounds everything, so the budget may be spent before it begins. `start`
+    (k, a) are rows of the cone with prior·v = 1 that take part from the beginning; `ceiling` (nats) is a bound known.
     """
-    search = _Generation(cone, prior, tolerance, ceiling)
+    search = _Rows(cone, prior, tolerance, ceiling, budget)
     if start is not None:
         search.add(start * prior)
-    return search.run(deadline)
+    return search.run()
 
 
-class _Generation:
-    """Rows, the master over them, and the lowest bound so far."""
+def proved(
+    cone: Cone, prior: FloatArray, certificate: Certificate, *, tolerance: float, budget: Budget
+) -> Certificate | None:
+    """The duals of a certificate with a proof that no row is worth more than they and `tolerance` say (nats).
 
-    def __init__(self, cone: Cone, prior: FloatArray, tolerance: float, ceiling: float) -> None:
+    For an optimum that was found by listing rays: then nobody need trust the list. None where the budget is not
+    enough for it, or the cone is a lifted one.
+    """
+    if cone.lift is not None:
+        return None
+    duals, most = certificate.duals, max(certificate.peak, 0.0) + tolerance
+    limited = budget.part(nodes=_WORTH_PROVING)
+    found = Slice(cone, prior).peak(duals / prior, tolerance=most, budget=limited, enough=_WORTH_PROVING)
+    if found.proof is None or found.bound > most:
+        return None
+    return Certificate(duals, found.bound, tolerance, found.nodes, found.proof)
+
+
+class _Rows:
+    """Rows, the master over them, the oracles that look for more, and the lowest bound so far."""
+
+    def __init__(
+        self, cone: Cone, prior: FloatArray, tolerance: float, ceiling: float, budget: Budget
+    ) -> None:
         self.prior, self.tolerance, self.ceiling = prior, tolerance, ceiling
+        self.budget, self.climbing = budget, budget.part(_CLIMBING)
         self.room = Slice(cone, prior)
         self.mass: list[FloatArray] = []
-        self.known: set[bytes] = set()
         self.random = np.random.default_rng(_SEED)
-        size = len(prior)
-        self.master = Program(
-            np.zeros((size, 0)), np.ones(size), np.ones(size), np.zeros(0), np.zeros(0), tolerance=_CLOSELY
-        )
-        self.nodes = 0
-        self.best = Certificate(-np.log(prior) * prior, 0.0, tolerance, 0)
+        self.master = RestrictedMaster(np.ones(len(prior)))
+        self.nodes, self.proven = 0, False
+        self.best = Certificate.of_entropy(prior, tolerance)
         self.add([prior])
 
-    def run(self, deadline: float) -> Columns:
-        """Add rows until the gap is closed, or nothing helps, or the time is over."""
-        late = time.monotonic() + _CLIMBING * (deadline - time.monotonic())
-        single, proven = np.eye(len(self.prior)), False
-        self.add(self.climbs(single, np.zeros(len(self.prior)), late))
-        while time.monotonic() < deadline:
-            answer = self.choose(deadline)
-            if not answer.optimal or self.closed(answer.optimum):
-                break
-            eta = answer.multipliers / self.prior
-            used = np.array(self.mass)[answer.point > 0]
-            if self.climbed(used, eta, late, proven=proven):
-                continue
-            enough, proven = _ENOUGH if time.monotonic() < late else _BOXES, True
-            if not self.prove(answer.multipliers, answer.optimum, enough, deadline):
-                break
+    def run(self) -> Columns:
+        """Add rows until the gap is closed, or nothing helps, or the budget is spent."""
+        self.add(self.climbs(np.eye(len(self.prior)), np.zeros(len(self.prior)), self.climbing))
+        # Many starts at once cost little; where they are climbed from one by one, one kind comes after the other.
+        near: list[Oracle] = (
+            [self.near_both] if self.room.programs.batched else [self.near_used, self.near_mixed]
+        )
+        generate(self.master, [*near, self.prove], budget=self.budget, settled=self.closed)
         return Columns(np.array(self.mass) / self.prior, self.best, self.nodes)
-
-    def climbed(self, used: FloatArray, eta: FloatArray, late: float, *, proven: bool) -> bool:
-        """Whether climbs found better rows: many starts at once cost little; else one kind after the other."""
-        if self.room.programs is not None:
-            starts = np.vstack([self.starts(used), self.mixed(used)])
-            return not proven and self.add(self.climbs(starts, eta, late))
-        if self.add(self.climbs(self.starts(used), eta, late)):
-            return True
-        return not proven and self.add(self.climbs(self.mixed(used), eta, late))
-
-    def choose(self, deadline: float) -> Answer:
-        """The best protocol of the rows so far: there is one, whatever the solver says, so less closely if need be."""
-        answer = self.master.solve(deadline - time.monotonic())
-        for tolerance in _LESS_CLOSELY:
-            if answer.status in {"optimal", "time"}:
-                break
-            self.master.afresh()
-            self.master.within(tolerance)
-            answer = self.master.solve(deadline - time.monotonic())
-        self.master.within(_CLOSELY)
-        return answer
 
     def closed(self, value: float) -> bool:
         """Whether what is left is small enough."""
         return min(self.best.bound, self.ceiling) - value <= self.tolerance
+
+    def near_both(self, answer: Answer) -> bool:
+        """Climb from random rows, rows in use, and half ways between, until a proof has been tried."""
+        if self.proven:
+            return False
+        used = self.used(answer)
+        return self.climb(np.vstack([self.starts(used), self.mixed(used)]), answer)
+
+    def near_used(self, answer: Answer) -> bool:
+        """Climb from random rows and rows in use."""
+        return self.climb(self.starts(self.used(answer)), answer)
+
+    def near_mixed(self, answer: Answer) -> bool:
+        """Climb from half ways between, until a proof has been tried."""
+        return not self.proven and self.climb(self.mixed(self.used(answer)), answer)
+
+    def climb(self, starts: FloatArray, answer: Answer) -> bool:
+        """Add the rows of positive price near the starts; whether there are any."""
+        return self.add(self.climbs(starts, answer.multipliers / self.prior, self.climbing))
+
+    def climbs(self, starts: FloatArray, eta: FloatArray, budget: Budget) -> Iterable[FloatArray]:
+        """Rows of positive price near the starts."""
+        return (row for row, worth in climbs(self.room, starts, eta, budget) if worth > _ENTRY)
+
+    def used(self, answer: Answer) -> FloatArray:
+        """The rows w of the best protocol (k, a)."""
+        return np.array(self.mass)[answer.point > 0]
 
     def starts(self, used: FloatArray) -> FloatArray:
         """Where to climb from: random rows, and the rows in use."""
@@ -143,29 +159,24 @@ class _Generation:
         chosen = used[self.random.integers(0, len(used), size=_MIXED * size)]
         return np.asarray((chosen + self.random.dirichlet(np.full(size, _PEAKED), size=len(chosen))) / 2)
 
-    def climbs(self, starts: FloatArray, eta: FloatArray, deadline: float) -> Iterable[FloatArray]:
-        """Rows of positive price near the starts."""
-        return (row for row, worth in climbs(self.room, starts, eta, deadline) if worth > _ENTRY)
-
-    def prove(self, duals: FloatArray, value: float, enough: int, deadline: float) -> bool:
+    def prove(self, answer: Answer) -> bool:
         """Bound what any row can add; whether the search found rows instead, or closed the gap."""
-        eta = duals / self.prior
+        duals, value, self.proven = answer.multipliers, answer.optimum, True
+        eta, enough = duals / self.prior, _BOXES if self.climbing.over else _ENOUGH
         aim = _AIM * (value + self.tolerance - float(duals.sum()))
-        found = peak(self.room, eta, tolerance=aim, deadline=deadline, most=_BOXES, enough=enough)
+        found = self.room.peak(eta, tolerance=aim, budget=self.budget, enough=enough)
         self.nodes += found.nodes
         certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
         if certificate.bound < self.best.bound:
             self.best = certificate
-        better = [*self.climbs(found.points, eta, deadline), *found.points]
+        better = [*self.climbs(found.points, eta, self.budget), *found.points]
         return self.add(better) or self.closed(value)
 
     def add(self, rows: Iterable[FloatArray]) -> bool:
         """Let rows take part that do not yet; whether there are any."""
         new = False
         for row in rows:
-            if key(row) not in self.known:
-                self.known.add(key(row))
+            if self.master.add(float(divergence(row, self.prior)), row / self.prior, key(row)):
                 self.mass.append(row)
-                self.master.add(float(divergence(row, self.prior)), row / self.prior)
                 new = True
         return new

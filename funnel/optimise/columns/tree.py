@@ -1,15 +1,18 @@
-"""Boxes of a branch and bound, kept so that they can be looked at again under other prices."""
+"""Boxes of a branch and bound, kept so that they can be looked at again under other prices, and read by others."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.certificate import Proof
-from funnel.optimise.columns import recording
-from funnel.optimise.linear.bases import Answers, Bases, BoolArray
+from funnel.optimise.linear.bases import NONE, Answers, Bases, BoolArray, widened
+
+MOST = 200_000
+"""Boxes up to which a proof is written down; larger ones take too long to read again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +30,28 @@ class Boxes:
         return len(self.number)
 
 
+def side_by_side(parts: Sequence[Boxes]) -> Boxes:
+    """Boxes of several groups as one group."""
+    return Boxes(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "lower", "upper"))
+    )
+
+
 class Tree:
     """Where each box comes from, the multipliers that bound it, and the basis that these come from.
 
     Box k is the part of box `parent[k]` where coordinate `which[k]` is at most `at[k]`, or at least where `upper[k]`;
     its halves are the boxes `child[k]` and `child[k] + 1`, where that is not zero. `proof` says what multipliers prove.
-    `size` is a, `count` m as for `Programs`.
     """
 
     _GROWING = ("parent", "which", "at", "upper", "child", "level", "used", "index", "weight", "values")
 
-    def __init__(self, size: int, count: int) -> None:
-        self.size, self.count, self.length = size, count, 1
+    def __init__(self, size: int) -> None:
+        self.size, self.length = size, 1
         self.parent, self.which, self.child, self.used = (np.zeros(64, np.int64) for _ in range(4))
         self.at, self.level, self.upper = np.zeros(64), np.zeros(64), np.zeros(64, bool)
-        self.index, self.values = np.full((64, 2), count + 1), np.full((64, 2), size)
-        self.weight = np.zeros((64, 2))
+        self.index, self.values = np.full((64, 2), NONE), np.full((64, 2), NONE)
+        self.weight: FloatArray = np.zeros((64, 2))
 
     def halves(self, boxes: Boxes, which: IntArray, at: FloatArray) -> tuple[Boxes, Boxes]:
         """Cut each box in two: where a coordinate is at most a number, and where it is at least that."""
@@ -70,8 +79,8 @@ class Tree:
         """What bounds boxes: multipliers (N, k) of the answers' inequalities, and that of Σ w = 1; and their bases."""
         self._widen(answers.index.shape[1])
         for array, filling, given in (
-            (self.index, self.count + 1, answers.index),
-            (self.values, self.size, answers.bases.values),
+            (self.index, NONE, answers.index),
+            (self.values, NONE, answers.bases.values),
             (self.weight, 0, weight),
         ):
             array[number] = filling
@@ -83,8 +92,8 @@ class Tree:
         count = self.used[number]
         width = max(int(count.max(initial=1)), 1)
         spare = np.arange(width) >= count[:, None]
-        rows = np.where(spare, self.count + 1, self.index[number, :width])
-        return Bases(rows, np.where(spare, self.size, self.values[number, :width]), count)
+        rows, values = self.index[number, :width], self.values[number, :width]
+        return Bases(np.where(spare, NONE, rows), np.where(spare, NONE, values), count)
 
     def descendants(self, top: int) -> IntArray:
         """All boxes below one, in the order of their numbers: halves next to each other."""
@@ -99,7 +108,7 @@ class Tree:
     def proof(self, inequalities: FloatArray, equalities: int) -> Proof | None:
         """All of it, as far as it is needed; None where there are too many boxes."""
         keep = np.append(0, self.descendants(0))
-        if len(keep) > recording.MOST:
+        if len(keep) > MOST:
             return None
         place = np.zeros(self.length, np.int64)
         place[keep] = np.arange(len(keep))
@@ -120,12 +129,9 @@ class Tree:
 
     def _widen(self, wide: int) -> None:
         """Room for so many inequalities in each basis."""
-        more = wide - self.index.shape[1]
-        if more > 0:
-            beside = ((0, 0), (0, more))
-            self.index = np.pad(self.index, beside, constant_values=self.count + 1)
-            self.values = np.pad(self.values, beside, constant_values=self.size)
-            self.weight = np.pad(self.weight, beside)
+        if wide > self.index.shape[1]:
+            self.index, self.values = widened(self.index, wide), widened(self.values, wide)
+            self.weight = widened(self.weight, wide, 0)
 
     def _grow(self, length: int) -> None:
         """Room for so many boxes."""

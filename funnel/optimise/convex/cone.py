@@ -7,15 +7,16 @@ is a row of the cone.
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.budget import Budget
 from funnel.optimise.columns.pricing import divergence, tidy
-from funnel.optimise.linear.programs import NONE, Answers, Bases, best_in_boxes, product
+from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases
+from funnel.optimise.linear.batched import Programs
 
 _MOST = 1500
 """Inequalities in linear programs from which those longest out of use leave them, down to half as many."""
@@ -35,7 +36,7 @@ _HOPS = 60
 """Hops from one start at most."""
 
 
-class Judge(Protocol):
+class SeparationOracle(Protocol):
     """What knows a convex cone with the all-ones vector inside."""
 
     def worst(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -52,33 +53,50 @@ class ConvexSlice:
     Its rows, inequalities on w, have length one.
     """
 
-    def __init__(self, judge: Judge, prior: FloatArray) -> None:
-        self.prior, self.judge = prior, judge
-        self._store, self.matrix = np.zeros((256, len(prior))), np.zeros((0, len(prior)))
-        self._live, self._used, self._clock = np.zeros(0, np.int64), np.zeros(256, np.int64), 0
-        _, known = judge.worst(np.ones((1, len(prior))))
+    equalities = 0
+    at_once = 256
+    """Boxes that are worth splitting together."""
+
+    def __init__(self, oracle: SeparationOracle, prior: FloatArray) -> None:
+        self.prior, self.oracle, self.size = prior, oracle, len(prior)
+        self._programs = Programs(np.zeros((0, len(prior))))
+        self._used, self._clock = np.zeros(0, np.int64), 0
+        _, known = oracle.worst(np.ones((1, len(prior))))
         self._remember(known[0])
 
-    def best(
-        self, slope: FloatArray, lower: FloatArray, upper: FloatArray, enough: FloatArray, bases: Bases
+    @property
+    def matrix(self) -> FloatArray:
+        """The inequalities that are known (m, a)."""
+        return self._programs.matrix
+
+    def solve(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        slope: FloatArray,
+        bases: Bases,
+        enough: FloatArray,
+        *,
+        patient: bool = True,
     ) -> Answers:
         """max slope·w over what is known of the slice, box by box (N, a), or until it is at most `enough` (N,).
 
         Beginning from bases that an earlier answer has.
         """
         self._forget()
-        answers = best_in_boxes(self.matrix, self._live, slope, lower, upper, enough=enough, bases=bases)
+        answers = self._programs.solve(lower, upper, slope, bases, enough, patient=patient)
         for _ in range(_ROUNDS):
             self._count(answers)
-            short = np.flatnonzero(~answers.empty & (np.einsum("na,na->n", slope, answers.point) > enough))
+            worth = np.einsum("na,na->n", slope, answers.point)
+            short = np.flatnonzero((answers.how == OPTIMAL) & (worth > enough))
             again = short[self._enlivened(answers.point[short])]
             if not len(again):
                 break
-            better = best_in_boxes(
-                self.matrix, self._live, slope[again], lower[again], upper[again], enough=enough[again],
-                bases=answers.bases.take(again),
-            )  # fmt: skip
-            answers = _replaced(answers, again, better)
+            box = lower[again], upper[again]
+            better = self._programs.solve(
+                *box, slope[again], answers.bases[again], enough[again], patient=patient
+            )
+            answers = answers.replaced(again, better)
         return answers
 
     def land(self, points: FloatArray, *, cut: bool = True) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
@@ -90,7 +108,7 @@ class ConvexSlice:
         aside, share = points / self.prior - 1, np.ones(len(points))
         outside, active = np.zeros(len(points), np.bool_), np.arange(len(points))
         for _ in range(_SHOTS):
-            excess, known = self.judge.worst(1 + share[active, None] * aside[active])
+            excess, known = self.oracle.worst(1 + share[active, None] * aside[active])
             out = excess.max(axis=1, initial=0.0) > _ON_BORDER
             if cut:
                 self._remember(known[(excess >= -_MEETS) & (~out & outside[active])[:, None]])
@@ -104,23 +122,24 @@ class ConvexSlice:
         rows = (1 + share[:, None] * aside) * self.prior
         return rows / rows.sum(axis=1, keepdims=True), outside
 
-    def climb(self, starts: FloatArray, eta: FloatArray, fine: float, deadline: float) -> FloatArray:
+    def climb(self, starts: FloatArray, eta: FloatArray, fine: float, budget: Budget) -> FloatArray:
         """Rows of the cone near the starts (k, a), of high price D(w || prior) - eta·w, eta one or each its own.
 
         Hop from row to row, each on the way to the best for the tangent at the one before, until none over the
-        polyhedron is better than the row by more than `fine`, for the tangent; or with the time (monotonic seconds).
+        polyhedron is better than the row by more than `fine`, for the tangent; or with the budget.
         """
         count, size = starts.shape
+        budget.spend(count)
         eta = np.broadcast_to(eta, starts.shape)
         here, reached, slope = starts.copy(), np.full(count, -np.inf), self._slope(starts, eta)
-        active, bases = np.arange(count), Bases.none(count, size)
+        active, bases = np.arange(count), Bases.none(count, 1)
         for _ in range(_HOPS):
             box = np.zeros((len(active), size)), np.ones((len(active), size))
-            answers = self.best(slope[active], *box, np.full(len(active), -np.inf), bases)
+            answers = self.solve(*box, slope[active], bases, np.full(len(active), -np.inf))
             ahead = np.einsum("na,na->n", slope[active], answers.point - here[active])
-            go = ~answers.empty & ((ahead > fine) | np.isneginf(reached[active]))
-            active, bases = active[go], answers.bases.take(np.flatnonzero(go))
-            if not len(active) or time.monotonic() > deadline:
+            go = (answers.how != EMPTY) & ((ahead > fine) | np.isneginf(reached[active]))
+            active, bases = active[go], answers.bases[go]
+            if not len(active) or budget.over:
                 break
             rows, _ = self.land(answers.point[go])
             worth = divergence(rows, self.prior) - np.einsum("na,na->n", rows, eta[active])
@@ -135,47 +154,30 @@ class ConvexSlice:
 
     def _remember(self, known: FloatArray) -> None:
         """More inequalities (k, a) on v; they take part from now on."""
-        rows = known / self.prior
-        before, count = len(self.matrix), len(self.matrix) + len(rows)
-        while count > len(self._store):
-            self._store = np.vstack([self._store, np.zeros_like(self._store)])
-            self._used = np.append(self._used, np.zeros_like(self._used))
-        self._store[before:count] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        self._used[before:count] = self._clock
-        self.matrix = self._store[:count]
-        self._live = np.append(self._live, np.arange(before, count))
+        if len(known):
+            rows = known / self.prior
+            self._programs.more(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+            self._used = np.append(self._used, np.full(len(known), self._clock))
 
     def _count(self, answers: Answers) -> None:
         """Note which inequalities are of use."""
         self._clock += 1
-        self._used[np.unique(answers.bases.kind[answers.weights > 0])] = self._clock
+        self._used[np.unique(answers.index[(answers.weight > 0) & (answers.index >= 0)])] = self._clock
 
     def _forget(self) -> None:
         """Leave out what has not been of use for long."""
-        if len(self._live) > _MOST:
-            latest = np.argsort(-self._used[self._live], kind="stable")[: _MOST // 2]
-            self._live = np.sort(self._live[latest])
+        live = self._programs.live
+        if len(live) > _MOST:
+            latest = np.argsort(-self._used[live], kind="stable")[: _MOST // 2]
+            self._programs.heed(np.sort(live[latest]))
 
     def _enlivened(self, points: FloatArray) -> IntArray:
         """The points (k, a) that miss inequalities which took no part; those missed the most do from now on."""
-        resting = np.setdiff1d(np.arange(len(self.matrix)), self._live)
+        resting = np.setdiff1d(np.arange(len(self.matrix)), self._programs.live)
         if not len(resting) or not len(points):
             return np.zeros(0, np.int64)
-        excess = product(points, self.matrix[resting].T)
+        excess = points @ self.matrix[resting].T
         worst = excess.argmax(axis=1)
         missed = np.flatnonzero(excess[np.arange(len(points)), worst] > _MISSED)
-        self._live = np.append(self._live, resting[np.unique(worst[missed])])
+        self._programs.heed(np.append(self._programs.live, resting[np.unique(worst[missed])]))
         return missed
-
-
-def _replaced(answers: Answers, boxes: IntArray, better: Answers) -> Answers:
-    """The answers with those of some boxes replaced."""
-    answers.point[boxes], answers.multipliers[boxes] = better.point, better.multipliers
-    answers.bases.kind[boxes], answers.bases.which[boxes] = better.bases.kind, better.bases.which
-    answers.empty[boxes] = better.empty
-    return answers
-
-
-def begun_anew(bases: Bases, boxes: npt.NDArray[np.bool_]) -> Bases:
-    """The same, with none where it is of no use."""
-    return Bases(np.where(boxes[:, None], NONE, bases.kind), bases.which)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.pricing import divergence, price, tidy
-from funnel.optimise.convex.cone import ConvexSlice, Judge
-from funnel.optimise.convex.crowd import crowded
-from funnel.optimise.linear.highs import Program
+from funnel.optimise.convex.cone import ConvexSlice, SeparationOracle
+from funnel.optimise.convex.peak import peak
+from funnel.optimise.generation import RestrictedMaster, generate
+from funnel.optimise.linear.highs import Answer
 from funnel.optimise.master import master
 
 _STAGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -63,86 +64,82 @@ class Closed:
 
 
 def close_in(
-    judge: Judge,
+    oracle: SeparationOracle,
     prior: FloatArray,
     *,
-    deadline: float,
+    budget: Budget | float,
     tolerance: float,
     ceiling: float,
     share: float = 0.0,
     start: FloatArray | None = None,
 ) -> Closed:
-    """The most informative protocol found, whose rows are in the judge's cone, and why none is much better.
+    """The most informative protocol found, whose rows are in the oracle's cone, and why none is much better.
 
     `prior` (a,) is positive and sums to one. It ends when bound and value differ by `tolerance` (nats) or by a `share`
-    of the value, or with the time: whatever the judge's cone, releasing nothing is allowed, and H(X) is a bound.
-    `ceiling` is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
+    of the value, or with the budget: whatever the cone, releasing nothing is allowed, and H(X) is a bound. `ceiling`
+    is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
     """
-    search = _Generation(judge, prior, tolerance, share, ceiling)
-    search.begin(np.zeros((0, len(prior))) if start is None else start, deadline)
-    return search.run(deadline)
+    search = _Rows(oracle, prior, tolerance, share, ceiling, Budget.of(budget))
+    search.begin(np.zeros((0, len(prior))) if start is None else start)
+    return search.run()
 
 
-class _Generation:
-    """Rows of the cone, the master over them, and the lowest bound so far."""
+class _Rows:
+    """Rows of the cone, the master over them, the oracles that look for more, and the lowest bound so far."""
 
     def __init__(
-        self, judge: Judge, prior: FloatArray, tolerance: float, share: float, ceiling: float
+        self,
+        oracle: SeparationOracle,
+        prior: FloatArray,
+        tolerance: float,
+        share: float,
+        ceiling: float,
+        budget: Budget,
     ) -> None:
         self.prior, self.tolerance, self.share, self.ceiling = prior, tolerance, share, ceiling
-        self.room = ConvexSlice(judge, prior)
+        self.budget, self.climbing = budget, budget.part(_CLIMBING)
+        self.room = ConvexSlice(oracle, prior)
         self.mass: list[FloatArray] = []
-        self.known: set[bytes] = set()
         self.random = np.random.default_rng(_SEED)
-        size = len(prior)
-        none, one = np.zeros(0), np.ones(size)
-        self.master = Program(np.zeros((size, 0)), one, one, none, none, tolerance=1e-10)
+        self.master = RestrictedMaster(np.ones(len(prior)))
         self.nodes, self.fine = 0, _COARSEST
-        self.best = Certificate(-np.log(prior) * prior, 0.0, tolerance, 0)
+        self.best = Certificate.of_entropy(prior, tolerance)
         self.add([prior])
 
-    def begin(self, start: FloatArray, deadline: float) -> None:
+    def begin(self, start: FloatArray) -> None:
         """The rows given, each value with as much noise as it needs, and where climbs from single values end."""
         single = np.eye(len(self.prior))
         mass = start[start.any(axis=1)] * self.prior
         mass /= mass.sum(axis=1, keepdims=True)
         self.add(self.room.land(np.vstack([single, mass]), cut=False)[0])
-        self.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, deadline))
+        self.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, self.budget))
 
-    def run(self, deadline: float) -> Closed:
-        """Close ever smaller gaps, until the last one is, or nothing helps, or the time is over."""
-        late = time.monotonic() + _CLIMBING * (deadline - time.monotonic())
-        while time.monotonic() < deadline:
-            value, duals, used = self.solved()
-            allowed = self.allowed(value)
-            if self.gap(value) <= self.asked(value) or not allowed:
-                break
-            closely = min(allowed, _MUCH * self.asked(value))
-            self.fine = float(np.clip(closely / 3, _FINEST, _COARSEST))
-            if time.monotonic() < late:
-                starts = self.starts(used, duals, late)
-                self.climb(starts, duals / self.prior, _ENTRY * closely, late)
-                if self.solved()[0] > value + _SETTLED * closely:
-                    continue
-            if not self.prove(allowed, deadline):
-                break
-        return self.result()
-
-    def result(self) -> Closed:
-        """The best protocol of the rows there are."""
+    def run(self) -> Closed:
+        """Close ever smaller gaps, until the last one is, or nothing helps, or the budget is spent."""
+        generate(self.master, [self.climbed, self.prove], budget=self.budget, settled=self.settled)
         from scipy.sparse import csr_array
 
         rows = csr_array(np.array(self.mass) / self.prior)
-        optimum = master(rows, self.prior, time_limit=_LAST)
+        optimum = master(rows, self.prior, budget=Budget(_LAST))
         used = np.flatnonzero(optimum.theta)
         protocol = rows[used].toarray() * optimum.theta[used, None]
         protocol /= protocol.sum(axis=0)
         return Closed(protocol, optimum.value, self.best, len(self.room.matrix), self.nodes)
 
-    def solved(self) -> tuple[float, FloatArray, FloatArray]:
-        """The value of the rows there are, the duals (a,), and the rows in use (k, a)."""
-        answer = self.master.solve()
-        return answer.optimum, answer.multipliers, np.array(self.mass)[answer.point > 0]
+    def settled(self, value: float) -> bool:
+        """Whether the gap is closed, or there is none to close."""
+        return self.gap(value) <= self.asked(value) or not self.allowed(value)
+
+    def climbed(self, answer: Answer) -> bool:
+        """Climb from many rows; whether that raised the value by enough for another round."""
+        if self.climbing.over:
+            return False
+        closely = min(self.allowed(answer.optimum), _MUCH * self.asked(answer.optimum))
+        self.fine = float(np.clip(closely / 3, _FINEST, _COARSEST))
+        starts = self.starts(np.array(self.mass)[answer.point > 0], answer.multipliers)
+        self.climb(starts, answer.multipliers / self.prior, _ENTRY * closely, self.climbing)
+        now = self.master.solve(self.budget)
+        return now.optimal and now.optimum > answer.optimum + _SETTLED * closely
 
     def gap(self, value: float) -> float:
         """What the optimum may be worth more (nats)."""
@@ -158,14 +155,14 @@ class _Generation:
         least, most = _MUCH * asked, self.gap(value) * _LESS
         return max([asked, *(stage * value for stage in _STAGES if least < stage * value < most)])
 
-    def starts(self, used: FloatArray, duals: FloatArray, deadline: float) -> FloatArray:
+    def starts(self, used: FloatArray, duals: FloatArray) -> FloatArray:
         """Where to climb from: the best of many random rows and crossings, the rows in use, and detours from these."""
         size, eta = len(self.prior), duals / self.prior
         spread = self.random.dirichlet(np.full(size, _SPARSE), size=_SAMPLES * size)
         rows, _ = self.room.land(np.vstack([spread, self.crossed(used, _SAMPLES * size)]), cut=False)
         rows = rows[np.argsort(-price(rows, self.prior, eta), kind="stable")[: _FEW * size]]
         detours = self.random.normal(scale=_ASIDE, size=used.shape)
-        return np.vstack([rows, used, self.room.climb(used, eta + detours, self.fine, deadline)])
+        return np.vstack([rows, used, self.room.climb(used, eta + detours, self.fine, self.climbing)])
 
     def crossed(self, used: FloatArray, count: int) -> FloatArray:
         """Random rows (count, a) that take most entries from one row and some from another, or none in their place."""
@@ -174,33 +171,33 @@ class _Generation:
         second = second * (self.random.random((count, 1)) < 0.5)
         return tidy(np.where(some, second, first) + _TRACE * self.prior)
 
-    def climb(self, starts: FloatArray, eta: FloatArray, least: float, deadline: float) -> int:
-        """Let rows near the starts take part whose price is above `least`; how many there are."""
-        rows = self.room.climb(starts, eta, self.fine, deadline)
+    def climb(self, starts: FloatArray, eta: FloatArray, least: float, budget: Budget) -> bool:
+        """Let rows near the starts take part whose price is above `least`; whether there are any."""
+        rows = self.room.climb(starts, eta, self.fine, budget)
         return self.add(rows[price(rows, self.prior, eta) > least])
 
-    def prove(self, allowed: float, deadline: float) -> bool:
-        """Bound what any row can add; whether the search found rows instead, or closed the gap."""
-        value, duals, _ = self.solved()
-        eta, before = duals / self.prior, self.gap(value)
+    def prove(self, answer: Answer) -> bool:
+        """Bound what any row can add; whether the search found rows instead, or closed a good part of the gap."""
+        now = self.master.solve(self.budget)
+        _, duals, value = (now if now.optimal else answer).require()
+        eta, before, allowed = duals / self.prior, self.gap(value), self.allowed(value)
         aim = _AIM * (value + allowed - float(duals.sum()))
-        found = crowded(self.room, eta, tolerance=aim, deadline=deadline, enough=_ENOUGH)
+        found = peak(self.room, eta, tolerance=aim, budget=self.budget, enough=_ENOUGH)
         self.nodes += found.nodes
         certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
         if certificate.bound < self.best.bound:
             self.best = certificate
         best = found.points[np.argsort(-price(found.points, self.prior, eta))[:_MOST]]
-        new = self.add(best) + (self.climb(best, eta, 0.0, deadline) if len(best) else 0)
-        return new > 0 or self.gap(value) < _LESS * before
+        new = self.add(best)
+        new |= len(best) > 0 and self.climb(best, eta, 0.0, self.budget)
+        return new or self.gap(value) < _LESS * before
 
-    def add(self, rows: Iterable[FloatArray]) -> int:
-        """Let rows take part that do not yet; how many there are."""
-        new = 0
+    def add(self, rows: Iterable[FloatArray]) -> bool:
+        """Let rows take part that do not yet; whether there are any."""
+        new = False
         for row in rows:
-            key = (np.round(row, _ALIKE) + 0.0).tobytes()
-            if key not in self.known:
-                self.known.add(key)
+            name = (np.round(row, _ALIKE) + 0.0).tobytes()
+            if self.master.add(float(divergence(row, self.prior)), row / self.prior, name):
                 self.mass.append(row)
-                self.master.add(float(divergence(row, self.prior)), row / self.prior)
-                new += 1
+                new = True
         return new

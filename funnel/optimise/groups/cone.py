@@ -5,29 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.cone import Cone
 from funnel.optimise.groups.levels import Groups
 from funnel.optimise.worst_case import Sets
 
 
-class GroupCone(Cone):
-    """The same cone as `box_cone(sets, ratio)`: R·v <= ratio · R'·v for all R in D_s, R' in D_s', s ≠ s'.
+class GroupCone:
+    """What rounding has to know of `box_cone(sets, ratio)`: R·v <= ratio · R'·v for all R in D_s, R' in D_s', s ≠ s'.
 
     Its worst inequalities are found by sorting each group of a row, so that no auxiliary variables are written out.
+    ValueError where the ratio is not above one, so that all-ones is not inside.
     """
 
+    equalities: tuple[tuple[int, ...], ...] = ()
+    complete = False
+
     def __init__(self, sets: Sets, ratio: float) -> None:
-        object.__setattr__(self, "groups", Groups.of(sets, np.ones(sets.dimension)))
-        object.__setattr__(self, "ratio", ratio)
-        super().__init__(np.zeros((0, sets.dimension)), lift=np.zeros((0, 1)))
-
-    groups: Groups
-    ratio: float
-
-    def _check_centre(self) -> None:
-        """All-ones has every average 1 < ratio."""
-        if self.ratio <= 1:
+        if ratio <= 1:
             raise ValueError("the all-ones vector is not strictly inside the cone")
+        self.groups, self.ratio, self.dimension = (
+            Groups.of(sets, np.ones(sets.dimension)),
+            ratio,
+            sets.dimension,
+        )
 
     def facets(self, matrix: FloatArray) -> FloatArray:
         """The inequality that each row of a (b, a) matrix exceeds most, or misses least, -1 at all-ones."""
@@ -43,8 +42,3 @@ class GroupCone(Cone):
         chosen[rows, s] = most[rows, s]
         chosen[rows, other] -= self.ratio * least[rows, other]
         return self.groups.joined(chosen) / (self.ratio - 1)
-
-    def violation(self, matrix: FloatArray) -> FloatArray:
-        """How far each row of a (b, a) matrix is outside, in units of the all-ones vector; (b,)."""
-        excess = (self.facets(matrix) * matrix).sum(axis=1)
-        return np.asarray(np.maximum(np.maximum(excess, 0.0), (-matrix).max(axis=1)))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.groups.levels import xlogx
+from funnel.optimise.budget import Budget
+from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.groups.listed import Found
 from funnel.optimise.linear.highs import Program
 
@@ -45,7 +45,7 @@ def descend(
     protocol: FloatArray,
     *,
     enough: float,
-    deadline: float,
+    budget: Budget,
 ) -> Descent:
     """Lower the bound from the prices of a protocol (b, a) that leaves no zero total, until it is `enough` or stuck.
 
@@ -56,9 +56,9 @@ def descend(
     duals, width = _natural(prior, protocol), _WIDTH
     best = _priced(price, model, duals)
     for _ in range(_STEPS):
-        if best.bound <= enough or width < _LEAST_WIDTH or time.monotonic() >= deadline:
+        if best.bound <= enough or width < _LEAST_WIDTH or budget.over:
             break
-        answer = model.near(best.duals, width, deadline)
+        answer = model.near(best.duals, width, budget)
         if answer is None:
             break
         promised, duals = answer
@@ -104,9 +104,9 @@ class _Model:
                 self.rows.append(row)
                 self.program.add(float(self.prior @ xlogx(row)), row)
 
-    def near(self, centre: FloatArray, width: float, deadline: float) -> tuple[float, FloatArray] | None:
+    def near(self, centre: FloatArray, width: float, budget: Budget) -> tuple[float, FloatArray] | None:
         """The lowest Σ λ near the centre, and its λ; None where the program fails."""
         reach = width * self.prior
         self.program.costs(np.concatenate([centre - reach, -(centre + reach)]))
-        answer = self.program.solve(max(deadline - time.monotonic(), 0.0))
+        answer = self.program.solve(budget.seconds)
         return (answer.optimum, answer.multipliers) if answer.optimal else None

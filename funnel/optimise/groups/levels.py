@@ -9,7 +9,7 @@ adds one unknown, and each tie but one equation. So a vertex is a label per coor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -98,129 +98,99 @@ class Limits:
     low: FloatArray
     high: FloatArray
 
-
-def xlogx(values: FloatArray) -> FloatArray:
-    """t ln t, zero at zero."""
-    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
+    def __getitem__(self, some: IntArray) -> Limits:
+        return Limits(self.which[some], self.low[some], self.high[some])
 
 
-def levels(
-    above: FloatArray,
-    below: FloatArray,
-    whole: FloatArray,
-    room: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The levels x >= y with M = high and m = low, or one level that meets one of them, and what it is worth.
+class Means(NamedTuple):
+    """M(z) = most_x x + most_y y and m(z) = least_x x + least_y y of parts with levels x and y; arrays of one shape."""
 
-    `above` and `below` (..., 4) are the sums of L, U - L, p and a price over the coordinates at x and at y; `whole`
-    is Σ(U - L). Worth is Σ p z ln z minus the price of z, -inf where there are no such levels.
+    most_x: FloatArray
+    most_y: FloatArray
+    least_x: FloatArray
+    least_y: FloatArray
+
+    @classmethod
+    def of(cls, above: FloatArray, below: FloatArray, whole: npt.ArrayLike, room: npt.ArrayLike) -> Means:
+        """From the sums of L and U - L over the coordinates at x, and at y, (2, ...); `whole` is Σ(U - L) of all."""
+        (floor, gap), (floor_2, gap_2), whole, room = above, below, np.asarray(whole), np.asarray(room)
+        zeros, gap, gap_2 = whole - gap - gap_2, np.maximum(gap, 0.0), np.maximum(gap_2, 0.0)
+        return cls(
+            floor + np.minimum(gap, room),
+            floor_2 + np.clip(room - gap, 0, gap_2),
+            floor + np.clip(room - zeros - gap_2, 0, gap),
+            floor_2 + np.clip(room - zeros, 0, gap_2),
+        )
+
+    def levels(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The x and y with M = high and m = low."""
+        determinant = self.most_x * self.least_y - self.most_y * self.least_x
+        return (
+            (high * self.least_y - low * self.most_y) / determinant,
+            (self.most_x * low - self.least_x * high) / determinant,
+        )
+
+
+def _best(groups: Groups, limits: Limits, above: FloatArray, below: FloatArray) -> FloatArray:
+    """Levels x >= y with M = high and m = low, or one level that meets one of them, and what it is worth, (3, k, j).
+
+    `above` and `below` (k, j, 4) are the sums of L, U - L, p and a price over the coordinates at x and at y. Worth is
+    Σ p z ln z minus the price of z, -inf where there are no such levels.
     """
-    (floor, gap, prior, cost), (floor_2, gap_2, prior_2, cost_2) = (
-        np.moveaxis(above, -1, 0),
-        np.moveaxis(below, -1, 0),
-    )
-    most_x, most_y, least_x, least_y = averages(floor, gap, floor_2, gap_2, whole, room)
+    low, high = limits.low[:, None], limits.high[:, None]
+    whole, room = groups.spread.sum(axis=1)[limits.which][:, None], groups.room[limits.which][:, None]
+    sizes, sizes_2 = (np.moveaxis(part[..., :2], -1, 0) for part in (above, below))
+    means = Means.of(sizes, sizes_2, whole, room)
+    (prior, cost), (prior_2, cost_2) = (np.moveaxis(part[..., 2:], -1, 0) for part in (above, below))
     with np.errstate(all="ignore"):
-        determinant = most_x * least_y - most_y * least_x
-        x, y = (high * least_y - low * most_y) / determinant, (most_x * low - least_x * high) / determinant
+        x, y = means.levels(low, high)
         pair = (prior_2 > 0) & (x >= y) & (y >= 0) & np.isfinite(x)
         worth = prior * x * np.log(x) + prior_2 * y * np.log(np.maximum(y, _TINY)) - cost * x - cost_2 * y
-        worth = np.where(pair, worth, -np.inf)
-        most, least = high / most_x, low / least_x
+        most, least = high / means.most_x, low / means.least_x
         single = (prior_2 <= 0) & (most >= least * (1 - 1e-12)) & np.isfinite(most)
         ends = [np.where(single, prior * at * np.log(at) - cost * at, -np.inf) for at in (most, least)]
-    one = np.where(ends[0] >= ends[1], most, least)
-    x = np.where(pair, x, one)
-    return x, np.where(pair, y, 0.0), np.where(pair, worth, np.maximum(*ends))
-
-
-def averages(
-    floor: FloatArray,
-    gap: FloatArray,
-    floor_2: FloatArray,
-    gap_2: FloatArray,
-    whole: FloatArray,
-    room: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """M and m as multiples of the levels x and y, from sums of L and U - L over the coordinates at each."""
-    zeros, gap, gap_2 = whole - gap - gap_2, np.maximum(gap, 0.0), np.maximum(gap_2, 0.0)
-    most_x, most_y = floor + np.minimum(gap, room), floor_2 + np.clip(room - gap, 0, gap_2)
-    least_x, least_y = (
-        floor + np.clip(room - zeros - gap_2, 0, gap),
-        floor_2 + np.clip(room - zeros, 0, gap_2),
-    )
-    return most_x, most_y, least_x, least_y
-
-
-def of_labels(
-    groups: Groups, limits: Limits, eta: FloatArray, labels: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """The parts (k, n) that labels (k, n) stand for, and their worth at prices eta (k, n); -inf for none."""
-    stack = _stack(groups, limits, eta)
-    above, below = ((stack * (labels == label)[..., None]).sum(axis=1) for label in (HIGH, LOW))
-    which = limits.which
-    x, y, worth = levels(
-        above, below, groups.spread[which].sum(axis=1), groups.room[which], limits.low, limits.high
-    )
-    return _parts(labels, x, y), worth
+    x = np.where(pair, x, np.where(ends[0] >= ends[1], most, least))
+    return np.stack([x, np.where(pair, y, 0.0), np.where(pair, worth, np.maximum(*ends))])
 
 
 def climb(
     groups: Groups, limits: Limits, eta: FloatArray, labels: IntArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """From each start (k, n) to labels of which no single change is worth more: parts, worth (k,), labels."""
+    """From each start (k, n) to labels of which no single change is worth more: parts, worth (k,), labels.
+
+    `eta` (k, n) are prices. Worth is -inf where no labels on the way stand for a part.
+    """
     labels = np.where(groups.real[limits.which], labels, ZERO)
-    stack, worth = _stack(groups, limits, eta), np.full(len(labels), -np.inf)
-    x, y, active = np.zeros(len(labels)), np.zeros(len(labels)), np.arange(len(labels))
-    whole, width = groups.spread.sum(axis=1), labels.shape[1]
+    which, width = limits.which, labels.shape[1]
+    stack = np.stack([groups.lower[which], groups.spread[which], groups.prior[which], eta], axis=-1)
+    known, active = np.full((3, len(labels)), -np.inf), np.arange(len(labels))
     for _ in range(_STEPS):
-        which = limits.which[active]
-        above, below = _neighbours(stack[active], labels[active])
-        high, low = limits.high[active, None], limits.low[active, None]
-        found = levels(above, below, whole[which][:, None], groups.room[which][:, None], low, high)
+        found = _best(groups, limits[active], *_neighbours(stack[active], labels[active]))
         best = found[2].argmax(axis=1)
-        at = np.arange(len(active)), best
-        up = found[2][at] > worth[active] + _RISE
-        rows = active[up]
-        worth[rows], x[rows], y[rows] = (part[at][up] for part in (found[2], found[0], found[1]))
+        reached = found[:, np.arange(len(active)), best]
+        up = reached[2] > known[2, active] + _RISE
+        known[:, active[up]] = reached[:, up]
         moved = up & (best > 0)
         active, best = active[moved], best[moved] - 1
         if not len(active):
             break
         entry = active, best % width
         labels[entry] = (labels[entry] + best // width + 1) % 3
-    return _parts(labels, x, y), worth, labels
+    x, y = (np.where(known[2] > -np.inf, level, 0.0)[:, None] for level in known[:2])
+    return np.where(labels == HIGH, x, np.where(labels == LOW, y, 0.0)), known[2], labels
 
 
-def _stack(groups: Groups, limits: Limits, eta: FloatArray) -> FloatArray:
-    """What a coordinate adds to the sums of `levels`, (k, n, 4)."""
-    which = limits.which
-    return np.stack([groups.lower[which], groups.spread[which], groups.prior[which], eta], axis=-1)
-
-
-def _neighbours(stack: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+def _neighbours(stack: FloatArray, labels: IntArray) -> list[FloatArray]:
     """Sums (k, 1 + 2n, 4) over the two levels, as labels are and with each coordinate's label changed in turn."""
     sums = []
     for label in (HIGH, LOW):
-        now = (labels == label)[..., None]
+        now = (labels == label)[..., None] * 1.0
         total = (stack * now).sum(axis=1, keepdims=True)
-        changed = [total + stack * (((labels + step) % 3 == label)[..., None] * 1.0 - now) for step in (1, 2)]
-        sums.append(np.concatenate([total, *changed], axis=1))
-    # The sum of nothing is exactly nothing: the levels depend on whether any coordinate is at y.
-    above, below = sums
-    number = np.concatenate(
-        [(labels == LOW).sum(axis=1)[:, None]]
-        + [
-            (labels == LOW).sum(axis=1)[:, None] + ((labels + step) % 3 == LOW) * 1 - (labels == LOW)
-            for step in (1, 2)
-        ],
-        axis=1,
-    )
-    return above, np.where((number > 0)[..., None], below, 0.0)
-
-
-def _parts(labels: IntArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """z from labels and levels."""
-    return np.asarray(np.where(labels == HIGH, x[:, None], np.where(labels == LOW, y[:, None], 0.0)))
+        number = now.sum(axis=1, keepdims=True)
+        changes = [((labels + step) % 3 == label)[..., None] - now for step in (1, 2)]
+        # The sum of nothing is exactly nothing: the levels depend on whether any coordinate is at y.
+        some = np.concatenate([number, *(number + change for change in changes)], axis=1) > 0
+        sums.append(
+            np.where(some, np.concatenate([total, *(total + stack * one for one in changes)], axis=1), 0.0)
+        )
+    return sums

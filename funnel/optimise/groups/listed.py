@@ -1,7 +1,8 @@
 """Small groups beside a large one: all their vertices listed, and the large group's taken one by one.
 
-Where one group s* has most of the mass, a row's total W is nearly that of its part of s*. With that part at a given
-vertex the others meet in W alone, which hardly moves, so that the bound of `proof` is nearly what rows are worth:
+At prices λ a row is worth λ·v + τ W at most where some κ has e^(κ-τ-1) + Σ_s D_s(κ) <= 0, D_s the largest worth of a
+part of group s at prices λ + κ p (`modes`). Where one group s* has most of the mass, a row's total W is nearly that of
+its part of s*. With that part at a given vertex the others meet in W alone, which hardly moves: nearly tight is that
     for every vertex z of s* some κ has f(z) - κ W(z) + Σ_{s≠s*} D_s(κ) + e^(κ-τ-1) <= 0.
 In an interval of ρ a vertex's levels are linear in ρ and its worth convex, so both ends of where it exists decide.
 """
@@ -15,12 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.optimise.groups.argument import Listing
-from funnel.optimise.groups.bound import where_all
-from funnel.optimise.groups.levels import HIGH, LOW, Groups, averages, xlogx
+from funnel.optimise.certificate import Certificate
+from funnel.optimise.columns.chords import xlogx
+from funnel.optimise.groups.levels import HIGH, LOW, Groups, Means
 
-_LARGE = 0.5
-"""Share of the mass that the large group has at least."""
 _SIZE = 6
 """Coordinates of a group up to which its vertices are listed: there are 3^n labels."""
 _INTERVALS, _KAPPAS = 8, 64
@@ -33,11 +32,25 @@ _ALIKE = 0.999
 """Share of a vertex's largest entry from which an entry is at the upper level."""
 
 
-def large_group(groups: Groups) -> int | None:
-    """The group with most of the mass, where all can be listed beside it."""
-    share = groups.prior.sum(axis=1)
-    small = groups.real.sum(axis=1).max() <= _SIZE
-    return int(share.argmax()) if small and share.max() >= _LARGE * share.sum() else None
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The large group whose vertices are taken one by one, ends of intervals of ρ, and values of κ."""
+
+    large: int
+    rhos: FloatArray
+    kappas: FloatArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupCertificate(Certificate):
+    """A certificate that rests on lists of vertices."""
+
+    listing: Listing
+
+
+def listable(groups: Groups) -> bool:
+    """Whether all groups are small."""
+    return bool(groups.real.sum(axis=1).max() <= _SIZE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +115,13 @@ def _of_group(
     """Where one group's vertices begin to exist, and where they end: shares of the way (k,), vertices (k, n)."""
     fits = (labels[:, ~groups.real[group]] == 0).all(axis=1) & (labels == HIGH).any(axis=1)
     high, low = ((labels[fits] == label) * 1.0 for label in (HIGH, LOW))
-    floor, gap = groups.lower[group], groups.spread[group]
-    room = np.asarray(groups.room[group])
-    most_x, most_y, least_x, least_y = averages(
-        high @ floor, high @ gap, low @ floor, low @ gap, gap.sum(), room
-    )
+    sizes = np.stack([groups.lower[group], groups.spread[group]])
+    means = Means.of(sizes @ high.T, sizes @ low.T, sizes[1].sum(), groups.room[group])
     two, (lows, highs) = low.any(axis=1), (np.outer(one, np.ones(len(high))) for one in (lows, highs))
     with np.errstate(all="ignore"):
-        determinant = most_x * least_y - most_y * least_x
-        x = (highs * least_y - lows * most_y) / determinant
-        y = np.where(two, (most_x * lows - least_x * highs) / determinant, 0.0)
-        most, least = highs / most_x, lows / least_x
+        x, y = means.levels(lows, highs)
+        y = np.where(two, y, 0.0)
+        most, least = highs / means.most_x, lows / means.least_x
         begin, end = where_all(np.where(two, x - y, most - least), np.where(two, y, 1.0))
         kinds = ((np.where(two, x, most), begin <= end), (least, (begin <= end) & ~two))
         kept = [np.flatnonzero(ok & np.isfinite(level + y).all(axis=0)) for level, ok in kinds]
@@ -130,6 +139,18 @@ def _of_group(
     return sides
 
 
+def where_all(*linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The shares of the way from end to end between which all of several linear functions (2, k) are >= 0."""
+    begin, end = np.zeros(linear[0].shape[1]), np.ones(linear[0].shape[1])
+    for first, last in linear:
+        root = first / (first - last)
+        begin = np.where((first < 0) & (last >= 0), np.maximum(begin, root), begin)
+        end = np.where((first >= 0) & (last < 0), np.minimum(end, root), end)
+        never = ~(first >= 0) & ~(last >= 0)
+        begin, end = np.where(never, 1.0, begin), np.where(never, 0.0, end)
+    return begin, end
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """The largest τ at some prices, and rows (k, a) that are worth much at them, best first."""
@@ -141,8 +162,8 @@ class Found:
 class Listed:
     """All modes, in intervals of ρ, and the vertices of all groups in each."""
 
-    def __init__(self, groups: Groups, ratio: float, large: int) -> None:
-        self.groups, self.large = groups, large
+    def __init__(self, groups: Groups, ratio: float) -> None:
+        self.groups, self.large = groups, int(groups.prior.sum(axis=1).argmax())
         self.kappas = 1 + 2 * math.log(ratio) * np.linspace(-_BEYOND, 1 + _BEYOND, _KAPPAS)
         self.rhos = rhos = np.exp(np.linspace(0.0, math.log(ratio), _INTERVALS + 1))
         high = np.full(2, ratio * (1 + _RELAXED))

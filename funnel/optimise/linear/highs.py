@@ -102,7 +102,7 @@ class Program:
             known.kTimeLimit: "time",
         }
         self._limited = False
-        self._solver = highspy.Highs()
+        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
         self._set(solver="ipm" if method == "interior" else "choose" if nodes else "simplex")
         self._set(simplex_strategy=_SIMPLEX[method])
@@ -187,7 +187,7 @@ class Program:
         """The solver's word in ours."""
         return self._words.get(self._solver.getModelStatus(), "failed")
 
-    def _set(self, **options: object) -> None:
+    def _set(self, **options: float | str) -> None:
         """Set options of the solver."""
         for name, value in options.items():
             self._solver.setOptionValue(name, value)

@@ -12,6 +12,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.errors import SolverError
+from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.listing import double_description
 
@@ -30,8 +31,8 @@ ADVICE = (
 )
 
 
-def enumerated_rays(cone: Cone, prior: FloatArray, *, time_limit: float) -> csr_array:
-    """All extreme rays as sparse rows (k, a) with prior·r = 1, in at most `time_limit` seconds.
+def enumerated_rays(cone: Cone, prior: FloatArray, *, budget: Budget | float) -> csr_array:
+    """All extreme rays as sparse rows (k, a) with prior·r = 1, in at most the seconds of a budget.
 
     SolverError with status time when that is too short, failed when the rays are not in the cone.
     """
@@ -42,7 +43,7 @@ def enumerated_rays(cone: Cone, prior: FloatArray, *, time_limit: float) -> csr_
     if is_quick(cone.dimension, len(constraints)):
         mass = _here(constraints, equalities)
     else:
-        mass = _in_child(constraints, equalities, time_limit)
+        mass = _in_child(constraints, equalities, Budget.of(budget).seconds)
     rays = _tidy(mass) / prior
     if not len(rays) or cone.violation(rays * prior.min()).max() > _INSIDE:
         raise _failed("the rays found do not lie in the cone")
@@ -67,9 +68,9 @@ def _here(constraints: FloatArray, equalities: int) -> FloatArray:
         raise _failed(str(error)) from error
 
 
-def _in_child(constraints: FloatArray, equalities: int, time_limit: float) -> FloatArray:
+def _in_child(constraints: FloatArray, equalities: int, seconds: float) -> FloatArray:
     """Run `double_description` as a process; whatever ends the wait ends the process."""
-    alarm = str(math.ceil(time_limit) + 1)
+    alarm = "0" if math.isinf(seconds) else str(math.ceil(seconds) + 1)
     program = [sys.executable, "-P", double_description.__file__, alarm, str(equalities)]
     question = io.BytesIO()
     np.save(question, constraints, allow_pickle=False)
@@ -77,9 +78,11 @@ def _in_child(constraints: FloatArray, equalities: int, time_limit: float) -> Fl
         program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as child:
         try:
-            answer, complaint = child.communicate(question.getvalue(), timeout=time_limit)
+            answer, complaint = child.communicate(
+                question.getvalue(), timeout=None if math.isinf(seconds) else seconds
+            )
         except subprocess.TimeoutExpired:
-            raise _too_slow(time_limit) from None
+            raise _too_slow(seconds) from None
         finally:
             child.kill()
     if child.returncode != 0:
@@ -89,9 +92,9 @@ def _in_child(constraints: FloatArray, equalities: int, time_limit: float) -> Fl
     return rays
 
 
-def _too_slow(time_limit: float) -> SolverError:
+def _too_slow(seconds: float) -> SolverError:
     """The error of a listing that was cut short."""
-    message = f"listing the extreme rays took longer than {time_limit:g} seconds"
+    message = f"listing the extreme rays took longer than {seconds:g} seconds"
     return SolverError("solver-time", message, status="time", advice=ADVICE)
 
 

@@ -9,17 +9,18 @@ one sweep; a linear program joins the two, and takes in pairs until no pair of v
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.highs import Program
+from funnel.optimise.generation import RestrictedMaster, generate
+from funnel.optimise.linear.highs import Answer
 from funnel.optimise.listing.planar import ON_FACET, plane_facets
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ _ENTRY = 1e-10
 """A pair enters where its price is above this (nats)."""
 _BLOCK = 2**18
 """Pairs priced at a time: what a processor keeps close by."""
-_FEASIBLE = 1e-10
-"""Feasibility asked of the linear program."""
 _UNUSED = 1e-12
 """Rows of which no entry exceeds this are rounding errors of the solver."""
 
@@ -100,13 +99,13 @@ class Side:
             price -= np.log(total, out=total)
             yield part, price
 
-    def best(self, worth: FloatArray, deadline: float) -> tuple[IntArray, FloatArray]:
+    def best(self, worth: FloatArray, budget: Budget) -> tuple[IntArray, FloatArray]:
         """For each value on either side the pair of highest price: positions (k, 2) and prices (k,), if in time."""
         n, m = len(self.u), len(self.v)
         partner, price = np.zeros(n, np.int64), np.full(n, -np.inf)
         other, worthy = np.zeros(m, np.int64), np.full(m, -np.inf)
         for part, block in self.blocks(worth):
-            if time.monotonic() > deadline:
+            if budget.over:
                 break
             partner[part], price[part] = block.argmax(axis=1), block.max(axis=1)
             top = block.max(axis=0)
@@ -117,85 +116,83 @@ class Side:
         return pairs, np.concatenate([price, worthy])
 
 
-def best_of_pairs(cone: Cone, prior: FloatArray, *, deadline: float) -> Paired | None:
+def best_of_pairs(cone: Cone, prior: FloatArray, *, budget: Budget) -> Paired | None:
     """The most informative protocol over a planar cone, to the last digit, or what there was time for.
 
     None if the cone is not planar. `prior` (a,) is positive and sums to one. Memory grows with a, time with a² at
-    worst. The all-ones row is always there, and H(X) bounds everything, so the time may be over before it begins.
+    worst. The all-ones row is always there, and H(X) bounds everything, so the budget may be spent before it begins.
     SolverError (failed) where the linear program cannot be solved.
     """
     facets = plane_facets(cone, prior)
-    return None if facets is None else _Generation(facets, bool(cone.equalities), prior).run(deadline)
+    return None if facets is None else _Pairs(facets, bool(cone.equalities), prior, budget).run()
 
 
-class _Generation:
+class _Pairs:
     """Rows that take part, the master over them, and the lowest bound so far."""
 
-    def __init__(self, facets: FloatArray, equal: bool, prior: FloatArray) -> None:
-        size, one, none = len(prior), np.ones(len(prior)), np.zeros(0)
+    def __init__(self, facets: FloatArray, equal: bool, prior: FloatArray, budget: Budget) -> None:
+        one = np.ones(len(prior))
         sides = [Side.of(facet) for facet in facets]
-        self.prior = prior
+        self.prior, self.budget = prior, budget
         self.sides = [side for side in sides if side.touches(facets)]
         self.singles = np.flatnonzero(~((np.abs(facets) if equal else facets) > ON_FACET).any(axis=0))
         self.rays = len(self.singles) + sum(len(side.u) * len(side.v) for side in self.sides)
-        self.known: list[set[tuple[int, int]]] = [set() for _ in self.sides]
-        self.master = Program(np.zeros((size, 0)), one, one, none, none, tolerance=_FEASIBLE, method="dual")
+        self.master = RestrictedMaster(one, method="dual")
         self.support: list[IntArray] = []
         self.entries: list[FloatArray] = []
-        self.theta = one[:1]
-        self.best = Certificate(-np.log(prior) * prior, 0.0, _ENTRY, 0)
-        self.add(np.arange(size), prior)
+        self.best = Certificate.of_entropy(prior, _ENTRY)
+        self.add("all", np.arange(len(prior)), prior)
         for single in self.singles:
-            self.add(np.array([single]), one[:1])
+            self.add(int(single), np.array([single]), one[:1])
 
-    def run(self, deadline: float) -> Paired:
-        """Take in pairs until none is worth more than the duals say, or the time is over."""
+    def run(self) -> Paired:
+        """Take in pairs until none is worth more than the duals say, or the budget is spent."""
         self.take([side.sweep(self.prior) for side in self.sides])
-        more = True
-        while more and time.monotonic() < deadline:
-            answer = self.master.solve(deadline - time.monotonic())
-            if answer.status == "time":
-                break
-            answer.require("the linear program over pairs of values")
-            self.theta = answer.point
-            more = self.take(self.better(answer.multipliers, deadline))
-        return Paired(self.protocol(), self.best, self.rays)
+        answer = generate(self.master, [self.price], budget=self.budget)
+        if answer.status == "time":
+            return Paired(self.protocol(np.ones(1)), self.best, self.rays)
+        answer.require("the linear program over pairs of values")
+        return Paired(self.protocol(answer.point), self.best, self.rays)
 
-    def better(self, duals: FloatArray, deadline: float) -> list[IntArray]:
-        """Price every ray there is: a bound, and per side the pairs (k, 2) worth taking in; none where it is late."""
+    def price(self, answer: Answer) -> bool:
+        """Price every ray there is: a bound, and per side the best pairs; whether any was missing, if in time."""
+        duals = answer.multipliers
         worth = -duals / self.prior - np.log(self.prior)
-        found = [side.best(worth, deadline) for side in self.sides]
-        if time.monotonic() > deadline:
-            return [pairs[:0] for pairs, _ in found]
+        found = [side.best(worth, self.budget) for side in self.sides]
+        self.budget.spend()
+        if self.budget.over:
+            return False
         peak = float(max([*worth[self.singles], *(price.max() for _, price in found)]))
         certificate = Certificate(duals, peak, _ENTRY, self.rays)
         if certificate.bound < self.best.bound:
             self.best = certificate
-        return [pairs[price > _ENTRY] for pairs, price in found]
+        return self.take([pairs[price > _ENTRY] for pairs, price in found])
 
     def take(self, pairs: list[IntArray]) -> bool:
         """Let pairs of positions (k, 2) per side take part that do not yet; whether there are any."""
-        new = [set(map(tuple, more.tolist())) - known for more, known in zip(pairs, self.known, strict=True)]
-        self.known = [known | more for known, more in zip(self.known, new, strict=True)]
-        for side, more in zip(self.sides, new, strict=True):
-            for i, j in sorted(more):
-                self.add(*side.pair(i, j))
+        new = [
+            self.add((number, i, j), *side.pair(i, j))
+            for number, (side, more) in enumerate(zip(self.sides, pairs, strict=True))
+            for i, j in sorted(map(tuple, more.tolist()))
+        ]
         return any(new)
 
-    def add(self, support: IntArray, mass: FloatArray) -> None:
-        """One more row, of masses w on some values, which sum to one."""
+    def add(self, name: Hashable, support: IntArray, mass: FloatArray) -> bool:
+        """One more row, of masses w on some values, which sum to one; whether it is new."""
         column = np.zeros(len(self.prior))
         column[support] = mass / self.prior[support]
-        self.support.append(support)
-        self.entries.append(column[support])
-        self.master.add(float(mass @ np.log(column[support])), column)
+        new = self.master.add(float(mass @ np.log(column[support])), column, name)
+        if new:
+            self.support.append(support)
+            self.entries.append(column[support])
+        return new
 
-    def protocol(self) -> csr_array:
+    def protocol(self, theta: FloatArray) -> csr_array:
         """The rows in use, as much of each as there is; columns sum to one."""
         from scipy.sparse import csr_array
 
-        used = [k for k, amount in enumerate(self.theta) if amount * self.entries[k].max() > _UNUSED]
-        data = np.concatenate([self.theta[k] * self.entries[k] for k in used])
+        used = [k for k, amount in enumerate(theta) if amount * self.entries[k].max() > _UNUSED]
+        data = np.concatenate([theta[k] * self.entries[k] for k in used])
         columns = np.concatenate([self.support[k] for k in used])
         data /= np.bincount(columns, data, len(self.prior))[columns]
         starts = np.cumsum([0, *(len(self.support[k]) for k in used)])

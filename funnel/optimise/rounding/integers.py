@@ -11,12 +11,12 @@ import numpy as np
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.protocol import MAX_BITS
 from funnel.errors import SolverError
-from funnel.optimise.cone import Cone
+from funnel.optimise.cone import Inside
 from funnel.optimise.rounding.lattice import kernel, round_exactly
 from funnel.optimise.rounding.rows import Near, has_room, round_by_choice, round_by_mixing
 from funnel.optimise.utility import worth
 
-Judge = Callable[[IntArray], bool]
+Holds = Callable[[IntArray], bool]
 """Whether integer weights (b, a) keep the bound, measured in exact arithmetic."""
 
 Attempt = Callable[[int, float], IntArray | None]
@@ -26,11 +26,11 @@ _LEAST_BITS = 6
 _MOST_CHOICE = 40
 """Bits up to which the floats of the integer program resolve single units."""
 _MARGINS = (1e-6, 1e-2, 1.0)
-"""Units of weight to stay away from the cone's facets, tried in turn while the judge refuses."""
+"""Units of weight to stay away from the cone's facets, tried in turn while `holds` refuses."""
 _LIFTED = 1e-7
-"""The same for a lifted cone, as shares of the weights per unit."""
+"""The same where inequalities come one by one, as shares of the weights per unit."""
 _CUTS = 50
-"""Times that inequalities of a lifted cone are added."""
+"""Times that such inequalities are added."""
 _EQUALITY_LOSS = 1e-3
 """Share of the utility that rows on an integer lattice may cost."""
 _NOTHING = 1e-12
@@ -47,9 +47,9 @@ class Rounded:
 
 def round_inward(
     protocol: FloatArray,
-    cone: Cone,
+    cone: Inside,
     prior: FloatArray,
-    holds: Judge,
+    holds: Holds,
     *,
     loss: float = 2e-5,
     choose: bool = True,
@@ -71,7 +71,7 @@ def round_inward(
         search.coarsest(lambda bits, _: round_exactly(protocol, basis, bits))
     else:
         near = Near(protocol, prior, cone.facets(protocol))
-        if cone.lift is not None:
+        if not cone.complete:
             search.coarsest(partial(_cut_and_mix, near, cone))
             return _compact(*search.result(target / 2))
         search.coarsest(partial(round_by_mixing, near))
@@ -80,10 +80,10 @@ def round_inward(
     return _compact(*search.result(target / 2))
 
 
-def _cut_and_mix(near: Near, cone: Cone, bits: int, margin: float) -> IntArray | None:
-    """Mixing for a lifted cone: inequalities that the weights violate are added until there are none, or None.
+def _cut_and_mix(near: Near, cone: Inside, bits: int, margin: float) -> IntArray | None:
+    """Mixing where not all inequalities are known: violated ones are added until there are none, or None.
 
-    Weights of many bits are told from the cone only up to the tolerance of linear programs; the judge refuses
+    Weights of many bits may be told from the cone only up to the tolerance of linear programs; `holds` refuses
     what slips through, and a wider margin is tried.
     """
     margin *= max(1.0, 2.0**bits * _LIFTED)
@@ -102,7 +102,7 @@ def _cut_and_mix(near: Near, cone: Cone, bits: int, margin: float) -> IntArray |
 class _Search:
     """Integer protocols that lose little enough, ever coarser; and the ones that lose more, for want of better."""
 
-    def __init__(self, prior: FloatArray, holds: Judge, enough: float) -> None:
+    def __init__(self, prior: FloatArray, holds: Holds, enough: float) -> None:
         self.prior, self.holds, self.enough = prior, holds, enough
         self.best: tuple[IntArray, int] | None = None
         self.poor: list[tuple[float, IntArray, int]] = []
@@ -124,7 +124,7 @@ class _Search:
                 low = middle + 1
 
     def result(self, least: float) -> tuple[IntArray, int]:
-        """The coarsest that serves, else the best that the judge accepts and is worth `least`."""
+        """The coarsest that serves, else the best that `holds` accepts and is worth `least`."""
         if self.best is not None:
             return self.best
         for value, weights, bits in sorted(self.poor, key=lambda entry: -entry[0]):
@@ -133,7 +133,7 @@ class _Search:
         raise _too_fine()
 
     def _serves(self, attempt: Attempt, bits: int) -> bool:
-        """Try ever further inside while the judge refuses; where one margin fails, a wider one does too."""
+        """Try ever further inside while `holds` refuses; where one margin fails, a wider one does too."""
         for margin in _MARGINS:
             weights = attempt(bits, margin)
             if weights is None or not self._informs(weights, bits):

@@ -219,6 +219,7 @@ CHANGES: dict[str, tuple[dict, dict]] = {
     "privacy.confidence": CASES["more confidence"][:2],
     "privacy.order": CASES["another order"][:2],
     "privacy.radius": CASES["a smaller ball"][:2],
+    "privacy.lower": (privacy("alip", 1.0), privacy("alip", 1.0, lower=2.0)),
     "mechanism.kind": CASES["another mechanism"][:2],
     "mechanism.time_limit": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "time_limit": 9.0}}),
     "mechanism.gap": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "gap": 0.1}}),
@@ -293,7 +294,7 @@ def test_a_change_of_an_irrelevant_field_is_not(field, change):
 
 SOME = {"epsilon": st.sampled_from([0.25, 0.5, 1.0, 2.0])}
 BOUNDS = st.one_of(
-    st.builds(privacy, st.sampled_from(["ldp", "lip", "srlip", "ldp-x", "mutual-information"]), **SOME),
+    st.builds(privacy, st.sampled_from(["ldp", "lip", "srlip", "ldp-x", "pml", "alip", "mutual-information"]), **SOME),
     st.just(privacy("perfect")),
     st.builds(lambda epsilon, confidence: privacy("rldp", epsilon, confidence=confidence), **SOME,
               confidence=st.sampled_from([0.9, 0.95, 0.99])),
@@ -327,7 +328,7 @@ def test_a_stronger_bound_implies_the_other_on_any_channel(data):
     if pinned.reads_secret:
         return
     channel = Channel(joint, [pinned])
-    names = ["ldp", "lip", "srlip", "ldp-x", "mutual-information"]
+    names = ["ldp", "lip", "srlip", "ldp-x", "pml", "alip", "mutual-information"]
     kept = {}
     for name in names:
         measured = NOTIONS[name](notion=name, epsilon=1.0).leakage(channel).nats

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from funnel.data.channel import sent
+from funnel.data.sending import sent
 from funnel.measure import leakage
 from funnel.measure.robust import robust_holds, robust_leakage, worst_cases
 from funnel.measure.uncertainty import limits, project, radius

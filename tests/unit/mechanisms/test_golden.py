@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 
 from funnel.data.channel import released_table
 from funnel.data.released import Channel
-from funnel.measure.information import public_entropy, released_information
+from funnel.measure.information import mutual_information, public_entropy, released_information
+from funnel.measure.leakage import lip
 from funnel.mechanisms import ConditionalReporting, Optimal, RandomisedResponse
 from funnel.mechanisms.base import LOSS
-from funnel.notions import Ldp, Lip
+from funnel.notions import Alip, Ldp, Lip, Pml
 from tests.support.census import census
 
 EPSILONS = (0.5, 1.0, 2.0)
@@ -54,6 +58,60 @@ def test_the_optimum_to_the_printed_digits(pair, kind, epsilon, value):
     assert notion.holds(Channel(joint, [solved.protocol]))
     assert solved.bound * (1 - 2 * LOSS) <= kept <= solved.bound + 1e-12
     assert len(solved.protocol.outputs) <= len(solved.protocol.inputs)
+
+
+UPPER_HALF = {
+    ("occupation", "sex"): (0.8890, 0.7329),
+    ("marital_status", "relationship"): (0.8935, 0.7731),
+    ("occupation", "relationship"): (0.9637, 0.9351),
+}
+"""Of H(X): PML at 1 nat, and ALIP at 1 nat with `lower` 2."""
+RECODED = {
+    ("occupation", "sex"): (0.0, 0.3518),
+    ("marital_status", "relationship"): (0.0, 0.6238),
+    ("occupation", "relationship"): (0.7035, 0.8590),
+}
+"""Under LIP at 1 nat: the best partition of X, as released by tools that recode, and the optimum."""
+
+
+@pytest.mark.parametrize("pair", UPPER_HALF, ids="-".join)
+def test_the_optimum_under_a_bound_of_the_rise_alone(pair):
+    joint = census(*pair)
+    notions = (Pml(notion="pml", epsilon=1.0), Alip(notion="alip", epsilon=1.0, lower=2.0))
+    for notion, printed in zip(notions, UPPER_HALF[pair], strict=True):
+        solved = Optimal(kind="optimal").solve(joint, notion.demand(joint, {}, 0))
+        channel = Channel(joint, [solved.protocol])
+        kept = released_information(joint, [solved.protocol], channel.table) / public_entropy(joint)
+        assert notion.holds(channel)
+        assert solved.bound is not None
+        assert kept == pytest.approx(printed, abs=5.1e-5)
+        assert solved.bound / public_entropy(joint) == pytest.approx(printed, abs=5.1e-5)
+
+
+@pytest.mark.parametrize("pair", RECODED, ids="-".join)
+def test_no_recoding_of_values_keeps_as_much_as_the_optimum(pair):
+    counts = census(*pair).table()
+    bound = Lip(notion="lip", epsilon=1.0).bound
+    best = max(
+        mutual_information(np.diag(merged.sum(axis=0)))
+        for partition in partitions(list(range(counts.shape[1])))
+        if lip(merged := np.stack([counts[:, part].sum(axis=1) for part in partition], axis=1)).within(bound)
+    )
+    recoded, optimum = RECODED[pair]
+    assert best / public_entropy(census(*pair)) == pytest.approx(recoded, abs=5.1e-5)
+    assert recoded < optimum == round(OPTIMA[pair][0][1], 4)
+
+
+def partitions(values: list[int]) -> Iterator[list[list[int]]]:
+    """All partitions of the values."""
+    if not values:
+        yield []
+        return
+    first, *rest = values
+    for partition in partitions(rest):
+        yield [[first], *partition]
+        for place, part in enumerate(partition):
+            yield [*partition[:place], [first, *part], *partition[place + 1 :]]
 
 
 @pytest.mark.parametrize("pair", BASELINES, ids="-".join)

@@ -52,7 +52,7 @@ def kept(solution, prior: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("shape", "value", "rays"), [("printed", 0.4227824, 16), ("simplex", 0.563050, 15)])
 def test_polyopt_over_simplices(shape, value, rays):
-    found = maximise(rldp().demand(EXAMPLE, {}, 0).cone(shape), prior_of(EXAMPLE), time_limit=30)
+    found = maximise(rldp().demand(EXAMPLE, {}, 0).cone(shape), prior_of(EXAMPLE), budget=30)
     assert found.value == pytest.approx(value, abs=6e-7)
     assert found.bound == pytest.approx(value, abs=6e-7)
     assert found.rays == rays
@@ -60,7 +60,7 @@ def test_polyopt_over_simplices(shape, value, rays):
 
 def test_polyopt_as_printed_under_the_truth():
     """The paper's .2804 does not come out; .3702124 does."""
-    found = maximise(rldp().demand(EXAMPLE, {}, 0).cone("printed"), prior_of(EXAMPLE), time_limit=30)
+    found = maximise(rldp().demand(EXAMPLE, {}, 0).cone("printed"), prior_of(EXAMPLE), budget=30)
     assert kept_information(TRUTH, found.protocol) == pytest.approx(0.3702124, abs=6e-7)
 
 
@@ -119,7 +119,7 @@ def test_the_exact_set_keeps_what_boxes_and_the_estimate_leave_between_them(shap
     joint = table_of(shape, rows, 11)
     demand, prior = rldp(epsilon).demand(joint, {}, 0), prior_of(joint)
     found = solved("optimal", joint, rldp(epsilon), gap=4e-4)
-    boxes = maximise(demand.cone(), prior, time_limit=30, gap=1e-4)
+    boxes = maximise(demand.cone(), prior, budget=30, gap=1e-4)
     value, near = kept(found, prior), 4e-4 * public_entropy(joint)
     assert demand.keeps(found.protocol.weights)
     assert boxes.value - near <= value <= found.bound <= demand.ceiling() + 1e-12
@@ -135,7 +135,7 @@ def test_the_exactly_robust_optimum_of_other_orders(order):
     joint = table_of((2, 2), 500, 5)
     demand, prior = rldp(1.0, order=order).demand(joint, {}, 0), prior_of(joint)
     found = solved("optimal", joint, rldp(1.0, order=order), gap=3e-4)
-    boxes = maximise(demand.cone(), prior, time_limit=30)
+    boxes = maximise(demand.cone(), prior, budget=30)
     assert boxes.value * (1 - 1e-3) <= kept(found, prior) <= found.bound <= demand.ceiling() + 1e-12
     assert found.bound - kept(found, prior) <= 1e-3 * found.bound
 
@@ -145,7 +145,7 @@ def test_the_exactly_robust_optimum_where_the_secret_stays_hidden():
     joint = Joint.from_table(np.array([[40, 30, 30, 0], [20, 50, 0, 30]]))
     demand, prior = rldp(1.0).demand(joint, {}, 0), prior_of(joint)
     found = solved("optimal", joint, rldp(1.0), gap=1e-4)
-    boxes = maximise(demand.cone(), prior, time_limit=30)
+    boxes = maximise(demand.cone(), prior, budget=30)
     assert demand.keeps(found.protocol.weights)
     assert boxes.value * (1 - 1e-3) <= kept(found, prior) <= found.bound
     assert found.bound - kept(found, prior) <= 1e-3 * found.bound
@@ -252,7 +252,7 @@ def test_the_bound_holds_for_every_distribution_that_is_tried(kind, options, joi
 @SETTINGS
 def test_tighter_sets_keep_more_and_nothing_robust_beats_the_non_robust_optimum(joint, epsilon):
     demand, prior = rldp(epsilon).demand(joint, {}, 0), prior_of(joint)
-    found = [maximise(demand.cone(shape), prior, time_limit=30) for shape in ("printed", "simplex", "box")]
+    found = [maximise(demand.cone(shape), prior, budget=30) for shape in ("printed", "simplex", "box")]
     for looser, tighter in pairwise(found):
         assert looser.value <= tighter.bound + 1e-7
     assert max(one.value for one in found) <= demand.ceiling() + 1e-7

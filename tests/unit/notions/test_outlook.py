@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from funnel.data import Joint, Protocol
 from funnel.notions import NOTIONS, Notion, Shape
-from funnel.optimise.effort import Extent, effort
+from funnel.optimise.cost import Extent, expected_cost
 from tests.support.strategies import joints, many_block_joints
 
 
@@ -63,10 +63,10 @@ def test_side_knowledge_multiplies_the_conditions(joint: Joint, way: str) -> Non
 @pytest.mark.parametrize("secret", [2, 3])
 def test_only_a_binary_secret_has_rays_in_closed_form(secret: int) -> None:
     shape = Shape((9,), 9, 5, secret_public=False)
-    rungs = {
-        name: effort(made(name).extent(secret, shape, (9,), 0)).rung for name in ("lip", "ldp", "perfect")
+    methods = {
+        name: expected_cost(made(name).extent(secret, shape, (9,), 0)).method for name in ("lip", "ldp", "perfect")
     }
-    assert {rung == "planar" for rung in rungs.values()} == {secret == 2}
+    assert {method == "planar" for method in methods.values()} == {secret == 2}
 
 
 def test_an_average_constrains_no_row() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from funnel.errors import SolverError
 from funnel.optimise.cone import Cone, intersection
 from funnel.optimise.linear.highs import Program
-from funnel.optimise.rounding.repair import repair
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems
 
@@ -67,26 +66,6 @@ def test_residual_of_an_equality_is_relative(table: np.ndarray) -> None:
     assert cone.violation(np.eye(table.shape[1])).max() <= 1
 
 
-@given(problems(), st.integers(0, 2**32 - 1))
-def test_repair_brings_every_row_inside_and_keeps_the_columns(
-    problem: tuple[np.ndarray, Cone], seed: int
-) -> None:
-    table, cone = problem
-    protocol = np.random.default_rng(seed).dirichlet(np.ones(3), size=table.shape[1]).T
-    mended, share = repair(protocol, cone)
-    assert cone.violation(mended).max() <= 1e-12
-    assert np.allclose(mended.sum(axis=0), 1)
-    assert 0 <= share < 1
-    assert (share == 0) == (cone.violation(protocol).max() == 0)
-
-
-def test_repair_takes_the_least_common_share() -> None:
-    """Rows (1, 0) and (0, 1) exceed v1 <= 3 v2 and v2 <= 3 v1 by one half each: t/(1-t) = 1."""
-    mended, share = repair(np.eye(2), Cone(np.array([[1.0, -3.0], [-3.0, 1.0]])))
-    assert share == pytest.approx(0.5)
-    assert np.allclose(mended, [[0.75, 0.25], [0.25, 0.75]])
-
-
 def test_constraints_are_scaled_on_mass() -> None:
     table = np.array([[1, 2, 400], [300, 2, 1]])
     scaled = lip(table, 0.5).constraints(prior_of(table))
@@ -106,16 +85,6 @@ def test_the_cone_is_a_cone(problem: tuple[np.ndarray, Cone], seed: int) -> None
 
 def test_a_negative_entry_is_a_violation() -> None:
     assert Cone(np.zeros((0, 2))).violation(np.array([[-0.25, 1.0], [0.0, 1.0]])).tolist() == [0.25, 0.0]
-
-
-def test_equalities_are_not_repaired_but_signs_are() -> None:
-    cone = perfect(np.array([[3, 1], [1, 3]]))
-    mended, share = repair(np.array([[1.25, 0.5], [-0.25, 0.5]]), cone)
-    assert mended.min() == 0
-    assert share == pytest.approx(0.2)
-
-
-# Lifted cones
 
 
 @given(tables(), st.floats(0.05, 2), st.integers(0, 2**32 - 1))
@@ -148,14 +117,6 @@ def test_the_normalised_inequalities_of_a_lifted_cone_hold_in_it() -> None:
         tuple(row) for row in ldp(table, 0.5).normalised().round(9)
     }
     assert len(facets)
-
-
-@given(tables(), st.floats(0.05, 2), st.integers(0, 2**32 - 1))
-def test_repair_serves_lifted_cones(table: np.ndarray, epsilon: float, seed: int) -> None:
-    protocol = np.random.default_rng(seed).dirichlet(np.ones(3), size=table.shape[1]).T
-    mended, _ = repair(protocol, lifted_ldp(table, epsilon))
-    assert ldp(table, epsilon).violation(mended).max() <= 1e-8
-    assert np.allclose(mended.sum(axis=0), 1)
 
 
 @given(tables(), st.integers(0, 2**32 - 1))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
+from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.cone import ConvexSlice
-from funnel.optimise.convex.crowd import crowded
+from funnel.optimise.convex.peak import peak
 from funnel.optimise.convex.search import close_in
 from funnel.optimise.solve import maximise
 
 
 class Sides:
-    """A judge that knows all sides of a polyhedral cone."""
+    """An oracle that knows all sides of a polyhedral cone."""
 
     def __init__(self, cone: Cone) -> None:
         self.sides = cone.normalised()
@@ -47,8 +46,8 @@ def cone_of(size: int, seed: int) -> tuple[Cone, np.ndarray]:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cone_whose_sides_are_known_has_the_same_optimum(seed):
     cone, prior = cone_of(4, seed)
-    known = maximise(cone, prior, time_limit=20)
-    found = close_in(Sides(cone), prior, deadline=time.monotonic() + 60, tolerance=1e-5, ceiling=np.inf)
+    known = maximise(cone, prior, budget=20)
+    found = close_in(Sides(cone), prior, budget=60, tolerance=1e-5, ceiling=np.inf)
     assert found.value == pytest.approx(known.value, abs=1.1e-5)
     assert known.value - 1e-9 <= found.certificate.bound <= found.value + 1e-5
     assert cone.violation(found.protocol).max() <= 1e-9
@@ -57,7 +56,7 @@ def test_a_cone_whose_sides_are_known_has_the_same_optimum(seed):
 
 def test_a_round_cone_is_closed_in_on():
     prior = np.array([0.2, 0.3, 0.5])
-    found = close_in(Round(), prior, deadline=time.monotonic() + 60, tolerance=1e-5, ceiling=np.inf)
+    found = close_in(Round(), prior, budget=60, tolerance=1e-5, ceiling=np.inf)
     excess, _ = Round().worst(found.protocol / (found.protocol @ prior)[:, None])
     assert excess.max() <= 1e-9
     assert found.value <= found.certificate.bound <= found.value + 1e-5
@@ -87,16 +86,14 @@ def test_points_are_moved_onto_the_border_and_no_farther():
 
 def test_without_time_nothing_is_released_and_the_entropy_bounds_it():
     prior = np.array([0.2, 0.3, 0.5])
-    found = close_in(Round(), prior, deadline=time.monotonic() - 1, tolerance=1e-6, ceiling=np.inf)
+    found = close_in(Round(), prior, budget=-1, tolerance=1e-6, ceiling=np.inf)
     assert found.protocol.sum(axis=0) == pytest.approx(1)
     assert found.certificate.bound == pytest.approx(float(-(prior @ np.log(prior))))
 
 
 def test_the_gap_may_be_asked_for_as_a_share_of_the_value():
     prior = np.array([0.2, 0.3, 0.5])
-    found = close_in(
-        Round(), prior, deadline=time.monotonic() + 60, tolerance=0.0, share=1e-3, ceiling=np.inf
-    )
+    found = close_in(Round(), prior, budget=60, tolerance=0.0, share=1e-3, ceiling=np.inf)
     assert found.value <= found.certificate.bound <= found.value * (1 + 1e-3)
 
 
@@ -108,11 +105,10 @@ def test_no_row_of_the_cone_exceeds_the_peak_whatever_the_prices(seed):
     room = ConvexSlice(Round(), prior)
     rows, _ = room.land(generator.dirichlet(np.ones(3), size=2000), cut=False)
     worth = worth_of(rows, prior, eta)
-    deadline = time.monotonic() + 60
-    few = crowded(room, eta, tolerance=float(worth.max()) - 0.05, deadline=deadline, enough=1)
+    few = peak(room, eta, tolerance=float(worth.max()) - 0.05, budget=Budget(60), enough=1)
     assert few.bound >= worth.max()
     assert (worth_of(few.points, prior, eta) > float(worth.max()) - 0.05).all()
-    all_of_it = crowded(room, eta, tolerance=float(worth.max()) + 1e-3, deadline=deadline, enough=10**9)
+    all_of_it = peak(room, eta, tolerance=float(worth.max()) + 1e-3, budget=Budget(60), enough=10**9)
     assert worth.max() <= all_of_it.bound <= worth.max() + 1e-3 + 1e-12
     assert all_of_it.proof is not None and all_of_it.proof.boxes > 1
 
@@ -120,3 +116,12 @@ def test_no_row_of_the_cone_exceeds_the_peak_whatever_the_prices(seed):
 def worth_of(rows: np.ndarray, prior: np.ndarray, eta: np.ndarray) -> np.ndarray:
     """D(w || prior) - eta·w, as its definition has it."""
     return (rows * np.log(np.maximum(rows, 1e-300) / prior)).sum(axis=1) - rows @ eta
+
+
+def test_with_nodes_alone_the_search_ends_at_the_same_place():
+    prior = np.array([0.2, 0.3, 0.5])
+    found = [
+        close_in(Round(), prior, budget=Budget(nodes=200), tolerance=1e-7, ceiling=np.inf) for _ in range(2)
+    ]
+    assert (found[0].protocol == found[1].protocol).all()
+    assert found[0].value <= found[0].certificate.bound == found[1].certificate.bound

@@ -35,7 +35,7 @@ from tests.unit.optimise.cones import (
 
 def rounded(cone: Cone, prior: np.ndarray, **options: float) -> tuple[Solution, Rounded]:
     """The optimum and its integers, judged exactly."""
-    solution = maximise(cone, prior, time_limit=60)
+    solution = maximise(cone, prior, budget=60)
     return solution, round_inward(
         solution.protocol, cone, prior, lambda weights: exactly_inside(weights, cone), **options
     )
@@ -141,7 +141,7 @@ def test_the_judge_has_the_last_word() -> None:
     """A judge stricter than the floats: it refuses all but rows well inside."""
     table = census("marital_status", "relationship")
     cone, prior = lip(table, 1.0), prior_of(table)
-    solution = maximise(cone, prior, time_limit=60)
+    solution = maximise(cone, prior, budget=60)
     asked = []
 
     def strict(weights: np.ndarray) -> bool:
@@ -187,7 +187,7 @@ def test_the_best_is_taken_where_the_promised_loss_is_out_of_reach(monkeypatch: 
 def test_mixing_always_succeeds_with_bits_to_spare(problem: tuple[np.ndarray, Cone], bits: int) -> None:
     table, cone = problem
     prior = prior_of(table)
-    solution = maximise(cone, prior, time_limit=60)
+    solution = maximise(cone, prior, budget=60)
     weights = round_by_mixing(Near(solution.protocol, prior, cone.normalised()), bits, margin=1e-3)
     assert weights is not None
     assert weights.min() >= 0
@@ -211,7 +211,7 @@ def test_mixing_serves_where_the_zeros_leave_no_room() -> None:
 def test_room_is_seen_and_used() -> None:
     table = census("marital_status", "relationship")
     cone, prior = ldp(table, 1.0), prior_of(table)
-    near = Near(maximise(cone, prior, time_limit=60).protocol, prior, cone.normalised())
+    near = Near(maximise(cone, prior, budget=60).protocol, prior, cone.normalised())
     assert has_room(near)
     chosen = round_by_choice(near, 20, margin=1e-6, loss=2e-5)
     assert chosen is not None
@@ -235,7 +235,7 @@ def test_choosing_saves_bits_over_mixing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_lifted_cones_are_rounded_inside_their_shadow(table: np.ndarray, epsilon: float) -> None:
     """The judge knows the inequalities of the shadow; the rounding knows the lifted cone only."""
     cone, lifted, prior = ldp(table, epsilon), lifted_ldp(table, epsilon), prior_of(table)
-    solution = maximise(lifted, prior, time_limit=60)
+    solution = maximise(lifted, prior, budget=60)
     result = round_inward(
         solution.protocol, lifted, prior, lambda weights: exactly_inside(weights, cone), loss=2e-5
     )
@@ -248,7 +248,7 @@ def test_priced_protocols_of_a_census_table_need_few_bits(lifted: bool) -> None:
     table = census("marital_status", "education")
     cone, prior = ldp(table, 1.0), prior_of(table)
     given = lifted_ldp(table, 1.0) if lifted else cone
-    solution = maximise(given, prior, time_limit=60, gap=1e-3)
+    solution = maximise(given, prior, budget=60, gap=1e-3)
     result = round_inward(solution.protocol, given, prior, lambda weights: exactly_inside(weights, cone))
     check(result, cone)
     assert result.bits <= 26

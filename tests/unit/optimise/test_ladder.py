@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from unittest.mock import patch
 
 import numpy as np
@@ -12,17 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from funnel.optimise import effort as sizes
+from funnel.optimise import cost
+from funnel.optimise.budget import Budget
 from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
-from funnel.optimise.effort import Extent, effort, lasting
+from funnel.optimise.cost import Extent, expected_cost, lasting
 from funnel.optimise.listing.enumeration import enumerated_rays
-from funnel.optimise.listing.planar import planar_rays
+from funnel.optimise.listing.planar import plane_facets
 from funnel.optimise.master import master
 from funnel.optimise.solve import maximise
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import CONES, census, entropy, perfect, prior_of
+from tests.unit.optimise.planar import planar_rays
 
 CLOSE = 1e-7
 """Nats by which two ways may differ: floats, and the gap that pricing leaves."""
@@ -31,25 +32,23 @@ EPSILONS = st.sampled_from([0.1, 0.5, 1.0, 2.0])
 
 def best(rays: csr_array, prior: np.ndarray) -> float:
     """The utility of the best protocol of these rows."""
-    return master(rays, prior, time_limit=60).value
+    return master(rays, prior, budget=60).value
 
 
 def listed(cone: Cone, prior: np.ndarray) -> float:
-    return best(enumerated_rays(cone, prior, time_limit=60), prior)
+    return best(enumerated_rays(cone, prior, budget=60), prior)
 
 
 def priced(cone: Cone, prior: np.ndarray) -> float:
-    deadline = time.monotonic() + 60
-    found = columns(cone, prior, deadline=deadline, tolerance=CLOSE / 2, ceiling=np.inf)
+    found = columns(cone, prior, budget=Budget(60), tolerance=CLOSE / 2, ceiling=np.inf)
     return best(csr_array(found.rays), prior)
 
 
 def agree(cone: Cone, prior: np.ndarray, rays: csr_array | None = None) -> None:
     """Every way that can be taken gives the same, and `maximise` with it."""
-    values = [listed(cone, prior), priced(cone, prior), maximise(cone, prior, time_limit=60, rays=rays).value]
+    values = [listed(cone, prior), priced(cone, prior), maximise(cone, prior, budget=60, rays=rays).value]
     values += [best(rays, prior)] if rays is not None else []
-    planar = planar_rays(cone, prior)
-    values += [best(planar, prior)] if planar is not None else []
+    values += [best(planar_rays(cone, prior), prior)] if plane_facets(cone, prior) is not None else []
     assert values == pytest.approx([values[0]] * len(values), abs=CLOSE)
 
 
@@ -63,7 +62,7 @@ def test_all_ways_agree_on_the_secret(table: np.ndarray, kind: str, epsilon: flo
 @given(tables(most=5, secrets=2), st.sampled_from(sorted(CONES)), EPSILONS)
 def test_all_ways_agree_on_a_binary_secret(table: np.ndarray, kind: str, epsilon: float) -> None:
     cone, prior = CONES[kind](table, epsilon), prior_of(table)
-    assert planar_rays(cone, prior) is not None
+    assert plane_facets(cone, prior) is not None
     agree(cone, prior)
 
 
@@ -86,10 +85,10 @@ def test_all_ways_agree_on_perfect_privacy(table: np.ndarray) -> None:
 def test_the_estimate_decides_how_and_not_what(table: np.ndarray, kind: str, epsilon: float) -> None:
     """Even where nothing is ever worth listing."""
     cone, prior = CONES[kind](table, epsilon), prior_of(table)
-    expected = maximise(cone, prior, time_limit=60)
-    with patch.object(sizes, "WORTH_LISTING", 0.0):
-        other = maximise(cone, prior, time_limit=60)
-    assert other.rung in {"planar", "columns"}
+    expected = maximise(cone, prior, budget=60)
+    with patch.object(cost, "WORTH_LISTING", 0.0):
+        other = maximise(cone, prior, budget=60)
+    assert other.method in {"planar", "columns"}
     assert other.value <= expected.bound + CLOSE
     assert expected.value <= other.bound + CLOSE
 
@@ -104,8 +103,8 @@ def test_the_estimate_decides_how_and_not_what(table: np.ndarray, kind: str, eps
 def test_the_way_taken_is_the_one_expected(pair: tuple[str, str], kind: str) -> None:
     table = census(*pair)
     cone, prior = CONES[kind](table, 1.0), prior_of(table)
-    expected = "planar" if len(prior) == 2 else effort(Extent.of(cone, prior)).rung
-    assert maximise(cone, prior, time_limit=60).rung == expected
+    expected = "planar" if len(prior) == 2 else expected_cost(Extent.of(cone, prior)).method
+    assert maximise(cone, prior, budget=60).method == expected
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_the_way_taken_is_the_one_expected(pair: tuple[str, str], kind: str) -> 
     ],
 )
 def test_sizes_choose_the_way(extent: Extent, rung: str) -> None:
-    assert effort(extent).rung == rung
+    assert expected_cost(extent).method == rung
 
 
 @pytest.mark.parametrize("kind", sorted(CONES))
@@ -133,20 +132,20 @@ def test_the_estimate_is_an_order_of_magnitude(pair: tuple[str, str], kind: str,
     """Ten times too many or too few at most, as its page says; more from the sizes alone, which know no data."""
     table = census(*pair)
     cone, prior = CONES[kind](table, epsilon), prior_of(table)
-    true = enumerated_rays(cone, prior, time_limit=60).shape[0]
+    true = enumerated_rays(cone, prior, budget=60).shape[0]
     seen = Extent.of(cone, prior)
-    assert true / 10 <= effort(seen).rays <= true * 10
-    unseen = effort(Extent(seen.dimension, seen.constraints, seen.rank))
-    assert effort(seen).rays <= unseen.rays
+    assert true / 10 <= expected_cost(seen).rays <= true * 10
+    unseen = expected_cost(Extent(seen.dimension, seen.constraints, seen.rank))
+    assert expected_cost(seen).rays <= unseen.rays
     assert true <= 10 * unseen.rays
 
 
 @given(st.integers(1, 5000), st.integers(1, 100_000), st.integers(3, 5000))
 def test_more_values_and_constraints_are_no_less_work(a: int, m: int, rank: int) -> None:
-    here = effort(Extent(a, m, rank))
+    here = expected_cost(Extent(a, m, rank))
     for more in (Extent(a + 1, m, rank), Extent(a, m + 1, rank)):
-        assert effort(more).rays >= here.rays
-        assert effort(more).rung == here.rung or effort(more).rung == "columns"
+        assert expected_cost(more).rays >= here.rays
+        assert expected_cost(more).method == here.method or expected_cost(more).method == "columns"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,7 @@ def test_more_values_and_constraints_are_no_less_work(a: int, m: int, rank: int)
     ],
 )
 def test_what_is_expected_can_be_told(extent: Extent) -> None:
-    told, words = effort(extent).as_dict(), effort(extent).words()
+    told, words = expected_cost(extent).as_dict(), expected_cost(extent).words()
     assert (told["dimension"], told["constraints"]) == (extent.dimension, extent.constraints)
     assert math.log10(told["seconds"]) == pytest.approx(round(math.log10(told["seconds"])))
     assert f"in dimension {extent.dimension} under {extent.constraints} constraints" in words
@@ -184,8 +183,8 @@ def test_entropy_bounds_what_nobody_had_time_to_look_for() -> None:
     """In no time at all there is a protocol that says something, and a bound that holds."""
     table = census("occupation", "education")
     prior = prior_of(table)
-    hasty = maximise(CONES["lip"](table, 1.0), prior, time_limit=1e-3)
-    settled = maximise(CONES["lip"](table, 1.0), prior, time_limit=60)
+    hasty = maximise(CONES["lip"](table, 1.0), prior, budget=1e-3)
+    settled = maximise(CONES["lip"](table, 1.0), prior, budget=60)
     assert 0 < hasty.value <= settled.value + 1e-9 <= hasty.bound
     assert hasty.bound <= entropy(prior) + 1e-9
     assert CONES["lip"](table, 1.0).violation(hasty.protocol).max() <= 1e-9

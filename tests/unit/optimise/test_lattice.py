@@ -130,7 +130,7 @@ def test_too_few_bits_give_nothing() -> None:
     table = census("marital_status", "education")
     cone = perfect(table)
     basis = kernel(cone.equalities, cone.dimension)
-    protocol = maximise(cone, prior_of(table), time_limit=60).protocol
+    protocol = maximise(cone, prior_of(table), budget=60).protocol
     coarse = round_exactly(protocol, basis, 6)
     assert coarse is None or all(len(set(row)) == 1 for row in coarse.tolist())
     weights = round_exactly(protocol, basis, 30)

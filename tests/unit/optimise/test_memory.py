@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.optimise import effort, memory
+from funnel.optimise import cost, memory
 from funnel.optimise.cone import Cone
 from funnel.optimise.solve import Solution, maximise
 from tests.support.strategies import tables
@@ -20,8 +20,8 @@ EPSILONS = st.floats(0.05, 3)
 
 def priced(cone: Cone, prior: np.ndarray, **options: np.ndarray) -> Solution:
     """The optimum by pricing, however small the problem."""
-    with patch.object(effort, "WORTH_LISTING", 0.0):
-        return maximise(cone, prior, time_limit=60, **options)
+    with patch.object(cost, "WORTH_LISTING", 0.0):
+        return maximise(cone, prior, budget=60, **options)
 
 
 def same(one: Solution, other: Solution, prior: np.ndarray) -> None:
@@ -73,7 +73,7 @@ def test_all_that_a_smaller_epsilon_found_is_allowed_by_a_larger_one() -> None:
     table = census("marital_status", "relationship")
     prior = prior_of(table)
     small, large = lip(table, 0.5), lip(table, 0.6)
-    rows = maximise(small, prior, time_limit=60).protocol
+    rows = maximise(small, prior, budget=60).protocol
     with memory.remembering():
         memory.keep(small, prior, rows)
         found = memory.recall(large, prior)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,24 +9,26 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Answer, Program
-from funnel.optimise.listing import pairs, planar
+from funnel.optimise.listing import pairs
 from funnel.optimise.listing.pairs import Paired, Side, best_of_pairs
-from funnel.optimise.listing.planar import planar_rays, plane_facets
+from funnel.optimise.listing.planar import plane_facets
 from funnel.optimise.master import master
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
+from tests.unit.optimise.planar import planar_rays
 
 TABLE = np.array([[9, 8, 7, 0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 9, 8, 7, 6, 5]])
 
 
 def solved(cone: Cone, prior: np.ndarray) -> tuple[Paired, float]:
     """The protocol of pairs and its I(X;Y)."""
-    found = best_of_pairs(cone, prior, deadline=np.inf)
+    found = best_of_pairs(cone, prior, budget=Budget())
     assert found is not None
     return found, float(information(found.rows, prior).sum())
 
@@ -37,9 +36,8 @@ def solved(cone: Cone, prior: np.ndarray) -> tuple[Paired, float]:
 def check(cone: Cone, prior: np.ndarray) -> None:
     """Everything that listing all rays can tell."""
     rays = planar_rays(cone, prior)
-    assert rays is not None
     found, value = solved(cone, prior)
-    assert value == pytest.approx(master(rays, prior, time_limit=60).value, abs=1e-8)
+    assert value == pytest.approx(master(rays, prior, budget=60).value, abs=1e-8)
     assert found.rays == rays.shape[0]
     check_bound(found, rays, prior)
     assert abs(found.certificate.bound - value) <= 1e-8
@@ -147,8 +145,8 @@ def test_a_thousand_values_against_the_formulas_of_the_interval(epsilon: float) 
     """The certificate, ray by ray, from r = P(s1|x) and the interval [l, h] of LIP alone, without cones."""
     table = np.random.default_rng(0).dirichlet(np.full(2000, 0.5)).reshape(2, 1000)
     prior, share = prior_of(table), table[0] / table.sum(axis=0)
-    solution = maximise(lip(table, epsilon), prior, time_limit=60)
-    assert (solution.rung, solution.gap <= 1e-8) == ("planar", True)
+    solution = maximise(lip(table, epsilon), prior, budget=60)
+    assert (solution.method, solution.gap <= 1e-8) == ("planar", True)
     one, two = table.sum(axis=1)
     low = max(one * np.exp(-epsilon), 1 - np.exp(epsilon) * two)
     high = min(one * np.exp(epsilon), 1 - np.exp(-epsilon) * two)
@@ -181,7 +179,6 @@ def test_one_facet_needs_one_sweep(size: int, seed: int) -> None:
     cone, prior = Cone(row[None, :]), rng.dirichlet(np.full(size, 0.5)) + 1e-6
     prior /= prior.sum()
     rays = planar_rays(cone, prior)
-    assert rays is not None
     facets = plane_facets(cone, prior)
     assert facets is not None
     side = Side.of(facets[0])
@@ -189,7 +186,7 @@ def test_one_facet_needs_one_sweep(size: int, seed: int) -> None:
         {(int(side.outer[i]), int(side.inner[j])) for i, j in side.sweep(prior)} if len(side.outer) else set()
     )
     kept = [k for k in range(rays.shape[0]) if is_single(rays, k) or support(rays, k) in swept]
-    whole, part = (master(part, prior, time_limit=60).value for part in (rays, rays[kept]))
+    whole, part = (master(part, prior, budget=60).value for part in (rays, rays[kept]))
     assert part == pytest.approx(whole, abs=1e-8)
 
 
@@ -218,47 +215,41 @@ def test_blocks_of_one_pair_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     assert parts[0].certificate.bound == pytest.approx(whole[0].certificate.bound, abs=1e-12)
 
 
-def test_nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is refused to a list is not refused to pairs; other utilities still need the list."""
-    monkeypatch.setattr(planar, "MAX_PAIRS", 10)
-    prior = prior_of(TABLE)
-    assert maximise(lip(TABLE, 0.3), prior, time_limit=60).rung == "planar"
-    with pytest.raises(SolverError) as caught:
-        maximise(lip(TABLE, 0.3), prior, time_limit=60, utility=lambda rays, p: 2 * information(rays, p))
-    assert caught.value.status == "size"
-
-
 # When it cannot be done
 
 
 def test_three_secrets_are_not_planar() -> None:
     table = census("marital_status", "relationship")
-    assert best_of_pairs(lip(table, 0.5), prior_of(table), deadline=np.inf) is None
+    assert best_of_pairs(lip(table, 0.5), prior_of(table), budget=Budget()) is None
 
 
 def test_no_time_at_all_releases_nothing_and_says_so() -> None:
     prior = prior_of(TABLE)
-    found = best_of_pairs(lip(TABLE, 0.3), prior, deadline=-np.inf)
+    found = best_of_pairs(lip(TABLE, 0.3), prior, budget=Budget(-1))
     assert found is not None
     assert found.rows.toarray().tolist() == [[1.0] * 9]
     assert found.certificate.bound == pytest.approx(entropy(prior))
-    rays = planar_rays(lip(TABLE, 0.3), prior)
-    assert rays is not None
-    check_bound(found, rays, prior)
+    check_bound(found, planar_rays(lip(TABLE, 0.3), prior), prior)
+
+
+class Ticking(Budget):
+    """A budget of which every look takes a second."""
+
+    @property
+    def over(self) -> bool:
+        self.nodes -= 1
+        return self.nodes < 0
 
 
 def test_whenever_time_ends_there_is_a_protocol_and_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that ticks at every look, and a poor start, so that there is much to interrupt."""
     cone, prior = lip(TABLE, 0.3), prior_of(TABLE)
     rays, (_, best) = planar_rays(cone, prior), solved(cone, prior)
-    assert rays is not None
     monkeypatch.setattr(Side, "sweep", lambda *_: np.zeros((0, 2), np.int64))
     monkeypatch.setattr(pairs, "_BLOCK", 1)
     values = []
     for ticks in range(0, 200, 3):
-        clock = itertools.count()
-        monkeypatch.setattr(pairs, "time", SimpleNamespace(monotonic=lambda clock=clock: next(clock)))
-        found = best_of_pairs(cone, prior, deadline=ticks)
+        found = best_of_pairs(cone, prior, budget=Ticking(nodes=ticks))
         assert found is not None
         check_protocol(found, cone)
         check_bound(found, rays, prior)
@@ -272,7 +263,7 @@ def test_whenever_time_ends_there_is_a_protocol_and_a_bound(monkeypatch: pytest.
 def test_time_that_ends_inside_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Answer("time", np.zeros(0))
     monkeypatch.setattr(Program, "solve", lambda *_: late)
-    found = best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), deadline=np.inf)
+    found = best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), budget=Budget())
     assert found is not None
     assert isinstance(found.certificate, Certificate)
     assert found.rows.shape == (1, 9)
@@ -281,5 +272,5 @@ def test_time_that_ends_inside_the_solver(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_solver_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "solve", lambda *_: Answer("failed", np.zeros(0)))
     with pytest.raises(SolverError, match="failed") as caught:
-        best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), deadline=np.inf)
+        best_of_pairs(lip(TABLE, 0.3), prior_of(TABLE), budget=Budget())
     assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Proof
-from funnel.optimise.columns import recording
-from funnel.optimise.columns.branching import Peak, peak
-from funnel.optimise.columns.pricing import Slice, price
+from funnel.optimise.columns import tree
+from funnel.optimise.columns.pricing import Peak, Slice, price
 from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Program
@@ -67,7 +66,7 @@ def excess(proof: Proof, linear: np.ndarray, peak: float) -> float:
 
 
 def search(cone: Cone, prior: np.ndarray, eta: np.ndarray, tolerance: float, most: int = 10_000) -> Peak:
-    return peak(Slice(cone, prior), eta, tolerance=tolerance, deadline=np.inf, most=most, enough=10**9)
+    return Slice(cone, prior).peak(eta, tolerance=tolerance, budget=Budget(nodes=most), enough=10**9)
 
 
 @settings(deadline=None, max_examples=60)
@@ -103,7 +102,7 @@ def test_the_certificate_of_an_optimum_holds(kind: str, *, compact: bool) -> Non
     cone = CONES[kind](table, 1.0)
     if compact and kind == "ldp":
         cone = Cone.of_odds(table / table.sum(axis=1, keepdims=True), np.exp(1.0))
-    found = columns(cone, prior, deadline=time.monotonic() + 60, tolerance=1e-5, ceiling=np.inf)
+    found = columns(cone, prior, budget=Budget(60), tolerance=1e-5, ceiling=np.inf)
     certificate = found.certificate
     assert certificate.proof is not None
     linear = np.log(prior) + certificate.duals / prior
@@ -133,7 +132,7 @@ def forged(proof: Proof, random: np.random.Generator) -> dict[str, Proof]:
 def test_a_proof_that_was_tampered_with_does_not_hold() -> None:
     table = census("marital_status", "relationship")
     cone, prior = lip(table, 0.5), prior_of(table)
-    found = columns(cone, prior, deadline=time.monotonic() + 60, tolerance=1e-5, ceiling=np.inf)
+    found = columns(cone, prior, budget=Budget(60), tolerance=1e-5, ceiling=np.inf)
     proof, linear = found.certificate.proof, np.log(prior) + found.certificate.duals / prior
     assert proof is not None
     assert excess(proof, linear, found.certificate.peak) <= MARGIN
@@ -148,13 +147,13 @@ def test_a_solver_that_calls_everything_empty_proves_nothing(monkeypatch: pytest
     table = np.array([[30, 10, 5], [20, 40, 5]])
     prior, random = prior_of(table), np.random.default_rng(0)
     for cone in (ldp(table, 0.5), lifted_ldp(table, 0.5)):
-        mass = enumerated_rays(ldp(table, 0.5), prior, time_limit=60).toarray() * prior
+        mass = enumerated_rays(ldp(table, 0.5), prior, budget=60).toarray() * prior
         best = float(price(mass, prior, np.zeros(3)).max())
         room = Slice(cone, prior)
         with monkeypatch.context() as patch:
             patch.setattr(Program, "_status", lambda _: "empty")
             patch.setattr(Program, "_ray", lambda self: random.normal(size=self._solver.getNumRow()))
-            found = peak(room, np.zeros(3), tolerance=0.0, deadline=np.inf, most=50, enough=10**9)
+            found = room.peak(np.zeros(3), tolerance=0.0, budget=Budget(nodes=50), enough=10**9)
         assert found.bound >= best - 1e-9
 
 
@@ -164,5 +163,5 @@ def test_long_searches_are_not_written_down(monkeypatch: pytest.MonkeyPatch) -> 
     eta = np.zeros(len(prior))
     assert search(lip(table, 0.5), prior, eta, 0.01).proof is not None
     assert search(lifted_ldp(table, 0.5), prior, eta, 0.01, most=3).proof is None
-    monkeypatch.setattr(recording, "MOST", 5)
+    monkeypatch.setattr(tree, "MOST", 5)
     assert search(lip(table, 0.5), prior, eta, 0.01).proof is None

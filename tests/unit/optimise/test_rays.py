@@ -17,11 +17,12 @@ from scipy.optimize import linprog
 
 from funnel.errors import SolverError
 from funnel.optimise.cone import Cone
-from funnel.optimise.listing import double_description, enumeration, planar
+from funnel.optimise.listing import double_description, enumeration
 from funnel.optimise.listing.enumeration import enumerated_rays, is_quick
-from funnel.optimise.listing.planar import planar_rays
+from funnel.optimise.listing.planar import plane_facets
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import census, ldp, lip, perfect, prior_of, problems
+from tests.unit.optimise.planar import planar_rays
 
 Answer = TypeVar("Answer")
 
@@ -44,7 +45,7 @@ def is_extreme(ray: np.ndarray, cone: Cone, prior: np.ndarray) -> bool:
 def test_every_enumerated_ray_is_inside_extreme_and_normalised(problem: tuple[np.ndarray, Cone]) -> None:
     table, cone = problem
     prior = prior_of(table)
-    rays = enumerated_rays(cone, prior, time_limit=60).toarray()
+    rays = enumerated_rays(cone, prior, budget=60).toarray()
     assert np.allclose(rays @ prior, 1)
     assert cone.violation(rays).max() <= 1e-7 * rays.max()
     assert all(is_extreme(ray, cone, prior) for ray in rays)
@@ -55,8 +56,7 @@ def test_closed_form_and_enumeration_list_the_same_rays(problem: tuple[np.ndarra
     table, cone = problem
     prior = prior_of(table)
     closed = planar_rays(cone, prior)
-    assert closed is not None
-    listed = enumerated_rays(cone, prior, time_limit=60)
+    listed = enumerated_rays(cone, prior, budget=60)
     assert np.allclose(canonical(closed.toarray(), prior), canonical(listed.toarray(), prior), atol=1e-6)
 
 
@@ -64,15 +64,14 @@ def test_closed_form_and_enumeration_list_the_same_rays(problem: tuple[np.ndarra
 def test_closed_form_and_enumeration_agree_on_an_equality(table: np.ndarray) -> None:
     cone, prior = perfect(table), prior_of(table)
     closed = planar_rays(cone, prior)
-    assert closed is not None
-    listed = enumerated_rays(cone, prior, time_limit=60)
+    listed = enumerated_rays(cone, prior, budget=60)
     assert np.allclose(canonical(closed.toarray(), prior), canonical(listed.toarray(), prior), atol=1e-6)
 
 
 @given(tables(secrets=4))
 def test_rays_of_equalities_meet_them(table: np.ndarray) -> None:
     cone, prior = perfect(table), prior_of(table)
-    rays = enumerated_rays(cone, prior, time_limit=60).toarray()
+    rays = enumerated_rays(cone, prior, budget=60).toarray()
     assert cone.violation(rays / rays.max(axis=1, keepdims=True)).max() <= 1e-7
 
 
@@ -80,20 +79,17 @@ def test_independent_columns_are_all_allowed() -> None:
     """X independent of S: no inequality is ever reached, rank one."""
     table = np.outer([3, 5], [1, 2, 4])
     rays = planar_rays(lip(table, 0.5), prior_of(table))
-    assert rays is not None
     assert np.allclose(rays.toarray(), np.diag(1 / prior_of(table)))
 
 
 def test_a_cone_without_constraints_is_the_orthant() -> None:
     rays = planar_rays(Cone(np.zeros((3, 4))), np.full(4, 0.25))
-    assert rays is not None
     assert np.allclose(rays.toarray(), 4 * np.eye(4))
 
 
 def test_a_column_on_a_facet_is_a_ray_of_its_own() -> None:
     """v1 <= v2 + 2 v3 on three values, with a fourth that the constraint does not see."""
     rays = planar_rays(Cone(np.array([[1.0, -1.0, -2.0, 0.0]])), np.full(4, 0.25))
-    assert rays is not None
     directions = {tuple(np.round(ray / ray.max(), 9)) for ray in rays.toarray()}
     assert directions == {(0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, 1, 0, 0), (1, 0, 0.5, 0)}
 
@@ -101,7 +97,6 @@ def test_a_column_on_a_facet_is_a_ray_of_its_own() -> None:
 def test_duplicated_columns_are_no_trouble() -> None:
     table = np.array([[30, 30, 1, 1], [2, 2, 20, 20]])
     rays = planar_rays(ldp(table, 0.5), prior_of(table))
-    assert rays is not None
     assert rays.shape[0] == 8
     assert (np.diff(rays.indptr) == 2).all()
 
@@ -110,30 +105,22 @@ def test_rank_two_is_not_enough_when_three_columns_surround_the_origin() -> None
     """A v = 0 has then a solution with three entries, which the closed form does not know."""
     prior = np.full(3, 1 / 3)
     surrounded = Cone(np.array([[1.0, 0.0, -1.1], [0.0, 1.0, -1.1]]))
-    assert planar_rays(surrounded, prior) is None
-    rays = enumerated_rays(surrounded, prior, time_limit=60).toarray()
+    assert plane_facets(surrounded, prior) is None
+    rays = enumerated_rays(surrounded, prior, budget=60).toarray()
     assert any((ray > 0).all() for ray in rays)
 
 
 def test_higher_rank_is_not_planar() -> None:
     table = census("marital_status", "relationship")
-    assert planar_rays(lip(table, 0.5), prior_of(table)) is None
-
-
-def test_too_many_pairs_are_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planar, "MAX_PAIRS", 10)
-    table = np.array([[9, 8, 7, 6, 1, 2, 3, 4], [1, 2, 3, 4, 9, 8, 7, 6]])
-    with pytest.raises(SolverError) as caught:
-        planar_rays(ldp(table, 0.1), prior_of(table))
-    assert (caught.value.code, caught.value.status) == ("solver-size", "size")
+    assert plane_facets(lip(table, 0.5), prior_of(table)) is None
 
 
 def test_a_listing_in_a_process_of_its_own_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     table = census("marital_status", "relationship")
     cone, prior = lip(table, 0.5), prior_of(table)
-    here = enumerated_rays(cone, prior, time_limit=60).toarray()
+    here = enumerated_rays(cone, prior, budget=60).toarray()
     monkeypatch.setattr(enumeration, "is_quick", lambda *_: False)
-    there = enumerated_rays(cone, prior, time_limit=60).toarray()
+    there = enumerated_rays(cone, prior, budget=60).toarray()
     assert len(here) == 100
     assert (here == there).all()
 
@@ -142,7 +129,7 @@ def test_the_order_of_constraints_does_not_matter() -> None:
     table = census("marital_status", "relationship")
     cone, prior = lip(table, 0.5), prior_of(table)
     turned = Cone(cone.rows[::-1] * np.arange(1, len(cone.rows) + 1)[:, None])
-    rays = [enumerated_rays(each, prior, time_limit=60).toarray() for each in (cone, turned)]
+    rays = [enumerated_rays(each, prior, budget=60).toarray() for each in (cone, turned)]
     assert np.allclose(canonical(rays[0], prior), canonical(rays[1], prior), atol=1e-6)
 
 
@@ -155,7 +142,7 @@ def test_small_cones_need_no_process() -> None:
 def test_a_listing_stops_at_its_time_limit_and_leaves_no_process() -> None:
     table = census("occupation", "education")
     with pytest.raises(SolverError) as caught:
-        enumerated_rays(ldp(table, 2.0), prior_of(table), time_limit=0.5)
+        enumerated_rays(ldp(table, 2.0), prior_of(table), budget=0.5)
     assert (caught.value.code, caught.value.status) == ("solver-time", "time")
     assert "time_limit" in (caught.value.advice or "")
     with pytest.raises(ChildProcessError):
@@ -171,14 +158,14 @@ def test_a_child_that_dies_is_an_error_with_its_last_words(
     monkeypatch.setattr(double_description, "__file__", broken)
     monkeypatch.setattr(enumeration, "is_quick", lambda *_: False)
     with pytest.raises(SolverError, match="no such thing") as caught:
-        enumerated_rays(lip(np.eye(3) * 5 + 1, 0.5), np.full(3, 1 / 3), time_limit=60)
+        enumerated_rays(lip(np.eye(3) * 5 + 1, 0.5), np.full(3, 1 / 3), budget=60)
     assert caught.value.status == "failed"
 
 
 def test_rays_outside_the_cone_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(double_description, "generators", lambda rows, _: np.eye(rows.shape[1]))
     with pytest.raises(SolverError, match="do not lie in the cone") as caught:
-        enumerated_rays(lip(np.eye(3) * 5 + 1, 0.5), np.full(3, 1 / 3), time_limit=60)
+        enumerated_rays(lip(np.eye(3) * 5 + 1, 0.5), np.full(3, 1 / 3), budget=60)
     assert (caught.value.code, caught.value.status) == ("solver-failed", "failed")
 
 
@@ -193,7 +180,7 @@ def test_an_interrupted_listing_leaves_no_process(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
     table = census("occupation", "education")
     with pytest.raises(KeyboardInterrupt):
-        enumerated_rays(ldp(table, 2.0), prior_of(table), time_limit=60)
+        enumerated_rays(ldp(table, 2.0), prior_of(table), budget=60)
     assert started[0].returncode == -signal.SIGKILL
 
 
@@ -203,7 +190,7 @@ def test_the_child_ends_with_its_parent() -> None:
     program = (
         "from tests.unit.optimise.cones import *; from funnel.optimise.listing.enumeration import enumerated_rays;"
         "t = census('occupation', 'education');"
-        "print('ready', flush=True); enumerated_rays(ldp(t, 2.0), prior_of(t), time_limit=60)"
+        "print('ready', flush=True); enumerated_rays(ldp(t, 2.0), prior_of(t), budget=60)"
     )
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
@@ -249,7 +236,6 @@ def test_rays_of_the_plane_hold_every_allowed_row(problem: tuple[np.ndarray, Con
     table, cone = problem
     prior = prior_of(table)
     rays = planar_rays(cone, prior)
-    assert rays is not None
     for gain in np.random.default_rng(0).normal(size=(3, len(prior))):
         best = linprog(
             -gain, A_ub=cone.constraints(prior), b_ub=np.zeros(len(cone.rows)),
@@ -264,7 +250,7 @@ def test_enumerated_rays_hold_every_allowed_row(problem: tuple[np.ndarray, Cone]
     """The same for cones of any rank: a bound over rays is only a bound when none is missing."""
     table, cone = problem
     prior = prior_of(table)
-    rays = enumerated_rays(cone, prior, time_limit=60)
+    rays = enumerated_rays(cone, prior, budget=60)
     for gain in np.random.default_rng(1).normal(size=(3, len(prior))):
         best = linprog(
             -gain, A_ub=cone.constraints(prior), b_ub=np.zeros(len(cone.rows)),
@@ -279,6 +265,5 @@ def test_enumerated_rays_hold_every_allowed_row(problem: tuple[np.ndarray, Cone]
 def test_no_more_entries_than_the_plane_needs(problem: tuple[np.ndarray, Cone]) -> None:
     table, cone = problem
     rays = planar_rays(cone, prior_of(table))
-    assert rays is not None
     assert (np.diff(rays.indptr) <= 2).all()
     assert (rays.data > 0).all()

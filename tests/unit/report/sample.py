@@ -30,6 +30,7 @@ from funnel.report import full, published
 CENSUS = Path(__file__).parents[3] / "examples" / "census" / "census.parquet"
 PARAMETERS = {
     "srlip": Parameters(solve="joint"),
+    "alip": Parameters(lower=2.0),
     "rldp": Parameters(order=2.0, confidence=0.95, radius=0.0123),
 }
 MEASURES = {"perfect": "lip", "ldp-x": "ldp_x", "mutual-information": "mutual_information"}

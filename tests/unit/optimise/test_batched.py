@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from funnel.optimise.columns.branching import Peak, peak
+from funnel.optimise.budget import Budget
+from funnel.optimise.columns.alone import OneByOne
 from funnel.optimise.columns.climbing import climbs
-from funnel.optimise.columns.pricing import Slice, climb, price
+from funnel.optimise.columns.pricing import Peak, Slice, price
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
-from funnel.optimise.linear.many import Programs
+from funnel.optimise.linear.batched import Programs
 from funnel.optimise.solve import maximise
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import census, ldp, lip, perfect, prior_of, problems
@@ -35,9 +37,9 @@ def proven(
     programs: Programs, answers: Answers, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """What the multipliers of inequalities prove that no point of a box is worth more than."""
-    free = np.arange(programs.count + 2) >= programs.count - programs.equalities
-    weight = np.where(free[answers.index], answers.weight, np.maximum(answers.weight, 0.0))
-    weight[answers.index >= programs.count] = 0.0
+    free = answers.index >= len(programs.matrix) - programs.equalities
+    weight = np.where(free, answers.weight, np.maximum(answers.weight, 0.0))
+    weight[answers.index < 0] = 0.0
     rest = slope - np.einsum("nk,nka->na", weight, programs.extended[answers.index][:, :, :-1])
     levels = np.concatenate([rest, rest.max(axis=1, keepdims=True)], axis=1)
     values = [
@@ -51,12 +53,14 @@ def compared(cone: Cone, prior: np.ndarray, seed: int) -> None:
     """All programs at once, and each by itself with the solver."""
     room = Slice(cone, prior)
     programs = room.programs
-    assert programs is not None
+    assert isinstance(programs, Programs)
     lower, upper, slope = drawn(len(prior), seed)
     answers = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
     bound = proven(programs, answers, slope, lower, upper)
+    solver = OneByOne(room.matrix, np.zeros((len(room.matrix), 0)), room.equalities)
+    alone = solver.solve(lower, upper, slope, Bases.none(MANY, 1), np.full(MANY, -np.inf))
+    optimum = (alone.point * slope).sum(axis=1)
     for place in range(MANY):
-        alone = room.best_in(lower[place], upper[place], slope[place])
         if answers.how[place] == OPTIMAL:
             worth = float(slope[place] @ answers.point[place])
             assert worth == pytest.approx(bound[place], abs=CLOSE * (1 + np.abs(answers.weight[place]).sum()))
@@ -64,8 +68,8 @@ def compared(cone: Cone, prior: np.ndarray, seed: int) -> None:
             assert (answers.point[place] >= lower[place] - CLOSE).all()
             assert (answers.point[place] <= upper[place] + CLOSE).all()
             assert (room.matrix @ answers.point[place]).max(initial=0.0) <= CLOSE
-        if alone.optimal:
-            assert bound[place] >= alone.optimum - CLOSE * (1 + np.abs(answers.weight[place]).sum())
+        if alone.how[place] == OPTIMAL:
+            assert bound[place] >= optimum[place] - CLOSE * (1 + np.abs(answers.weight[place]).sum())
 
 
 @settings(deadline=None, max_examples=40)
@@ -85,7 +89,7 @@ def begun() -> tuple[Programs, tuple[np.ndarray, ...], Answers]:
     """Programs of a table of the census, solved from nothing."""
     table = census("occupation", "education")
     programs = Slice(lip(table, 0.5), prior_of(table)).programs
-    assert programs is not None
+    assert isinstance(programs, Programs)
     asked = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 0)[2]
     return programs, asked, programs.solve(*asked, programs.fresh(asked[2]), np.full(MANY, -np.inf))
 
@@ -143,7 +147,7 @@ def test_boxes_without_a_point_of_the_slice_are_shown_to_be_empty() -> None:
 def test_those_who_take_long_are_left_where_they_stand_and_go_on_from_there() -> None:
     table = census("occupation", "education")
     programs = Slice(ldp(table, 0.5), prior_of(table)).programs
-    assert programs is not None
+    assert isinstance(programs, Programs)
     lower, upper, slope = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 3)[2]
     whole = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
     part = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf), patient=False)
@@ -157,6 +161,65 @@ def test_those_who_take_long_are_left_where_they_stand_and_go_on_from_there() ->
     )
 
 
+# Rows that come from no cone of a notion
+
+
+def scattered(seed: int, count: int) -> tuple[Programs, tuple[np.ndarray, ...]]:
+    """Rows that the centre keeps, slopes, and boxes of all widths, some of which nothing is in."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(12, 5))
+    rows -= np.maximum(rows.mean(axis=1, keepdims=True) + random.uniform(0, 0.2, (12, 1)), 0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    middle = random.dirichlet(np.ones(5), size=count)
+    apart = random.choice([0.02, 0.3, 1.0], size=(count, 1))
+    lower = np.maximum(middle - apart * random.uniform(size=middle.shape), 0)
+    upper = np.minimum(middle + apart * random.uniform(size=middle.shape), 1)
+    return Programs(rows), (lower, upper, random.normal(size=middle.shape))
+
+
+def one_by_one(rows: np.ndarray, lower: np.ndarray, upper: np.ndarray, slope: np.ndarray) -> float | None:
+    """The optimum by a solver, None where there is none."""
+    sums, limits = np.ones((1, len(slope))), list(zip(lower, upper, strict=True))
+    found = linprog(-slope, rows, np.zeros(len(rows)), sums, [1.0], limits)
+    return None if found.status == 2 else -float(found.fun)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_show_it(seed: int) -> None:
+    programs, (lower, upper, slope) = scattered(seed, 20)
+    enough = np.full(20, -50.0)
+    answers = programs.solve(lower, upper, slope, Bases.none(20, 1), enough)
+    shown = proven(programs, answers, slope, lower, upper)
+    for box in range(20):
+        optimum = one_by_one(programs.matrix, lower[box], upper[box], slope[box])
+        assert answers.how[box] == (EMPTY if optimum is None else OPTIMAL)
+        if optimum is None:
+            assert shown[box] <= enough[box]
+        else:
+            assert shown[box] == pytest.approx(optimum, abs=1e-7)
+            assert slope[box] @ answers.point[box] == pytest.approx(optimum, abs=1e-7)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_inequalities_that_come_later_or_take_no_part(seed: int) -> None:
+    """Bases of fewer inequalities are where programs of more begin."""
+    programs, (lower, upper, slope) = scattered(seed, 20)
+    rows, anything = programs.matrix, np.full(20, -np.inf)
+    few = Programs(rows[:6])
+    first = few.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    few.more(rows[6:])
+    later = few.solve(lower, upper, slope, first.bases, anything)
+    whole = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    assert (later.how == whole.how).all()
+    value = ((later.point - whole.point) * slope).sum(axis=1)
+    assert np.abs(value[whole.how == OPTIMAL]).max(initial=0) < 1e-7
+    programs.heed(np.arange(6))
+    less = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    assert (less.point == first.point).all()
+
+
 # What they are for
 
 
@@ -167,16 +230,15 @@ def test_climbs_together_end_where_some_climb_alone_does(problem: tuple[np.ndarr
     table, cone = problem
     prior, random = prior_of(table), np.random.default_rng(seed)
     room, eta = Slice(cone, prior), random.normal(size=len(prior))
-    for row, worth in climbs(room, random.dirichlet(np.ones(len(prior)), size=8), eta, np.inf):
+    for row, worth in climbs(room, random.dirichlet(np.ones(len(prior)), size=8), eta, Budget()):
         assert worth == pytest.approx(price(row, prior, eta), abs=1e-12)
         assert cone.violation((row / prior)[None] * prior.min()).max() <= 1e-9
-        alone = climb(room, row, eta)
-        assert alone is not None
-        assert alone[1] <= worth + 1e-8
+        ((_, again),) = climbs(room, row[None], eta, Budget())
+        assert again <= worth + 1e-8
 
 
 def searched(room: Slice, eta: np.ndarray, tolerance: float, most: int = 3_000) -> Peak:
-    return peak(room, eta, tolerance=tolerance, deadline=np.inf, most=most, enough=10**9)
+    return room.peak(eta, tolerance=tolerance, budget=Budget(nodes=most), enough=10**9)
 
 
 @settings(deadline=None, max_examples=25)
@@ -204,7 +266,7 @@ def test_a_kept_tree_saves_most_of_the_boxes() -> None:
     table = census("occupation", "education")
     prior = prior_of(table)
     cone = lip(table, 1.0)
-    best = maximise(cone, prior, time_limit=60).certificate
+    best = maximise(cone, prior, budget=60).certificate
     assert best is not None
     room, eta = Slice(cone, prior), best.duals / prior
     first = searched(room, eta, 1e-3)

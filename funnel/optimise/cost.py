@@ -1,4 +1,4 @@
-"""How much work an optimum over a cone will be, from sizes alone: what chooses the way, and what a plan can say.
+"""What an optimum over a cone will cost, from sizes alone: what chooses the method, and what a plan can say.
 
 Orders of magnitude, fitted to 248 cones of LIP and LDP on census and random tables (6 to 48 values, 6 to 240
 constraints): the count of extreme rays is off by a factor of two as a rule and of ten at worst.
@@ -15,11 +15,11 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.cone import Cone
 
-Rung = Literal["known", "planar", "enumeration", "columns"]
+Method = Literal["known", "planar", "enumeration", "columns"]
 """Ways to the optimum: all rays from theory, in closed form, or listed; or rows priced until none is left to add."""
 WORTH_LISTING = 1.5
 """Seconds up to which all rays are listed, as that leaves nothing to prove."""
-_WORDS: dict[Rung, str] = {
+_WORDS: dict[Method, str] = {
     "known": "extreme rays known from theory",
     "planar": "extreme rays in closed form",
     "enumeration": "extreme rays listed",
@@ -70,10 +70,10 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Effort:
+class Cost:
     """The way that should serve, how many extreme rays there should be, and what that should take in seconds."""
 
-    rung: Rung
+    method: Method
     extent: Extent
     rays: float
     seconds: float
@@ -84,18 +84,18 @@ class Effort:
         where = f"in dimension {extent.dimension:,} under {extent.constraints:,} constraints"
         if extent.auxiliary:
             where += f" with {extent.auxiliary:,} auxiliary variables"
-        elif self.rung == "columns":
+        elif self.method == "columns":
             where += f", where up to about {magnitude(self.rays):,} extreme rays are too many to list"
-        elif self.rung == "known":
+        elif self.method == "known":
             where = f"{extent.known:,} {where}"
         else:
             where = f"up to about {magnitude(self.rays):,} {where}"
-        return f"{_WORDS[self.rung]}: {where}; {lasting(self.seconds)}"
+        return f"{_WORDS[self.method]}: {where}; {lasting(self.seconds)}"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form; rays have one digit that counts (None where auxiliaries hide them), seconds are a power of ten."""
         return {
-            "rung": self.rung,
+            "rung": self.method,
             "dimension": self.extent.dimension,
             "constraints": self.extent.constraints,
             "auxiliary": self.extent.auxiliary,
@@ -104,23 +104,23 @@ class Effort:
         }
 
 
-def effort(extent: Extent) -> Effort:
+def expected_cost(extent: Extent) -> Cost:
     """The way by which an optimum over a cone of these sizes is found, and what it should take.
 
     With sizes from data it chooses; without, it says what to expect at most.
     """
     if extent.known is not None:
-        return Effort("known", extent, extent.known, _PER_RAY * extent.known)
+        return Cost("known", extent, extent.known, _PER_RAY * extent.known)
     if extent.rank <= 2 and not extent.auxiliary:
         rays = extent.dimension**2 / 2 + 1
-        return Effort("planar", extent, rays, _PER_PAIR * rays)
+        return Cost("planar", extent, rays, _PER_PAIR * rays)
     rays, listing = _rays(extent), math.inf
     if not extent.auxiliary:
         listing = _power(_LISTING, rays, extent.dimension, extent.constraints)
     if listing <= WORTH_LISTING:
-        return Effort("enumeration", extent, rays, listing)
+        return Cost("enumeration", extent, rays, listing)
     pricing = _power(_PRICING, extent.dimension + extent.auxiliary, extent.constraints)
-    return Effort("columns", extent, rays, pricing)
+    return Cost("columns", extent, rays, pricing)
 
 
 def _rays(extent: Extent) -> float:

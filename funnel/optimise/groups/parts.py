@@ -12,13 +12,14 @@ which m(z) >= 1 and M(z) <= ratio · ρ. Every row, scaled to least m = 1, is in
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.optimise.groups.levels import Groups, Limits, climb, xlogx
+from funnel.optimise.budget import Budget
+from funnel.optimise.columns.chords import xlogx
+from funnel.optimise.groups.levels import Groups, Limits, climb
 from funnel.optimise.linear.highs import Answer, Program
 
 _ENTRY = 1e-8
@@ -60,7 +61,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """A column: a part z (n,) of a group with the labels it came from, or, for group -1, a total W."""
 
     mode: int
@@ -75,7 +76,7 @@ class Parts:
     def __init__(self, groups: Groups, ratio: float, modes: list[Mode]) -> None:
         self.groups, self.ratio, self.modes = groups, ratio, modes
         self.random = np.random.default_rng(_SEED)
-        self.parts: list[_Part] = []
+        self.parts: list[Part] = []
         self.known: set[tuple[int, int, bytes]] = set()
         self.low, self.high = (
             np.array(ends) for ends in zip(*(m.limits(groups.count, ratio) for m in modes), strict=True)
@@ -84,62 +85,25 @@ class Parts:
         self.size, total = size, np.append(np.ones(groups.dimension), np.zeros(size - groups.dimension))
         self.program = Program(np.zeros((size, 0)), total, total, np.zeros(0), np.zeros(0))
         for mode in range(len(modes)):
-            self.begin(mode)
+            self._begin(mode)
 
     def extended(self, modes: list[Mode]) -> Parts:
         """The same program with more modes."""
         larger = Parts(self.groups, self.ratio, [*self.modes, *modes])
         for part in self.parts:
-            larger.add(part.mode, part.group, part.z, part.labels)
+            larger.add(part)
         return larger
 
-    def labels(self) -> list[list[IntArray]]:
-        """The labels (n,) of all parts by group."""
-        known: list[dict[bytes, IntArray]] = [{} for _ in range(self.groups.count)]
-        for part in self.parts:
-            if part.group >= 0:
-                known[part.group][part.labels.tobytes()] = part.labels
-        return [list(each.values()) for each in known]
-
-    def begin(self, mode: int) -> None:
-        """Constant parts, and totals on a grid."""
-        for group in range(self.groups.count):
-            for level in {self.low[mode, group], self.high[mode, group]}:
-                self.add(
-                    mode, group, np.where(self.groups.real[group], level, 0.0), self.groups.real[group] * 1
-                )
-        for total in np.exp(np.linspace(0.0, 2 * math.log(self.ratio), _TOTALS)):
-            self.add(mode, -1, np.array([total]), np.zeros(0, np.int64))
-
-    def add(self, mode: int, group: int, z: FloatArray, labels: IntArray) -> bool:
-        """Let a part take part that does not yet; whether it does not."""
-        key = mode, group, (np.round(z, _ALIKE) + 0.0).tobytes()
-        if key in self.known:
-            return False
-        self.known.add(key)
-        column, base = np.zeros(self.size), self.groups.dimension + mode * (self.groups.count + 1)
-        if group < 0:
-            column[base : base + self.groups.count], column[base + self.groups.count] = -1.0, -z[0]
-            worth = -float(z[0] * np.log(z[0]))
-        else:
-            real, prior = self.groups.real[group], self.groups.prior[group]
-            column[self.groups.place[group][real]] = z[real]
-            column[base + group], column[base + self.groups.count] = 1.0, prior @ z
-            worth = float(prior @ xlogx(z))
-        self.program.add(worth, column)
-        self.parts.append(_Part(mode, group, z, labels))
-        return True
-
-    def run(self, deadline: float, tolerance: float) -> Answer:
-        """Add parts until none is found that is worth more than `tolerance` (nats) together, or the time is over."""
+    def run(self, budget: Budget, tolerance: float) -> Answer:
+        """Add parts until none is found that is worth more than `tolerance` (nats) together, or the budget is spent."""
         idle = 0
         while True:
-            answer = self.program.solve(deadline - time.monotonic())
-            if not answer.optimal or time.monotonic() >= deadline or idle >= _IDLE:
+            answer = self.program.solve(budget.seconds)
+            if not answer.optimal or budget.over or idle >= _IDLE:
                 return answer
-            missed = self.price(answer, _FEW)
+            missed = self._price(answer, _FEW, budget)
             if missed <= tolerance:
-                missed = self.price(answer, _MANY)
+                missed = self._price(answer, _MANY, budget)
             idle = idle + 1 if missed <= tolerance else 0
 
     def prices(self, answer: Answer) -> Prices:
@@ -148,10 +112,45 @@ class Parts:
         rest = answer.multipliers[a:].reshape(len(self.modes), self.groups.count + 1)
         return Prices(self.groups.split(answer.multipliers[:a]), rest[:, :-1], rest[:, -1])
 
-    def price(self, answer: Answer, starts: int) -> float:
+    def used(self, answer: Answer) -> list[tuple[Part, float]]:
+        """The parts in use, no totals, and their multipliers."""
+        shares = [(self.parts[j], float(answer.point[j])) for j in np.flatnonzero(answer.point > 0)]
+        return [(part, share) for part, share in shares if part.group >= 0]
+
+    def add(self, part: Part) -> None:
+        """Let a part take part, unless it does."""
+        key = part.mode, part.group, (np.round(part.z, _ALIKE) + 0.0).tobytes()
+        if key in self.known:
+            return
+        self.known.add(key)
+        self.parts.append(part)
+        groups, z = self.groups, part.z
+        column, base = np.zeros(self.size), groups.dimension + part.mode * (groups.count + 1)
+        if part.group < 0:
+            column[base : base + groups.count], column[base + groups.count] = -1.0, -z[0]
+            self.program.add(-float(z[0] * np.log(z[0])), column)
+        else:
+            real, prior = groups.real[part.group], groups.prior[part.group]
+            column[groups.place[part.group][real]] = z[real]
+            column[base + part.group], column[base + groups.count] = 1.0, prior @ z
+            self.program.add(float(prior @ xlogx(z)), column)
+
+    def _begin(self, mode: int) -> None:
+        """Constant parts, and totals on a grid."""
+        for group, real in enumerate(self.groups.real):
+            for level in {self.low[mode, group], self.high[mode, group]}:
+                self.add(Part(mode, group, real * level, real * 1))
+        for total in np.exp(np.linspace(0.0, 2 * math.log(self.ratio), _TOTALS)):
+            self._add_total(mode, total)
+
+    def _add_total(self, mode: int, total: float) -> None:
+        self.add(Part(mode, -1, np.array([total]), np.zeros(0, np.int64)))
+
+    def _price(self, answer: Answer, starts: int, budget: Budget) -> float:
         """Add the best parts near those in use and near random ones; what was missing (nats)."""
         prices, groups = self.prices(answer), self.groups
-        mode, group, labels = self.starts(answer, starts)
+        mode, group, labels = self._starts(answer, starts)
+        budget.spend(len(mode))
         limits = Limits(group, self.low[mode, group], self.high[mode, group])
         eta = prices.rows[group] + prices.mass[mode][:, None] * groups.prior[group]
         parts, worth, labels = climb(groups, limits, eta, labels)
@@ -159,37 +158,34 @@ class Parts:
         best = np.zeros((len(self.modes), groups.count))
         np.maximum.at(best, (mode, group), worth)
         for index in np.flatnonzero(worth > _ENTRY):
-            self.add(int(mode[index]), int(group[index]), parts[index], labels[index])
-        return float(best.sum()) + sum(self.total(prices, each) for each in range(len(self.modes)))
+            self.add(Part(int(mode[index]), int(group[index]), parts[index], labels[index]))
+        return float(best.sum()) + sum(self._total(prices, each) for each in range(len(self.modes)))
 
-    def total(self, prices: Prices, mode: int) -> float:
+    def _total(self, prices: Prices, mode: int) -> float:
         """Add the best total W of a mode; what was missing (nats)."""
         total = float(np.clip(np.exp(prices.mass[mode] - 1), 1.0, self.ratio**2))
         missed = float(prices.length[mode].sum() + prices.mass[mode] * total - total * np.log(total))
         if missed > _ENTRY:
-            self.add(mode, -1, np.array([total]), np.zeros(0, np.int64))
+            self._add_total(mode, total)
         return max(missed, 0.0)
 
-    def starts(self, answer: Answer, number: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Modes (k,), groups (k,) and labels (k, n) to climb from.
-
-        Half of the random ones are even mixtures of labels, half the same label but for a few coordinates.
-        """
-        used = [self.parts[j] for j in np.flatnonzero(answer.point > 0) if self.parts[j].group >= 0]
+    def _starts(self, answer: Answer, number: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Modes (k,), groups (k,) and labels (k, n) to climb from: those in use, and random ones."""
+        used = [part for part, _ in self.used(answer)]
         shape = len(self.modes), self.groups.count, number
         mode, group, _ = (part.ravel() for part in np.indices(shape))
-        count, width = len(mode), self.groups.place.shape[1]
-        even = (
-            self.random.random((count, width, 1))
-            > np.cumsum(self.random.dirichlet(np.ones(3), count), axis=1)[:, None, :2]
-        )
-        odd = self.random.random((count, width)) < self.random.random((count, 1)) * 4 / width
-        few = np.where(
-            odd, self.random.integers(0, 3, (count, width)), self.random.integers(1, 3, (count, 1))
-        )
-        labels = np.where((np.arange(count) % 2 == 0)[:, None], even.sum(axis=-1), few)
+        labels = random_labels(self.random, len(mode), self.groups.place.shape[1])
         return (
             np.append([part.mode for part in used], mode).astype(np.int64),
             np.append([part.group for part in used], group).astype(np.int64),
             np.vstack([*(part.labels for part in used), labels]).astype(np.int64),
         )
+
+
+def random_labels(random: np.random.Generator, count: int, width: int) -> IntArray:
+    """Labels (count, width): half are even mixtures, half the same label but for a few coordinates."""
+    shares = np.cumsum(random.dirichlet(np.ones(3), count), axis=1)[:, None, :2]
+    even = (random.random((count, width, 1)) > shares).sum(axis=-1)
+    odd = random.random((count, width)) < random.random((count, 1)) * 4 / width
+    few = np.where(odd, random.integers(0, 3, (count, width)), random.integers(1, 3, (count, 1)))
+    return np.asarray(np.where((np.arange(count) % 2 == 0)[:, None], even, few), np.int64)

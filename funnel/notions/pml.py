@@ -1,0 +1,44 @@
+"""Pointwise maximal leakage about the secret: nobody becomes e^ε times surer of any secret value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from funnel.data.sending import ExactArray
+from funnel.data.subsets import ReleasedTable
+from funnel.measure import leakage as measures
+from funnel.notions.base import Implied, Nats
+from funnel.notions.tables import TableNotion, conditionals
+from funnel.optimise.cone import Cone
+
+
+class Pml(TableNotion):
+    """ε-PML about S: P(s|y)/P(s) <= e^ε for all s, y. A secret value may be ruled out.
+
+    The upper half of LIP ([DS] Definition 2). Users of ARX know it as β-likeness, ε = ln(1 + β).
+    """
+
+    measure: ClassVar[str] = "pml"
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+
+    notion: Literal["pml"]
+    epsilon: Nats
+
+    def cone_of(self, table: ExactArray) -> Cone:
+        """c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x."""
+        given, prior = conditionals(table)
+        return Cone(given - self.ratio * prior)
+
+    def constraints_of(self, secret: int) -> int:
+        """c."""
+        return secret
+
+    def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
+        """max ln P(s|y)/P(s)."""
+        return measures.pml(table)
+
+    def implies(self) -> Iterator[Implied]:
+        """I(S;Y) is the mean of ln P(s|y)/P(s). Of odds, and of how far a belief may fall, nothing follows."""
+        yield Implied("alip", self.epsilon, "it is alip without a lower bound")
+        yield Implied("mutual-information", self.epsilon, "a mean is no more than its largest part")
