@@ -16,6 +16,7 @@ import numpy as np
 from funnel.format import (
     counts,
     draws,
+    drift,
     evidence,
     journal,
     manifest,
@@ -117,7 +118,7 @@ class Sample:
         if self.robust:
             hidden[robust.NAME] = write(self.robust)
         if self.lock:
-            hidden["lock.yaml"] = self.lock.encode()
+            hidden["lock.yaml"], hidden[drift.NAME] = self.lock.encode(), b"{}\n"
         for folder, files in ((public, shown), (private, hidden)):
             for name, content in files.items():
                 (folder / name).write_bytes(content)

@@ -42,7 +42,6 @@ class Block:
     inputs: tuple[Label, ...]
     bits: int
     weights: ExactArray
-    coins = 1
 
     @property
     def outputs(self) -> int:
@@ -53,6 +52,11 @@ class Block:
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
         return int(self.weights.shape[1]) > 1
+
+    @property
+    def likelihood(self) -> FloatArray:
+        """P(y|s,x), (b, c or 1, a)."""
+        return np.asarray(self.weights / float(1 << self.bits))
 
     def spread(self) -> Ratio:
         """max of Q(y|x)/Q(y|x') over outputs and inputs."""
@@ -77,11 +81,6 @@ class Coins:
     reads = False
 
     @property
-    def coins(self) -> int:
-        """How many are thrown for one set."""
-        return len(self.inputs)
-
-    @property
     def outputs(self) -> int:
         """How many sets there are."""
         return 1 << len(self.inputs)
@@ -99,20 +98,30 @@ class Coins:
         np.fill_diagonal(chances, self.present / (1 << self.bits))
         return chances
 
-    @cached_property
+    @property
+    def likelihood(self) -> FloatArray:
+        """P(set|x), (2^a, 1, a); asked for only where 2^a is small."""
+        return _listed(self.chances, 1.0)
+
+    @property
     def weights(self) -> ExactArray:
-        """The chance of every set times 2^(a·bits), (2^a, 1, a); asked for only where 2^a is small."""
-        whole, a = 1 << self.bits, len(self.inputs)
-        table = np.ones((1, a), object)
-        for x in range(a):
-            held = np.array([self.present if other == x else self.absent for other in range(a)], object)
-            table = np.stack([table * (whole - held), table * held], axis=1).reshape(-1, a)
-        return table[:, None, :]
+        """The same times 2^(a·bits), exactly."""
+        a = len(self.inputs)
+        held = [[self.present if other == x else self.absent for other in range(a)] for x in range(a)]
+        return _listed(np.array(held, object), 1 << self.bits)
 
     def spread(self) -> Fraction:
         """max of Q(y|x)/Q(y|x') over sets and values: sets that hold x and lack x'."""
         low, high = self.odds
         return Fraction(high, low) if len(self.inputs) > 1 else Fraction(1)
+
+
+def _listed(held: ExactArray, whole: float) -> ExactArray:
+    """The chance of every set for every value (2^a, 1, a), from how likely it holds each (a, a), out of a whole."""
+    table = np.ones((1, len(held)), held.dtype)
+    for one in held.T:  # the first value is the highest bit of the code
+        table = np.stack([table * (whole - one), table * one], axis=1).reshape(-1, len(held))
+    return table[:, None, :]
 
 
 class Case(ABC):
@@ -197,9 +206,8 @@ class Channel:
     @cached_property
     def table(self) -> ExactArray:
         """T[s, y_1, …, y_k], records times weights. Raises Broken where it is too large."""
-        steps = [len(self.counts), *(one.outputs for one in self.blocks)]
-        sizes = [self.counts.shape[0], *(max(len(one.inputs), one.outputs) for one in self.blocks)]
-        if math.prod(sizes) > MOST_CELLS or sum(one.bits for one in self.blocks) > _MOST_BITS:
+        steps = [len(self.counts), *(max(len(one.inputs), one.outputs) for one in self.blocks)]
+        if math.prod(steps) > MOST_CELLS or sum(one.bits for one in self.blocks) > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", math.prod(steps))
         return released_table(self.counts, [one.weights for one in self.blocks])
@@ -231,7 +239,7 @@ class Channel:
         counts, blocks = self.counts, list[Block | Coins]()
         for axis, (block, inside) in enumerate(zip(self.blocks, places, strict=True), start=1):
             counts = counts.take(inside, axis)
-            blocks.append(block if self.sets else Block((), (), block.bits, block.weights[:, :, inside]))
+            blocks.append(block if self.sets else Block((), (), block.bits, block.weights.take(inside, 2)))
         return replace(self, counts=counts, blocks=tuple(blocks))
 
 

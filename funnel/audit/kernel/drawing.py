@@ -23,7 +23,7 @@ _AT_ONCE = 1 << 14
 
 
 def every_record(opened: Opened) -> str:
-    """In each block, each input was drawn for as often as records have it."""
+    """Every record was drawn for exactly once, in every block."""
     joint = opened.records
     for axis, (block, rows) in enumerate(zip(opened.blocks, opened.drawn, strict=True), start=1):
         own = rows[rows[:, 1] == len(block.inputs)] if isinstance(block, Coins) else rows
@@ -33,7 +33,7 @@ def every_record(opened: Opened) -> str:
 
 
 def into_table(opened: Opened) -> str:
-    """In each block, each output was drawn as often as it was released."""
+    """The drawn values are those that were released, block by block."""
     rows = opened.answers
     for axis, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
         released = _totals(rows[:, axis], rows[:, -1])
@@ -45,7 +45,7 @@ def into_table(opened: Opened) -> str:
 
 
 def possible(opened: Opened) -> str:
-    """Nothing was drawn that has weight 0; no value is in more sets than were drawn."""
+    """Nothing was drawn that the protocol gives no weight; no value is in more sets than were drawn."""
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         if isinstance(block, Coins):
             held = _coins(rows, block)
@@ -61,9 +61,10 @@ def possible(opened: Opened) -> str:
 
 
 def fits(opened: Opened) -> str | Unchecked:
-    """G tests of the draws against the protocols' chances: each input by itself, and all inputs together.
+    """Within each block the draws follow the protocol's chances.
 
-    The second sees what the first cannot where every cell of an input is small.
+    G tests of each input by itself, and of all inputs together, which sees what the first cannot where every cell of an
+    input is small.
     """
     possible(opened)
     least, degrees = 1.0, 0
@@ -87,10 +88,11 @@ def fits(opened: Opened) -> str | Unchecked:
 
 
 def independent(opened: Opened) -> str | Unchecked:
-    """Released rows against the distribution of outputs Σ_s T[s, y…], also for each pair of blocks; and coins of sets.
+    """Across blocks the draws are as independent as the channel says, and so are the coins within a set.
 
-    Rows are independent but not alike, so their counts vary less than a multinomial's: an honest release fails less
-    often than stated. Blocks that shared their randomness miss the product.
+    G tests of released rows against the distribution of outputs Σ_s T[s, y…], also for each pair of blocks. Rows are
+    independent but not alike, so their counts vary less than a multinomial's: an honest release fails less often than
+    stated. Blocks that shared their randomness miss the product.
     """
     blocks, rows, least, degrees = opened.blocks, opened.answers, 1.0, 0
     for axis, block in enumerate(blocks):
@@ -99,7 +101,9 @@ def independent(opened: Opened) -> str | Unchecked:
     if len(blocks) == 1:
         return f"pairs of values within sets, p >= {least:.2g}" if opened.channel.sets else "one block"
     masses = opened.true_channel.table.sum(axis=0)
-    whole: list[int] = masses.ravel().tolist()  # Python's integers, for the products may need more than 64 bits
+    whole: list[int] = (
+        masses.ravel().tolist()
+    )  # Python's integers, for the products may need more than 64 bits
     total = sum(whole)
     expected = np.array([opened.manifest.rows * mass / total for mass in whole]).reshape(masses.shape)
     observed = np.zeros(masses.shape, np.int64)

@@ -16,7 +16,7 @@ _TOO_MANY = Unchecked("an average over so many outputs is no promise, and nobody
 
 
 def bounded(opened: Opened) -> str:
-    """The leakage that epsilon bounds is at most epsilon: see `notions`, where each is defined.
+    """The leakage of the channel released, measured exactly as `notions` defines it, is at most epsilon.
 
     Of robust notions it is the stated figure, at most epsilon by `stated-bound`, that the certificate shows.
     """
@@ -42,7 +42,7 @@ def _above(what: str, limit: Fraction, found: Leakage) -> Broken:
 
 
 def stated(opened: Opened) -> str:
-    """lip, ldp and the notion's own leakage are the exact ones rounded up at the fourth decimal, or epsilon itself."""
+    """The manifest's lip, ldp and own leakage are the exact ones, rounded up at the fourth decimal or to epsilon."""
     one, words = opened.manifest, []
     own = NOTIONS[one.notion]
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
@@ -56,7 +56,7 @@ def stated(opened: Opened) -> str:
 
 
 def informed(opened: Opened) -> str | Unchecked:
-    """I(S;Y) is the true one, rounded up."""
+    """The manifest's I(S;Y) is the true one, rounded up at the fourth decimal."""
     joint = secret_and_public(opened.channel)
     if joint is None:
         return _TOO_MANY
@@ -69,7 +69,7 @@ def informed(opened: Opened) -> str | Unchecked:
 
 
 def useful(opened: Opened) -> str | Unchecked:
-    """I(X;Y), H(X) and their ratio are the true ones."""
+    """The manifest's I(X;Y), H(X) and their ratio are the true ones."""
     joint, told = secret_and_public(opened.channel), opened.manifest.utility
     if joint is None:
         return _TOO_MANY

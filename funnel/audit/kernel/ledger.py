@@ -7,65 +7,53 @@ from fractions import Fraction
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.files import entry
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import evidence, journal, manifest, protocol
 from funnel.format.journal import ReleaseEntry
 
+_ALIKE = ("policy_sha256", "name", "notion", "epsilon", "leakage")
 _WAITS = Unchecked("the release is not entered in the ledger yet")
 
 
 def unbroken(opened: Opened) -> str | Unchecked:
-    """See `sound.chain`."""
+    """The ledger's chain of hashes is unbroken, as far as its head says."""
     return _WAITS if opened.staged else counted(len(opened.journal), "line")
 
 
 def entered(opened: Opened) -> str | Unchecked:
-    """One entry names this release, with its hashes and its figures."""
+    """The ledger holds exactly one entry for this release, with its hashes and its figures."""
     if opened.staged:
         return _WAITS
     one, (own, *before) = opened.manifest, _entries(opened)
-    composed = None
-    if before:
-        composed = manifest.Composed(own.composed.figure, own.composed.how, own.composed.releases)
-    for what, stated, found in (
+    told = own.composed
+    agree(journal.NAME, [
         ("hash of the manifest", entry(opened.release / manifest.NAME).sha256, own.manifest_sha256),
         ("hash of the evidence", entry(opened.folder / evidence.NAME).sha256, own.evidence_sha256),
         ("hash of the protocol", one.files[protocol.NAME].sha256, own.protocol_sha256),
-        ("hash of the policy", one.policy_sha256, own.policy_sha256),
-        ("name", one.name, own.name),
-        ("notion", one.notion, own.notion),
-        ("epsilon", one.epsilon, own.epsilon),
-        ("leakage", one.leakage, own.leakage),
+        *((key, getattr(one, key), getattr(own, key)) for key in _ALIKE),
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("entity", opened.terms.entity if one.draws.kind == "permanent" else None, own.entity),
         ("lock", one.locked and one.locked.checksum, own.lock),
-        ("sensitive columns", one.sensitive, own.composed.sensitive),
-        ("composed leakage", one.composed, composed),
-        ("number of releases", len(before) + 1, own.composed.releases),
+        ("secret", one.sensitive, told.sensitive),
+        ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases) if before else None),
+        ("number of releases", len(before) + 1, told.releases),
         ("blocks", [block.columns for block in opened.blocks], [block.columns for block in own.drawn]),
-    ):
-        if stated != found:
-            raise Broken(journal.NAME, f"the {what} is not that of the release", stated, found)
+    ])  # fmt: skip
     return f"entry {len(before) + 1} of releases, {counted(len(opened.journal), 'line')} in all"
 
 
 def affordable(opened: Opened) -> str | Unchecked:
-    """What the entry says that this release and all before it tell is within the policy's budget, and never less than
-    the same measure of the same secret was before.
+    """What the entry says that this release and all before it tell is within the policy's budget.
 
-    That the figure is right is not the kernel's to say.
+    And no less than was told before of the same measure and secret. How it was worked out is not the kernel's to say.
     """
     if opened.staged:
         return _WAITS
-    budget, (own, *before) = opened.terms.budget, _entries(opened)
-    about = (own.composed.measure, own.composed.sensitive)
-    alike = [one.composed for one in before if (one.composed.measure, one.composed.sensitive) == about]
-    figures = [own.composed.measured, *(one.figure for one in alike)]
+    budget, (own, *before) = opened.terms.budget, [one.composed for one in _entries(opened)]
+    alike = [one.figure for one in before if (one.measure, one.sensitive) == (own.measure, own.sensitive)]
+    figures = [own.measured, *alike]
     largest = None if None in figures else max(figure for figure in figures if figure is not None)
-    if own.composed.figure != largest:
-        raise Broken(
-            journal.NAME, "the composed leakage is not the largest so far", largest, own.composed.figure
-        )
+    agree(journal.NAME, [("composed leakage, the largest so far", largest, own.figure)])
     if budget is None:
         return Unchecked(NOT_CLAIMED + "the policy names no budget")
     if largest is None or rational(largest) > Fraction(budget):

@@ -16,7 +16,7 @@ from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import sha256
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.private import lock_facts
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import counts, journal, manifest
 from funnel.format.canonical import encode
 from funnel.format.counts import Private
@@ -32,7 +32,7 @@ _REACH = 10_000
 
 
 def lawful(opened: Opened) -> str | Unchecked:
-    """Noise lies on every combination of values, like its law, and the counts in use are true ones plus noise.
+    """The counts that claims are about are true ones with the noise of a private estimate on every combination.
 
     Counts below one become one; under a robust notion those below 2t are dropped (`_width`).
     """
@@ -43,35 +43,27 @@ def lawful(opened: Opened) -> str | Unchecked:
     for alphabet in joint.alphabets:
         for place, name in enumerate(alphabet.columns):
             columns.setdefault(name, set()).update(value[place] for value in alphabet.values)
-    if len(private.cells) != (every := math.prod(map(len, columns.values()))):
-        raise Broken(counts.NAME, "noise is not on every combination", every, len(private.cells))
-    cells, noise = _noisy(private)
-    found = cells[:, -3] + noise
+    cells, true, noise = _noisy(private)
+    found = true + noise
     robust = opened.manifest.notion == "rldp"
-    stay = found >= 2 * _width(opened, private) if robust else np.ones(len(cells), bool)
-    used = np.column_stack([cells[stay, :-3], found[stay] if robust else np.maximum(found, 1)])
-    if sorted(used.tolist()) != np.column_stack([joint.cells, joint.number]).tolist():
-        raise Broken(counts.NAME, "the counts are not the noisy ones", "true counts plus noise", "others")
+    stay = found >= 2 * _width(opened, private) if robust else np.ones(len(found), bool)
+    used = np.column_stack([cells[stay], found[stay] if robust else np.maximum(found, 1)])
+    agree(counts.NAME, [
+        ("combinations", math.prod(map(len, columns.values())), len(cells)),
+        ("counts with their noise", sorted(used.tolist()), np.column_stack([joint.cells, joint.number]).tolist()),
+    ])  # fmt: skip
     if opened.manifest.locked:
-        named, own = lock_facts(opened).get("noisy"), _digest(opened, np.column_stack([cells[:, :-3], found]))
-        if named != own:
-            raise Broken(counts.NAME, "the noisy counts are not those that the lock names", named, own)
+        noisy = sorted(np.column_stack([cells, found]).tolist())
+        own = sha256(encode([[as_json(one) for one in joint.alphabets], noisy]))
+        agree(counts.NAME, [("hash of the noisy counts in the lock", lock_facts(opened).get("noisy"), own)])
     chance = _chance(noise, Fraction(private.epsilon) / SENSITIVITY)
-    return (
-        f"noise on {counted(len(cells), 'cell')} of rate ε_est/2, ε_est = {private.epsilon}, p = {chance:.2g}"
-    )
+    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p = {chance:.2g}"
 
 
-def _noisy(private: Private) -> tuple[IntArray, IntArray]:
-    """Cells [s, x_1, …, x_k, counted, added, taken], and the noise on each."""
-    cells = np.array(private.cells, np.int64)
-    return cells, cells[:, -2] - cells[:, -1]
-
-
-def _digest(opened: Opened, noisy: IntArray) -> str:
-    """The hash by which a lock names noisy counts, rows [s, x_1, …, x_k, count] of every cell."""
-    alphabets = [as_json(one) for one in opened.joint.alphabets]
-    return sha256(encode([alphabets, sorted(noisy.tolist())]))
+def _noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:
+    """Cells [s, x_1, …, x_k], what was counted there, and the noise."""
+    rows = np.array(private.cells, np.int64)
+    return rows[:, :-3], rows[:, -3], rows[:, -2] - rows[:, -1]
 
 
 def _width(opened: Opened, private: Private) -> int:
@@ -79,11 +71,11 @@ def _width(opened: Opened, private: Private) -> int:
 
     P(|Z| > t) < 2e^(-(t+1) rate) for each cell.
     """
-    chance = (1 - (opened.manifest.parameters.confidence or 0)) / 2
-    return (
-        math.ceil(math.log(2 * len(private.cells) / chance) / float(Fraction(private.epsilon) / SENSITIVITY))
-        + 1
+    chance, rate = (
+        (1 - (opened.manifest.parameters.confidence or 0)) / 2,
+        Fraction(private.epsilon) / SENSITIVITY,
     )
+    return math.ceil(math.log(2 * len(private.cells) / chance) / float(rate)) + 1
 
 
 def _chance(noise: IntArray, rate: Fraction) -> float:
@@ -92,27 +84,23 @@ def _chance(noise: IntArray, rate: Fraction) -> float:
     E e^(t|Z|) = (1-p)/(1+p) (1+pe^t)/(1-pe^t) for p = e^-rate and pe^t < 1; the bound is the least over a grid of t.
     """
     p, sizes = math.exp(-float(rate)), abs(noise)
-    total, cells = int(sizes.sum()), len(sizes)
+    total, cells, most = int(sizes.sum()), len(sizes), min(int(sizes.max()), _REACH)
     raised = np.linspace(0, 1, 20_001)[1:-1]
     raised = raised[raised > p] if total * (1 - p * p) > 2 * p * cells else raised[raised < p]
     bound = cells * np.log((1 - p) / (1 + p) * (1 + raised) / (1 - raised)) - total * np.log(raised / p)
     unlikely = math.exp(min(bound.min(initial=0.0), 0.0))
     if unlikely < FALSE_ALARM:
-        mean = 2 * p / (1 - p * p)
-        raise Broken(
-            counts.NAME, "the noise is not as large as stated", f"{mean:.3g}", f"{total / cells:.3g}"
-        )
-    reach = np.arange(-min(int(sizes.max()), _REACH), min(int(sizes.max()), _REACH) + 1)
-    law = (1 - p) / (1 + p) * p ** np.abs(reach)
-    inside = noise[sizes <= reach[-1]]
-    observed = np.append(np.bincount(inside - reach[0], minlength=len(reach)), cells - len(inside))
+        raise Broken(counts.NAME, "the noise is not as large as stated", 2 * p / (1 - p * p), total / cells)
+    law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-most, most + 1))
+    inside = noise[sizes <= most]
+    observed = np.append(np.bincount(inside + most, minlength=len(law)), cells - len(inside))
     test = Fit()
     test.add(np.append(cells * law, cells * max(1 - law.sum(), 0.0)), observed)
     return min(unlikely, test.refuse("the noise", even=True))
 
 
 def spent(opened: Opened) -> str | Unchecked:
-    """The ledger holds one charge for this estimate, before the release; what is stated is the sum so far.
+    """The ledger holds one charge for this private estimate, and what is stated as spent is the sum so far.
 
     Under a lock the estimate is the lock's.
     """
@@ -121,28 +109,25 @@ def spent(opened: Opened) -> str | Unchecked:
         return _PLAIN
     name = lock_facts(opened).get("estimated") if one.locked else one.release
     entries = [line.entry for line in opened.journal]
-    places = [
-        i
-        for i, entry in enumerate(entries)
-        if isinstance(entry, ReleaseEntry) and entry.release == one.release
+    until = next(
+        (i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None
+    )
+    before = [
+        (entry.name, Fraction(entry.epsilon)) for entry in entries[:until] if isinstance(entry, EstimateEntry)
     ]
-    before = [entry for entry in entries[: places[0] if places else None] if isinstance(entry, EstimateEntry)]
-    own = [entry for entry in before if entry.name == name]
-    if [Fraction(entry.epsilon) for entry in own] != [Fraction(private.epsilon)]:
-        raise Broken(
-            journal.NAME, "this estimate is not charged once", f"{private.epsilon} for {name}", len(own)
-        )
-    total, budget = sum(Fraction(entry.epsilon) for entry in before), opened.terms.estimate.budget
-    stated = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
-    if stated != (float(Fraction(private.epsilon)), len(before), float(total)):
-        raise Broken(manifest.NAME, "what estimates spent is not what the ledger says", float(total), stated)
+    total, budget = sum(epsilon for _, epsilon in before), opened.terms.estimate.budget
+    told = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    agree(journal.NAME, [
+        ("charge", [Fraction(private.epsilon)], [epsilon for other, epsilon in before if other == name]),
+        ("what estimates spent", (float(Fraction(private.epsilon)), len(before), float(total)), told),
+    ])  # fmt: skip
     if budget is not None and not one.locked and total > Fraction(budget):
         raise Broken(journal.NAME, "the estimates spent more than the policy's budget", budget, float(total))
     return f"{counted(len(before), 'estimate')} so far, {float(total):g} nats together"
 
 
 def confident(opened: Opened) -> str | Unchecked:
-    """The radius is at least what the confidence asks for ([RLDP] section III, equation 9).
+    """The set of distributions protected against is as large as the stated confidence asks for ([RLDP] equation 9).
 
     B = ln(1 + q/n) at order 2, else αq/2n, q the quantile of χ² with a degree of freedom less than S x U has cells.
     """
@@ -154,7 +139,7 @@ def confident(opened: Opened) -> str | Unchecked:
         or asked.order is None
     ):
         return Unchecked(NOT_CLAIMED + "no confidence is stated")
-    cells = joint.shape[0] * len(set(joint.rest()))
+    cells = joint.shape[0] * len({rest for _, rest in joint.told()})
     chance = 1 - asked.confidence
     if private is None:
         spread = quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
@@ -175,8 +160,8 @@ def _despite_noise(opened: Opened, private: Private, chance: float) -> float:
     each kept cell by what t allows, over the least P that r leaves it (the lower root of x² - (2p + r²)x + p²); and the
     cells that were dropped weigh P(Z) <= P̂(Z) + r √P(Z).
     """
-    cells, noise = _noisy(private)
-    found, wide, rows = cells[:, -3] + noise, _width(opened, private), int(cells[:, -3].sum())
+    _, true, noise = _noisy(private)
+    found, wide, rows = true + noise, _width(opened, private), int(true.sum())
     stay = found >= 2 * wide
     square = quantile(len(found) - 1, chance) / rows if len(found) > 1 else 0.0
     low, high, share = (

@@ -13,16 +13,22 @@ from funnel.audit.kernel.verdict import Broken, counted, shown
 from funnel.format import manifest, protocol, released
 
 _NEAR = 1e-9
-REPORTS = ("report.json", "report.html")
+_REPORTS = ("report.json", "report.html")
 
 
 def stated(opened: Opened) -> str:
-    """release.json has its form, and its parts fit each other."""
+    """release.json is whole, of a known version, and its parts fit.
+
+    Figures have four decimals, for more would tell counts; a leakage may be epsilon itself.
+    """
     one = opened.manifest
-    columns = [name for block in one.public for name in block]
-    private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
     notion = NOTIONS.get(one.notion, NOTIONS["lip"])
+    columns = [name for block in one.public for name in block]
     named = {key for key, value in vars(one.parameters).items() if value is not None}
+    private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    composed = (one.composed.leakage,) if one.composed else ()
+    shares = (candidate.normalised for candidate in one.candidates or ())
+    rounded = {*one.leakage.values(), *vars(one.utility).values(), *composed, *shares} - {None, one.epsilon}
     for what, holds in (
         ("notion", one.notion in NOTIONS),
         ("parameters", named <= notion.parameters),
@@ -35,59 +41,40 @@ def stated(opened: Opened) -> str:
         ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
         ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
         ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
-        ("files", set(one.files) == {one.data, protocol.NAME, released.NAME, *REPORTS}),
+        ("utility", all((rational(one) / STEP).denominator == 1 for one in rounded if one is not None)),
+        ("files", set(one.files) == {one.data, protocol.NAME, released.NAME, *_REPORTS}),
         ("rows", one.rows > 0),
     ):
         if not holds:
             raise Broken(manifest.NAME, f"{what} does not fit the rest", what, getattr(one, what))
-    _rounded(one)
     return f"{one.release}, {counted(one.rows, 'row')}, {shown(', '.join(columns))}"
 
 
-def _rounded(one: manifest.Manifest) -> None:
-    """Figures have four decimals, for more would tell counts; a leakage may be epsilon itself. Raises Broken."""
-    figures = [
-        *one.leakage.values(),
-        *vars(one.utility).values(),
-        *((one.composed.leakage,) if one.composed else ()),
-    ]
-    figures += [candidate.normalised for candidate in one.candidates or ()]
-    for figure in figures:
-        if figure is not None and figure != one.epsilon and (rational(figure) / STEP).denominator != 1:
-            raise Broken(
-                manifest.NAME, "a figure has too many decimals", f"{manifest.DECIMALS} decimals", figure
-            )
-
-
 def listed(opened: Opened) -> str:
-    """The folder holds release.json, the files that it lists, release.sig if it is signed, and nothing else."""
-    names = {
-        manifest.NAME,
-        *opened.manifest.files,
-        *((manifest.SIGNATURE,) if opened.manifest.signed else ()),
-    }
-    holds_only(opened.release, names)
-    return counted(len(names), "file")
+    """The folder holds the manifest, the files it lists, release.sig if it is signed, and nothing else."""
+    signature = (manifest.SIGNATURE,) if opened.manifest.signed else ()
+    holds_only(opened.release, {manifest.NAME, *opened.manifest.files, *signature})
+    return counted(len(opened.manifest.files), "listed file")
 
 
 def hashed(opened: Opened) -> str:
-    """Every listed file has the size and SHA-256 that release.json states."""
+    """Every listed file has the stated size and SHA-256."""
     return unchanged(opened.release, opened.manifest.files)
 
 
 def protocols(opened: Opened) -> str:
-    """See `sound.blocks`."""
+    """The protocol is sound, labels distinct and whole weights that sum to 2^bits, and as the manifest states it."""
     sizes = (f"{len(one.inputs)} to {one.outputs} at 2^{one.bits}" for one in opened.blocks)
     return f"{counted(len(opened.blocks), 'block')}: {', '.join(sizes)}"
 
 
 def answered(opened: Opened) -> str:
-    """See `sound.answers`."""
+    """The released values are ones that the protocol can produce, as many as the manifest states."""
     return f"{counted(len(opened.answers), 'distinct row')} for {counted(opened.manifest.rows, 'record')}"
 
 
 def promised(opened: Opened) -> str:
-    """The stated leakage, which other claims show to be at least the true one, is at most epsilon."""
+    """The leakage that the manifest states, which leakage-stated shows to be the true one, is at most epsilon."""
     one = opened.manifest
     measure = NOTIONS[one.notion].measure
     figure = one.leakage[measure]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from funnel.audit.kernel.channel import MOST_CELLS, Block, Coins
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import content, sha256
-from funnel.audit.kernel.verdict import Broken
+from funnel.audit.kernel.verdict import Broken, agree
 from funnel.format import counts, draws, journal, protocol, released
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Alphabet, Label
@@ -62,27 +62,16 @@ class Joint:
         """Records of each value of S (axis 0) or of a block."""
         return np.bincount(self.cells[:, axis], self.number, self.shape[axis]).astype(np.int64)
 
-    def rest(self) -> list[Label]:
-        """What a public value says beside the secret: all of it, or u where x = (s, u) holds the secret too."""
-        secret, public = self.alphabets[:2]
-        places = [
-            place for place, name in enumerate(public.columns) if not self.tells or name not in secret.columns
-        ]
-        return [tuple(value[place] for place in places) for value in public.values]
-
-    @property
-    def tells(self) -> bool:
-        """Whether the only block holds the secret's columns, so that x tells s."""
-        return len(self.alphabets) == 2 and set(self.alphabets[0].columns) <= set(self.alphabets[1].columns)
+    def told(self) -> list[tuple[Label, Label]]:
+        """What every value of the first block says of s, nothing unless x = (s, u) holds all of s; and what else."""
+        secret, columns = self.alphabets[0].columns, self.alphabets[1].columns
+        own = [columns.index(name) for name in secret] if set(secret) <= set(columns) else []
+        rest = [place for place in range(len(columns)) if place not in own]
+        return [(tuple(x[i] for i in own), tuple(x[i] for i in rest)) for x in self.alphabets[1].values]
 
     def possible(self) -> npt.NDArray[np.bool_]:
         """Which values of the first block can occur with which secret value (c, a)."""
-        secret, public = self.alphabets[:2]
-        if not self.tells:
-            return np.ones(self.shape[:2], bool)
-        places = [public.columns.index(name) for name in secret.columns]
-        own = [tuple(value[place] for place in places) for value in public.values]
-        return np.array([[value == one for one in own] for value in secret.values])
+        return np.array([[own in ((), s) for own, _ in self.told()] for s in self.alphabets[0].values])
 
 
 def parsed(record: type[T], name: str, raw: bytes) -> T:
@@ -98,20 +87,13 @@ def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block | Coi
     """Every protocol: its labels distinct, its chances sums of one, its sizes and columns the manifest's."""
     found = tuple(_coins(one) if isinstance(one, protocol.Sets) else _block(one) for one in file.blocks)
     secrets = {one.secret for one in file.blocks if isinstance(one, protocol.Weights) and one.secret}
-    sizes = manifest.alphabet
-    for what, stated, there in (
+    sizes, hidden = manifest.alphabet, (manifest.sensitive, manifest.alphabet.sensitive)
+    agree(protocol.NAME, [
         ("columns", manifest.public, tuple(one.columns for one in found)),
         ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in found)),
         ("numbers of outputs", sizes.released, tuple(one.outputs for one in found)),
-        ("secret columns", {manifest.sensitive}, {one.columns for one in secrets} or {manifest.sensitive}),
-        (
-            "number of secret values",
-            {sizes.sensitive},
-            {len(one.values) for one in secrets} or {sizes.sensitive},
-        ),
-    ):
-        if stated != there:
-            raise Broken(protocol.NAME, f"the {what} are not the manifest's", stated, there)
+        ("secret", {hidden}, {(one.columns, len(one.values)) for one in secrets} or {hidden}),
+    ])  # fmt: skip
     return found
 
 
@@ -190,15 +172,11 @@ def joint(file: counts.CountsFile, blocks: tuple[Block | Coins, ...], manifest: 
     alphabets = (file.secret, *file.blocks)
     for one in alphabets:
         _labels(counts.NAME, one.columns, one.values)
-    for what, stated, found in (
-        ("secret columns", manifest.sensitive, file.secret.columns),
-        ("number of secret values", manifest.alphabet.sensitive, len(file.secret.values)),
-        ("columns", [one.columns for one in blocks], [one.columns for one in file.blocks]),
-        ("inputs", [one.inputs for one in blocks], [one.values for one in file.blocks]),
+    agree(counts.NAME, [
+        ("secret", (manifest.sensitive, manifest.alphabet.sensitive), (file.secret.columns, len(file.secret.values))),
+        ("inputs", [(one.columns, one.inputs) for one in blocks], [(one.columns, one.values) for one in file.blocks]),
         ("kind of estimate", manifest.estimate.kind == "private", file.private is not None),
-    ):
-        if stated != found:
-            raise Broken(counts.NAME, f"the {what} are not those of the release", stated, found)
+    ])  # fmt: skip
     rows = _rows(counts.NAME, file.cells, (len(one.values) for one in alphabets))
     return Joint(alphabets, rows[:, :-1], rows[:, -1])
 
@@ -232,9 +210,10 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[Int
         raise Broken(draws.NAME, "the draws do not cover the blocks", len(blocks), len(file.blocks))
     found = []
     for grid, block in zip(file.blocks, blocks, strict=True):
-        sets = isinstance(block, Coins)
-        inputs = len(block.inputs) * (1 if sets else block.weights.shape[1])
-        found.append(_rows(draws.NAME, grid, (inputs, inputs + 1 if sets else block.outputs)))
+        inputs = len(block.inputs) * (1 if isinstance(block, Coins) else block.weights.shape[1])
+        found.append(
+            _rows(draws.NAME, grid, (inputs, inputs + 1 if isinstance(block, Coins) else block.outputs))
+        )
     return tuple(found)
 
 

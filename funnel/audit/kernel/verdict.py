@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,6 @@ NOT_CLAIMED = "not claimed: "
 """How the detail begins where a release does not make the claim, so that nothing is left to check."""
 NEEDS_PRIVATE = "needs the private evidence"
 
-_MARKS: dict[Status, str] = {"passed": "passed     ", "failed": "FAILED     ", "not checked": "not checked"}
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
@@ -32,8 +32,8 @@ class Finding:
 
     def text(self) -> str:
         """One line for a terminal."""
-        mark = _MARKS[self.status] if self.claimed else "not claimed"
-        return f"{mark} {self.title} [{self.claim}]: {self.detail.removeprefix(NOT_CLAIMED)}"
+        mark = "FAILED" if self.status == "failed" else self.status if self.claimed else "not claimed"
+        return f"{mark:11} {self.title} [{self.claim}]: {self.detail.removeprefix(NOT_CLAIMED)}"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,13 @@ class Broken(Exception):  # noqa: N818 - a claim is broken; the program is not
     def __init__(self, file: str, what: str, expected: object, found: object) -> None:
         super().__init__(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}")
         self.file, self.what, self.expected, self.found = file, what, expected, found
+
+
+def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:
+    """Each fact is found as it is told elsewhere: (what, expected, found). Raises Broken for the first that is not."""
+    for what, expected, found in facts:
+        if expected != found:
+            raise Broken(file, f"{what}: one file tells another than the other", expected, found)
 
 
 def shown(value: object, longest: int = 160) -> str:
