@@ -11,6 +11,7 @@ import funnel
 
 # No assertion depends on time. A judged run repeats what the last one tried; at the desk, every run tries anew.
 settings.register_profile("funnel", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.register_profile("thorough", parent=settings.get_profile("funnel"), max_examples=300)
 settings.load_profile("funnel")
 
 

@@ -1,4 +1,4 @@
-"""A time limit for whoever solves: set around a search, heeded by the mechanisms inside it."""
+"""Limits for whoever solves: set around a search, heeded by the mechanisms inside it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,27 @@ from funnel.errors import SolverError
 T = TypeVar("T")
 
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
+_NODES: ContextVar[float] = ContextVar("nodes", default=math.inf)
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Everything solved inside has this many seconds, or fewer where less is left already."""
-    token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))
+def within(seconds: float, nodes: float = math.inf) -> Iterator[None]:
+    """Everything solved inside has this many seconds, or fewer where less is left already.
+
+    No single search looks at more than so many `nodes`, which are the same on every machine.
+    """
+    deadline = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))
+    most = _NODES.set(min(_NODES.get(), nodes))
     try:
         yield
     finally:
-        _DEADLINE.reset(token)
+        _DEADLINE.reset(deadline)
+        _NODES.reset(most)
+
+
+def nodes() -> float:
+    """Nodes that one search may look at, infinite where no limit was set."""
+    return _NODES.get()
 
 
 def left() -> float:

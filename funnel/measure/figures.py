@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
-from funnel.measure.exact import exp_below, log_above, rational
+from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import log_above
 
 DECIMALS = 4
 
@@ -28,7 +29,7 @@ def leakage_figure(ratio: Fraction | None, epsilon: float | None = None) -> floa
     if ratio is None:
         return None
     figure = round_up(log_above(ratio))
-    if epsilon is not None and figure > epsilon and ratio <= exp_below(rational(epsilon)):
+    if epsilon is not None and figure > epsilon and ratio <= Epsilon.of(epsilon).ratio_below():
         return float(epsilon)
     return figure
 

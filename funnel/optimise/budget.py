@@ -24,8 +24,8 @@ class Budget:
 
     @classmethod
     def of(cls, limit: Budget | float) -> Budget:
-        """A budget as it is; of seconds, as many as they are but no more than the `clock` leaves."""
-        return limit if isinstance(limit, Budget) else cls(min(limit, clock.left()))
+        """A budget as it is; of seconds, as many as they are but no more than the `clock` leaves, and its nodes."""
+        return limit if isinstance(limit, Budget) else cls(min(limit, clock.left()), clock.nodes())
 
     @property
     def seconds(self) -> float:

@@ -15,9 +15,9 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.groups.levels import Groups, Limits, climb
 from funnel.optimise.groups.parts import Mode, random_labels
 
-_RHOS = (0.01, 0.02, 0.04, 0.06, 0.09, 0.14, 0.2, 0.3, 0.5, 0.75, 1.0)
+_RHOS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 """Exponents of the ratio at which modes are looked at."""
-_KAPPAS = (-0.02, 0.1, 0.22, 0.34, 0.46, 0.6, 0.75, 0.9, 1.02)
+_KAPPAS = (-0.02, 0.15, 0.3, 0.5, 0.75, 1.02)
 """Values of κ - 1 from which parts are looked for, as shares of 2 ln ratio: W lies between 1 and ratio²."""
 _FINE = 61
 """Values of κ between the least and the largest of these at which what was found is priced."""

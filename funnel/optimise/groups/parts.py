@@ -19,8 +19,9 @@ import numpy as np
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.chords import xlogx
+from funnel.optimise.generation import RestrictedMaster, generate
 from funnel.optimise.groups.levels import Groups, Limits, climb
-from funnel.optimise.linear.highs import Answer, Program
+from funnel.optimise.linear.highs import Answer
 
 _ENTRY = 1e-8
 """A part enters where its price is above this (nats)."""
@@ -29,9 +30,9 @@ _ALIKE = 9
 _TOTALS = 15
 """Totals W that are there from the start."""
 _FEW, _MANY = 6, 100
-"""Random starts per group and mode, in each round and where a round finds nothing."""
-_IDLE = 3
-"""Rounds of many starts that find nothing, after which there is nothing more to find."""
+"""Random starts per group and mode, at first and where these find nothing."""
+_TIMES = 3
+"""Times that many starts find nothing, after which there is nothing more to find."""
 _SEED = 0
 """Random starts are the same in every run."""
 
@@ -77,13 +78,12 @@ class Parts:
         self.groups, self.ratio, self.modes = groups, ratio, modes
         self.random = np.random.default_rng(_SEED)
         self.parts: list[Part] = []
-        self.known: set[tuple[int, int, bytes]] = set()
         self.low, self.high = (
             np.array(ends) for ends in zip(*(m.limits(groups.count, ratio) for m in modes), strict=True)
         )
         size = groups.dimension + len(modes) * (groups.count + 1)
         self.size, total = size, np.append(np.ones(groups.dimension), np.zeros(size - groups.dimension))
-        self.program = Program(np.zeros((size, 0)), total, total, np.zeros(0), np.zeros(0))
+        self.master = RestrictedMaster(total)
         for mode in range(len(modes)):
             self._begin(mode)
 
@@ -96,15 +96,16 @@ class Parts:
 
     def run(self, budget: Budget, tolerance: float) -> Answer:
         """Add parts until none is found that is worth more than `tolerance` (nats) together, or the budget is spent."""
-        idle = 0
-        while True:
-            answer = self.program.solve(budget.seconds)
-            if not answer.optimal or budget.over or idle >= _IDLE:
-                return answer
-            missed = self._price(answer, _FEW, budget)
-            if missed <= tolerance:
-                missed = self._price(answer, _MANY, budget)
-            idle = idle + 1 if missed <= tolerance else 0
+
+        def near(answer: Answer) -> bool:
+            return self._price(answer, _FEW, budget) > tolerance
+
+        def anywhere(answer: Answer) -> bool:
+            return any(
+                self._price(answer, _MANY, budget) > tolerance for _ in range(_TIMES) if not budget.over
+            )
+
+        return generate(self.master, [near, anywhere], budget=budget)
 
     def prices(self, answer: Answer) -> Prices:
         """The duals of the program."""
@@ -119,21 +120,18 @@ class Parts:
 
     def add(self, part: Part) -> None:
         """Let a part take part, unless it does."""
-        key = part.mode, part.group, (np.round(part.z, _ALIKE) + 0.0).tobytes()
-        if key in self.known:
-            return
-        self.known.add(key)
-        self.parts.append(part)
         groups, z = self.groups, part.z
         column, base = np.zeros(self.size), groups.dimension + part.mode * (groups.count + 1)
         if part.group < 0:
             column[base : base + groups.count], column[base + groups.count] = -1.0, -z[0]
-            self.program.add(-float(z[0] * np.log(z[0])), column)
+            worth = -float(z[0] * np.log(z[0]))
         else:
             real, prior = groups.real[part.group], groups.prior[part.group]
             column[groups.place[part.group][real]] = z[real]
             column[base + part.group], column[base + groups.count] = 1.0, prior @ z
-            self.program.add(float(prior @ xlogx(z)), column)
+            worth = float(prior @ xlogx(z))
+        if self.master.add(worth, column, (part.mode, part.group, (np.round(z, _ALIKE) + 0.0).tobytes())):
+            self.parts.append(part)
 
     def _begin(self, mode: int) -> None:
         """Constant parts, and totals on a grid."""

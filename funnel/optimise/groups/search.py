@@ -39,7 +39,7 @@ _LAST = 30.0
 """Seconds at least for the last linear program."""
 _MISSED = 1e-6
 """Worth (nats) of parts that are not looked for any more."""
-_ADDED = 0.5
+_ADDED = 0.1
 """Share of the gap by which a mode must be worth more than is known, to take part."""
 _ROUNDING = 1e-9
 """Nats by which a bound from lists is raised against rounding errors."""

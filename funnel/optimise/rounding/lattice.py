@@ -57,73 +57,13 @@ def _on_equality(basis: Integers, value: Integers) -> Integers:
 
 
 def reduce(basis: Integers) -> Integers:
-    """A. K. Lenstra, H. W. Lenstra and Lovász, with all Gram–Schmidt quantities kept as integers.
+    """The same lattice by short vectors (A. K. Lenstra, H. W. Lenstra and Lovász)."""
+    if len(basis) < 2:
+        return basis
+    from flint import fmpz_mat
 
-    d[i] are the Gram determinants of the first i vectors and lam[i, j] = d[j+1]·μ_ij (H. Cohen, A Course in
-    Computational Algebraic Number Theory, section 2.6).
-    """
-    basis = basis.copy()
-    gram = _Gram(basis)
-    k = 1
-    while k < len(basis):
-        gram.shorten(k, k - 1)
-        if gram.lovasz(k):
-            for j in range(k - 2, -1, -1):
-                gram.shorten(k, j)
-            k += 1
-        else:
-            gram.swap(k)
-            k = max(k - 1, 1)
-    return basis
-
-
-class _Gram:
-    """Integral Gram–Schmidt data of a basis, which it changes in place together with the basis."""
-
-    def __init__(self, basis: Integers) -> None:
-        size = len(basis)
-        self.basis = basis
-        self.d: list[int] = [1] + [0] * size
-        self.lam: Integers = np.zeros((size, size), object)
-        for i in range(size):
-            self._orthogonalise(i)
-
-    def _orthogonalise(self, i: int) -> None:
-        """Fill row i from the rows before it."""
-        for j in range(i + 1):
-            value = int(self.basis[i] @ self.basis[j])
-            for t in range(j):
-                value = (self.d[t + 1] * value - self.lam[i, t] * self.lam[j, t]) // self.d[t]
-            if j < i:
-                self.lam[i, j] = value
-            else:
-                self.d[i + 1] = value
-
-    def shorten(self, k: int, j: int) -> None:
-        """Subtract the nearest multiple of vector j from vector k."""
-        times = (2 * self.lam[k, j] + self.d[j + 1]) // (2 * self.d[j + 1])
-        if times:
-            self.basis[k] -= times * self.basis[j]
-            self.lam[k, :j] -= times * self.lam[j, :j]
-            self.lam[k, j] -= times * self.d[j + 1]
-
-    def lovasz(self, k: int) -> bool:
-        """Whether vectors k-1 and k may stay in this order (with the usual factor 3/4)."""
-        d, cross = self.d, self.lam[k, k - 1]
-        return bool(4 * (d[k + 1] * d[k - 1] + cross * cross) >= 3 * d[k] * d[k])
-
-    def swap(self, k: int) -> None:
-        """Exchange vectors k-1 and k."""
-        d, lam = self.d, self.lam
-        self.basis[[k - 1, k]] = self.basis[[k, k - 1]]
-        lam[[k - 1, k], : k - 1] = lam[[k, k - 1], : k - 1]
-        cross = lam[k, k - 1]
-        new = (d[k - 1] * d[k + 1] + cross * cross) // d[k]
-        below = slice(k + 1, len(lam))
-        old = lam[below, k].copy()
-        lam[below, k] = (d[k + 1] * lam[below, k - 1] - cross * old) // d[k]
-        lam[below, k - 1] = (new * old + cross * lam[below, k]) // d[k + 1]
-        d[k] = new
+    short = fmpz_mat([[int(entry) for entry in row] for row in basis]).lll()
+    return np.array([[int(entry) for entry in row] for row in short.tolist()], object)
 
 
 def nearest(basis: Integers, targets: FloatArray) -> Integers:
