@@ -24,7 +24,6 @@ from funnel.lock.relabel import OTHER, Relabelled, relabel
 from funnel.lock.summary import Summary, stated_leakage
 from funnel.measure.figures import round_to
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
-from funnel.mechanisms.auto import Auto
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
@@ -230,9 +229,8 @@ def _notion(policy: Policy, lock: Lock) -> Notion:
 
 def _mechanism(policy: Policy, lock: Lock) -> Mechanism:
     """The one named, or the one that `auto` chose."""
-    if isinstance(policy.mechanism, Auto):
-        return MECHANISMS[lock.mechanism](kind=lock.mechanism)
-    return policy.mechanism
+    asked = policy.mechanism
+    return asked if asked.kind == lock.mechanism else MECHANISMS[lock.mechanism](kind=lock.mechanism)
 
 
 def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:
