@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from listing import listed_optimum
 from polytope import by_cone, by_polytope, random_joint
 
 from funnel.data import Joint
 from funnel.data.arrange import tells_secret
-from funnel.errors import FunnelError, SolverError
+from funnel.errors import FunnelError
 from funnel.measure import clock
 from funnel.measure.information import entropy
 from funnel.mechanisms import MECHANISMS
@@ -24,8 +25,6 @@ from funnel.mechanisms.product import protect
 from funnel.notions import Notion, RobustDemand
 from funnel.optimise import memory
 from funnel.optimise.groups import maximise_groups
-from funnel.optimise.listing.enumeration import enumerated_rays
-from funnel.optimise.master import master
 from funnel.optimise.solve import Solution, maximise
 
 T = TypeVar("T")
@@ -127,7 +126,7 @@ def solved(
         return maximise(
             demand.cone(),
             prior,
-            time_limit=within,
+            budget=within,
             gap=gap,
             ceiling=demand.ceiling(),
             rays=demand.rays(prior),
@@ -143,7 +142,7 @@ def solved(
         found.bound,
         taken,
         runs,
-        found.rung,
+        found.method,
         found.rays,
         found.nodes,
         gap,
@@ -159,13 +158,10 @@ def solved(
 def _listed(cone: Callable[[], Any], prior: np.ndarray, value: float, limit: float) -> float | None:
     """Processor seconds of the list of all extreme rays and its linear program; None beyond the limit."""
 
-    def work() -> float:
-        rays = enumerated_rays(cone(), prior, time_limit=limit)
-        return master(rays, prior, time_limit=limit).value
-
-    try:
-        listed, seconds, _ = timed(work)
-    except (SolverError, ValueError):
+    if cone().lift is not None:
+        return None
+    listed, seconds, _ = timed(lambda: listed_optimum(cone(), prior, limit))
+    if listed is None:
         return None
     if abs(listed - value) > 1e-5 * entropy(prior):
         raise AssertionError(f"listing finds {listed!r}, the search {value!r}")
@@ -213,7 +209,7 @@ def against_curve(joint: Joint, points: Sequence[Notion], about: str) -> Iterato
     cones = [point.demand(joint, {}, 0).cone() for point in points]
 
     def at(place: int) -> Solution:
-        return maximise(cones[place], prior, time_limit=60.0)
+        return maximise(cones[place], prior, budget=60.0)
 
     def together() -> list[Solution]:
         with memory.remembering():
@@ -233,7 +229,7 @@ def against_curve(joint: Joint, points: Sequence[Notion], about: str) -> Iterato
             worst.bound,
             taken,
             runs,
-            "/".join(sorted({one.rung for one in found})),
+            "/".join(sorted({one.method for one in found})),
             sum(one.rays for one in found),
             sum(one.nodes for one in found),
             1e-6,

@@ -31,7 +31,7 @@ def random_joint(a: int, c: int) -> Joint:
 def by_cone(joint: Joint, epsilon: float) -> float:
     """I(X;Y) of funnel's solution."""
     prior = joint.table().sum(axis=0) / joint.rows
-    return maximise(Ldp(notion="ldp", epsilon=epsilon).cone_of(joint.table()), prior, time_limit=600).value
+    return maximise(Ldp(notion="ldp", epsilon=epsilon).cone_of(joint.table()), prior, budget=600).value
 
 
 def by_polytope(joint: Joint, epsilon: float) -> tuple[float, int]:

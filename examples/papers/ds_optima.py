@@ -17,10 +17,10 @@ from funnel.data import Joint
 from funnel.data.arrange import together
 from funnel.data.released import Channel
 from funnel.notions import Demand, Ldp, Srlip
-from funnel.optimise.listing.enumeration import enumerated_rays
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
 
+from listing import listed_rays
 from polytope import best_vertex, by_polytope
 
 EPSILONS = (0.5, 1.0, 1.5, 2.0)
@@ -176,7 +176,7 @@ def _apart(joint: Joint, epsilon: float, *, literal: bool) -> _Apart:
 def _list(demand: Demand, prior: np.ndarray) -> None:
     """The best vertex for one attribute, of the polytope of Theorem 4 without inequalities that bind nothing."""
     cone = demand.cone()
-    rays = enumerated_rays(cone, prior, time_limit=60).toarray()
+    rays = listed_rays(cone, prior)
     binding = [row for row in cone.rows if (np.abs(rays @ row) < 1e-10).sum() >= len(prior) - 1]
     best_vertex(np.array(binding), prior)
 

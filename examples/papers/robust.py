@@ -120,9 +120,7 @@ def _polyopt(shape: Shape) -> Matrix:
 
     def matrix(sample: Sample, epsilon: float, beta: float) -> FloatArray:
         demand = _demand(sample, epsilon, beta)
-        found = maximise(
-            demand.cone(shape), sample.prior, time_limit=SECONDS, gap=GAP, ceiling=demand.ceiling()
-        )
+        found = maximise(demand.cone(shape), sample.prior, budget=SECONDS, gap=GAP, ceiling=demand.ceiling())
         _gaps.append(found.gap / entropy(sample.prior))
         return found.protocol
 

@@ -41,7 +41,7 @@ def optimum(joint: Joint, notion: Notion, seconds: float = SECONDS) -> Solution:
 
 def best(cone: Cone, prior: FloatArray, seconds: float = SECONDS) -> Solution:
     """The same for a cone."""
-    return maximise(cone, prior, time_limit=seconds)
+    return maximise(cone, prior, budget=seconds)
 
 
 def solved(joint: Joint, mechanism: Mechanism, notion: Notion) -> AnyProtocol:

@@ -24,7 +24,6 @@ from funnel.lock.lock import Lock, read_lock
 from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
-from funnel.mechanisms.auto import Auto
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
@@ -231,9 +230,8 @@ def _notion(policy: Policy, lock: Lock) -> Notion:
 
 def _mechanism(policy: Policy, lock: Lock) -> Mechanism:
     """The one named, or the one that `auto` chose."""
-    if isinstance(policy.mechanism, Auto):
-        return MECHANISMS[lock.mechanism](kind=lock.mechanism)
-    return policy.mechanism
+    asked = policy.mechanism
+    return asked if asked.kind == lock.mechanism else MECHANISMS[lock.mechanism](kind=lock.mechanism)
 
 
 def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from funnel.data import Joint
 from funnel.errors import InternalError
-from funnel.mechanisms.base import Mechanism, Solved
+from funnel.mechanisms.base import Choice, Mechanism, Solved
 from funnel.mechanisms.single import SINGLE, named
 from funnel.notions import Demand, Notion
 
@@ -34,6 +34,11 @@ class Auto(Mechanism):
         if candidates(notion, secret_public=secret_public):
             return None
         return f"finds no mechanism that serves the notion {notion} here"
+
+    def choice(self, notion: str, *, secret_public: bool) -> Choice:
+        """Every candidate, with its defaults."""
+        found = candidates(notion, secret_public=secret_public)
+        return Choice({kind: one(kind=kind) for kind, one in found.items()}, self.time_limit)
 
     def may_read_secret(self, notion: str, *, secret_public: bool) -> bool:
         """Whether a mechanism that might be chosen draws with the secret."""

@@ -64,6 +64,14 @@ class Outlook:
         return expected_cost(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Mechanisms to choose from, ready to solve, by name; and the seconds that they have together."""
+
+    ready: dict[str, Mechanism]
+    seconds: float
+
+
 class Mechanism(BaseModel, ABC):
     """A mechanism with its options; validated straight from the policy's `mechanism` section."""
 
@@ -123,6 +131,10 @@ class Mechanism(BaseModel, ABC):
     def may_read_secret(self, notion: str, *, secret_public: bool) -> bool:
         """Whether draws under a notion might depend on the hidden secret: what a plan must know beforehand."""
         return self.reads_secret
+
+    def choice(self, notion: str, *, secret_public: bool) -> Choice | None:
+        """What the mechanism chooses from under a notion; None for one that solves blocks itself."""
+        return None
 
     def form_of_sets(self) -> str | None:
         """How sets of values are written; None for a mechanism that releases plain values."""

@@ -9,8 +9,7 @@ from funnel.data import Joint
 from funnel.data.arrange import tells_secret
 from funnel.errors import CATALOGUE, FunnelError, PlanError, SolverError
 from funnel.measure import clock
-from funnel.mechanisms.auto import Auto, candidates
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Choice, Mechanism
 from funnel.mechanisms.product import Candidate, Protection, protect
 from funnel.mechanisms.split import best_split
 from funnel.notions import Notion
@@ -54,12 +53,11 @@ def choose(
 
     tried: tuple[Candidate, ...] | None = None
     with memory.remembering():
-        if isinstance(mechanism, Auto):
-            fit = candidates(notion.notion, secret_public=tells_secret(joint))
-            ready = {kind: one(kind=kind) for kind, one in fit.items()}
-            found, tried = _best(ready, lambda one: solve(one, shares), mechanism.time_limit, secret_rare)
-        else:
+        choice = mechanism.choice(notion.notion, secret_public=tells_secret(joint))
+        if choice is None:
             found = solve(mechanism, shares)
+        else:
+            found, tried = _best(choice, lambda one: solve(one, shares), secret_rare)
         if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
             used = found.mechanism
             found = best_split(found, lambda split: solve(used, split), progress)
@@ -72,19 +70,19 @@ def why_not(error: FunnelError) -> str:
 
 
 def _best(
-    ready: dict[str, Mechanism], solve: Callable[[Mechanism], Protection], seconds: float, secret_rare: bool
+    choice: Choice, solve: Callable[[Mechanism], Protection], secret_rare: bool
 ) -> tuple[Protection, tuple[Candidate, ...]]:
     """Try all, in order, each with an equal part of the time that is left; the first of the best wins."""
     best: Protection | None = None
     tried: list[Candidate] = []
     failures: list[SolverError | PlanError] = []
-    with clock.within(seconds):
-        for place, (kind, one) in enumerate(ready.items()):
+    with clock.within(choice.seconds):
+        for place, (kind, one) in enumerate(choice.ready.items()):
             if one.reads_secret and secret_rare:
                 tried.append(Candidate(kind, None, PASSED_OVER["below-minimum"]))
                 continue
             try:
-                with clock.within(clock.left() / (len(ready) - place)):
+                with clock.within(clock.left() / (len(choice.ready) - place)):
                     found = solve(one)
             except (SolverError, PlanError) as error:
                 failures.append(error)

@@ -13,7 +13,6 @@ from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
 from funnel.notions import Demand, Notion
-from funnel.notions.tables import TableDemand
 from funnel.optimise.partitions.merging import POWERS, finest
 
 _TRIES = 8
@@ -37,10 +36,10 @@ class GreedyFunnel(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """A partition of X that keeps the bound in exact arithmetic; one cluster of all at worst."""
-        if not isinstance(demand, TableDemand):
+        if (conditions := demand.each_table()) is None:
             raise InternalError("the greedy funnel was asked to serve a notion that is not about tables")
         powers, bound = POWERS if self.search == "best" else (0.0,), float(demand.notion.bound)
-        tables = [table.astype(float) for table in demand.tables]
+        tables = [table.astype(float) for table in conditions]
         for attempt in range(_TRIES):
             weights = _merging(finest(tables, bound * (1 - attempt * 1e-9), powers=powers))
             if demand.keeps(weights[:, None, :]):

@@ -48,10 +48,10 @@ class IndependentReporting(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """The best split, on as few bits as it needs. Raises SolverError."""
-        if not isinstance(demand, RobustDemand):
+        if (robust := demand.robust) is None:
             raise InternalError("independent reporting was asked to serve a notion that is not robust")
         records, prior = Records.of(joint), joint.table().sum(axis=0) / joint.rows
-        strength = _Strength(demand, records, self.calibration)
+        strength = _Strength(robust, records, self.calibration)
         first, second = strength.best_split(prior)
         wanted = kept_information(prior, _product(records, first, second))
         for bits in _BITS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -45,12 +44,12 @@ class Polyopt(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone, then round inward to integers. Raises SolverError."""
-        if not isinstance(demand, RobustDemand):
+        if (robust := demand.robust) is None:
             raise InternalError("polyopt was asked to serve a notion that is not robust")
-        sets = demand.sets if self.sets == "box" else _simplices(demand.sets)
+        sets = robust.sets if self.sets == "box" else _simplices(robust.sets)
         if self.sets != "printed" and sets.dimension > _SMALL and serves(sets):
-            return best_of_groups(sets, joint, demand, self.time_limit)
-        return best_inside(demand.cone(self.sets), joint, demand, self.time_limit)
+            return best_of_groups(sets, joint, robust, self.time_limit)
+        return best_inside(robust.cone(self.sets), joint, robust, self.time_limit)
 
     def outlook(self, extent: Extent) -> Outlook:
         """Lifted cones are priced."""
@@ -65,7 +64,7 @@ def best_of_groups(
     `how` tells the bound of the optimum over these sets; `bound` is about all robust protocols. Raises SolverError.
     """
     prior = joint.table().sum(axis=0) / joint.rows
-    ratio, ceiling = math.exp(demand.notion.epsilon), demand.ceiling()
+    ratio, ceiling = demand.notion.ratio, demand.ceiling()
     limit = min(time_limit, _SEARCHING * clock.left())
     found = maximise_groups(sets, ratio, prior, budget=limit, gap=gap, ceiling=ceiling)
     protocol = round_named(found.protocol, GroupCone(sets, ratio), joint, demand)

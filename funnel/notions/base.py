@@ -7,7 +7,7 @@ a notion, nor ask for its type.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -18,6 +18,7 @@ from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
+from funnel.data.sending import ExactArray
 from funnel.data.unary import UnaryProtocol
 from funnel.errors import InternalError
 from funnel.format.robust import RobustFile
@@ -77,6 +78,10 @@ class Demand(ABC):
     @property
     def robust(self) -> RobustDemand | None:
         """The demand itself where it holds for a set of distributions, so that its cone is reached by cuts alone."""
+        return None
+
+    def each_table(self) -> Sequence[ExactArray] | None:
+        """The tables N[s, x] (c, a) that the bound must hold for, each by itself; None where it is not about tables."""
         return None
 
     def rays(self, prior: FloatArray) -> csr_array | None:

@@ -78,6 +78,10 @@ class TableDemand(Demand):
         """The rows that are allowed under every table."""
         return intersection([self.notion.cone_of(table) for table in self.tables])
 
+    def each_table(self) -> Sequence[ExactArray]:
+        """All of them."""
+        return self.tables
+
     def keeps(self, weights: IntArray) -> bool:
         """Every table, sent through the weights, keeps the bound."""
         return all(self._kept(sent(table, weights)) for table in self.tables)

@@ -9,14 +9,12 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
-from funnel.optimise.linear.highs import Answer, Method, Program
+from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.utility import information
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_SIMPLEX = 20_000
-"""Up to this many rays the dual simplex is the faster method; above, interior points with crossover."""
 _TOLERANCES = (1e-10, 1e-8, 1e-6)
 """Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 _UNUSED = 1e-11
@@ -53,9 +51,8 @@ def _solve(rays: csr_array, worth: FloatArray, budget: Budget) -> Answer:
     from scipy.sparse import csr_array
 
     count, size = rays.shape
-    method: Method = "dual" if count <= _SIMPLEX else "interior"
     one, none, free = np.ones(size), np.zeros(count), np.full(count, np.inf)
-    program = Program(csr_array(rays.T), one, one, none, free, method=method, presolve=True)
+    program = Program(csr_array(rays.T), one, one, none, free, method="dual", presolve=True)
     program.costs(worth)
     for tolerance in _TOLERANCES:
         program.within(tolerance)

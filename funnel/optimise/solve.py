@@ -1,4 +1,4 @@
-"""One door to the optimum over a cone: extreme rays by the cheapest way that serves, then the master."""
+"""One door to the optimum over a cone: rays that theory knows, pairs of values, or rows priced until none is left."""
 
 from __future__ import annotations
 
@@ -9,29 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.errors import SolverError
 from funnel.optimise import memory
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.columns.search import columns, proved
+from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
-from funnel.optimise.cost import Extent, Method, expected_cost
-from funnel.optimise.listing.enumeration import enumerated_rays
-from funnel.optimise.listing.pairs import best_of_pairs
+from funnel.optimise.cost import Method
 from funnel.optimise.master import master
+from funnel.optimise.pairs import best_of_pairs
 from funnel.optimise.utility import information
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_SHARE, _PATIENCE = 0.25, 4.0
-"""Share of the budget, and seconds, that listing may take before rows are priced instead: costs are estimates."""
 _FINISH = 0.9
 """Share of the budget after which no more rows are looked for."""
 _LAST = 10.0
 """Seconds for the last linear program: it is small, and without it there is nothing."""
-_ROOM = 0.2
-"""Share of the gap allowed by which the bound of a listed optimum may give way for a proof."""
 _NEAR = 0.05
 """Nats below its worth in the optimum up to which a row may serve again when epsilon changes."""
 
@@ -40,7 +34,7 @@ _NEAR = 0.05
 class Solution:
     """A protocol (b, a) with columns that sum to one, its information, and a bound on the optimum (nats).
 
-    `method` is the way it was found, `rays` how many rows were listed or found, `nodes` how many boxes the proof
+    `method` is the way it was found, `rays` how many rows there were to choose from, `nodes` how many boxes the proof
     looked at. `certificate` is what the bound rests on, unless a ceiling is lower.
     """
 
@@ -74,11 +68,9 @@ def maximise(
     never more than the `clock` leaves. b <= a. Rows meet the cone up to rounding errors: `integers.round_inward`
     brings them inside. `ceiling` (nats) is an upper bound known beforehand, `rays` (k, a) are all extreme rays where
     theory lists them, `start` (k, a) rows to begin with, such as those of a smaller epsilon: what is outside the cone
-    is left out. `expected_cost` chooses the way. The search ends when bound and value differ by the share `gap` of
-    H(X), or with what it has when the budget is spent: then the bound says how good that is. Where all rays are listed
-    the value is exact, but the bound still rests on a proof by boxes, since cdd can lose a ray when counts differ by
-    many orders. Inside `memory.remembering` it begins with what earlier searches found. SolverError with status time,
-    size or failed.
+    is left out. The search ends when bound and value differ by the share `gap` of H(X), or with what it has when the
+    budget is spent: then the bound says how good that is. Inside `memory.remembering` it begins with what earlier
+    searches found. SolverError with status time or failed.
     """
     if prior.shape != (cone.dimension,) or prior.min() <= 0:
         raise ValueError("the prior is a positive number per coordinate of the cone")
@@ -87,8 +79,8 @@ def maximise(
     limit = math.inf if ceiling is None else ceiling
     problem = _Problem(cone, prior, budget, tolerance, limit, start)
     if rays is not None:
-        return problem.listed("known", rays)
-    return problem.paired() or problem.enumerated() or problem.priced()
+        return problem.known(rays)
+    return problem.paired() or problem.priced()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,36 +105,12 @@ class _Problem:
         bound = max(min(self.ceiling, proof.bound), value)
         return Solution(found.rows.toarray(), value, bound, "planar", found.rays, certificate=proof)
 
-    def enumerated(self) -> Solution | None:
-        """The best protocol of all rays, listed where that is cheap, with a bound that does not rest on the list."""
-        if expected_cost(Extent.of(self.cone, self.prior)).method != "enumeration":
-            return None
-        try:
-            patience = self.budget.part(_SHARE, seconds=_PATIENCE)
-            listed = self.listed("enumeration", enumerated_rays(self.cone, self.prior, budget=patience))
-        except SolverError:
-            return None
-        # Floats can lose a ray: what is listed counts as the optimum only where boxes prove it.
-        return self.proven(listed) or self.priced(listed.protocol)
-
-    def proven(self, listed: Solution) -> Solution | None:
-        """A listed optimum with a proof by boxes; None if there cannot be one."""
-        if listed.certificate is None:
-            return listed
-        tolerance = _ROOM * self.tolerance
-        part = self.budget.part(_SHARE)
-        found = proved(self.cone, self.prior, listed.certificate, tolerance=tolerance, budget=part)
-        if found is None:
-            return None
-        bound = max(min(self.ceiling, found.bound), listed.value)
-        return replace(listed, bound=bound, nodes=found.nodes, certificate=found)
-
-    def listed(self, method: Method, rays: csr_array) -> Solution:
+    def known(self, rays: csr_array) -> Solution:
         """The best protocol of all rays there are."""
-        return self._solution(method, rays, self.budget)
+        return self._solution("known", rays, self.budget)
 
-    def priced(self, listed: FloatArray | None = None) -> Solution:
-        """The best protocol of the rows that were found in time, those `listed` among them."""
+    def priced(self) -> Solution:
+        """The best protocol of the rows that were found in time."""
         from scipy.sparse import csr_array
 
         found = columns(
@@ -151,7 +119,7 @@ class _Problem:
             budget=self.budget.part(_FINISH),
             tolerance=self.tolerance,
             ceiling=self.ceiling,
-            start=self._known_rows() if listed is None else listed / (listed @ self.prior)[:, None],
+            start=self._known_rows(),
         )
         duals = found.certificate.duals
         near = information(csr_array(found.rays), self.prior) > found.rays @ duals - _NEAR

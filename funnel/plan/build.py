@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from funnel.engine.source import Source
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
-from funnel.mechanisms.auto import Auto, candidates
 from funnel.plan.columns import OTHER, Key, present, public_key, secret_key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
@@ -160,8 +159,9 @@ def _entity(names: _Names) -> str:
 
 
 def _solve(policy: Policy) -> Solve:
-    notion, chosen = policy.privacy, isinstance(policy.mechanism, Auto)
-    named = candidates(notion.notion, secret_public=policy.secret_public) if chosen else {}
+    notion = policy.privacy
+    choice = policy.mechanism.choice(notion.notion, secret_public=policy.secret_public)
+    named = () if choice is None else choice.ready
     search = notion.split == "optimal" and len(policy.blocks) > 1
     return Solve(notion.notion, notion.epsilon, policy.mechanism.kind, policy.shares(), tuple(named), search)
 

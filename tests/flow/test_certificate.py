@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import funnel
 from funnel.optimise import solve
 from funnel.optimise.certificate import Certificate
+from funnel.optimise.columns.search import Columns
 from funnel.plan.rebuild import rebuild
 from funnel.release import solution
 from tests.support.audited import detail, missing, statuses
@@ -124,14 +126,14 @@ def test_a_release_whose_proof_does_not_hold_is_never_published(
 ) -> None:
     monkeypatch.setenv("FUNNEL_KEY", key)
 
-    def lying(*arguments: Any, **options: Any) -> Certificate | None:
-        honest = honestly(*arguments, **options)
-        assert honest is not None
+    def lying(*arguments: Any, **options: Any) -> Columns:
+        found = honestly(*arguments, **options)
+        honest = found.certificate
         less = {"duals": honest.duals * 0.99, "peak": honest.peak - 1e-3}
-        return Certificate(**(vars(honest) | {figure: less[figure]}))
+        return replace(found, certificate=Certificate(**(vars(honest) | {figure: less[figure]})))
 
-    honestly = solve.proved
-    monkeypatch.setattr(solve, "proved", lying)
+    honestly = solve.columns
+    monkeypatch.setattr(solve, "columns", lying)
     monkeypatch.setattr(solve, "max", lambda bound, value: bound, raising=False)
     with pytest.raises(funnel.FunnelError) as caught:
         funnel.run(write_policy(tmp_path))

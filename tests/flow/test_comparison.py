@@ -10,7 +10,7 @@ import funnel
 from funnel.errors import PlanError, SourceError
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.choice import PASSED_OVER
-from funnel.optimise import cost, memory
+from funnel.optimise import memory
 from tests.support.policies import write_policy
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,7 +63,6 @@ def test_a_point_without_a_figure_says_why_and_is_not_zero(tmp_path):
 
 def test_each_epsilon_begins_with_what_smaller_ones_found(tmp_path, monkeypatch):
     """And with nothing else: the next comparison begins anew."""
-    monkeypatch.setattr(cost, "WORTH_LISTING", 0.0)
     recalled, recall = [], memory.recall
 
     def recorded(cone, prior):

@@ -37,8 +37,6 @@ _AIM = 0.95
 """Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
 _SEED = 0
 """Random starts are the same in every run."""
-_WORTH_PROVING = 200_000
-"""Boxes of a proof that are worth a second look, in the auditor's hands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,24 +69,6 @@ def columns(
     if start is not None:
         search.add(start * prior)
     return search.run()
-
-
-def proved(
-    cone: Cone, prior: FloatArray, certificate: Certificate, *, tolerance: float, budget: Budget
-) -> Certificate | None:
-    """The duals of a certificate with a proof that no row is worth more than they and `tolerance` say (nats).
-
-    For an optimum that was found by listing rays: then nobody need trust the list. None where the budget is not
-    enough for it, or the cone is a lifted one.
-    """
-    if cone.lift is not None:
-        return None
-    duals, most = certificate.duals, max(certificate.peak, 0.0) + tolerance
-    limited = budget.part(nodes=_WORTH_PROVING)
-    found = Slice(cone, prior).peak(duals / prior, tolerance=most, budget=limited, enough=_WORTH_PROVING)
-    if found.proof is None or found.bound > most:
-        return None
-    return Certificate(duals, found.bound, tolerance, found.nodes, found.proof)
 
 
 class _Rows:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 Status = Literal["optimal", "empty", "unbounded", "time", "failed"]
 """How a program ended: solved; without a point; without a limit; out of time; in any other way."""
-Method = Literal["primal", "dual", "interior"]
-"""The primal simplex is faster while only costs change, the dual one where bounds and rows do, interior points
-(then moved to a vertex) for tens of thousands of columns at once."""
-_SIMPLEX: dict[Method, int] = {"primal": 4, "dual": 1, "interior": 1}
+Method = Literal["primal", "dual"]
+"""The primal simplex is faster while only costs change, the dual one where bounds and rows do."""
+_SIMPLEX: dict[Method, int] = {"primal": 4, "dual": 1}
 """HiGHS's option simplex_strategy."""
 _TOLERANCE = 1e-9
 """Feasibility asked of the solver, primal and dual, in the units of the caller's rows."""
@@ -104,8 +103,7 @@ class Program:
         self._limited = False
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
-        self._set(solver="ipm" if method == "interior" else "choose" if nodes else "simplex")
-        self._set(simplex_strategy=_SIMPLEX[method])
+        self._set(solver="choose" if nodes else "simplex", simplex_strategy=_SIMPLEX[method])
         self.within(tolerance)
         program, sparse = highspy.HighsLp(), csc_array(matrix)
         program.num_row_, program.num_col_ = sparse.shape

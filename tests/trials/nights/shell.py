@@ -112,7 +112,6 @@ def serve() -> None:
 
 def _load() -> None:
     """What a run imports, before any thread is started."""
-    import cdd  # noqa: F401
     import duckdb  # noqa: F401
     import scipy.optimize
     import scipy.sparse  # noqa: F401

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from funnel.data import Joint, Protocol
 from funnel.notions import NOTIONS, Notion, Shape
-from funnel.optimise.cost import Extent, expected_cost
+from funnel.optimise.cost import expected_cost
 from tests.support.strategies import joints, many_block_joints
 
 
@@ -35,7 +35,8 @@ def check(notion: Notion, joint: Joint) -> None:
         assert foreseen is not None
         assert foreseen.dimension == cone.dimension
         assert foreseen.auxiliary == (0 if cone.lift is None else cone.lift.shape[1])
-        assert foreseen.constraints >= Extent.of(cone, prior).constraints
+        constraints = len(cone.rows) if cone.lift is not None else len(cone.constraints(prior))
+        assert foreseen.constraints >= constraints
         rays = demand.rays(prior)
         assert foreseen.known == (None if rays is None else rays.shape[0])
         values = block.blocks[0]

@@ -10,9 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from funnel.errors import SolverError
 from funnel.measure.information import kept_information
-from funnel.optimise import solve
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.climbing import climbs
 from funnel.optimise.columns.pricing import Slice, divergence, price
@@ -22,7 +20,6 @@ from funnel.optimise.linear import highs
 from funnel.optimise.linear.bases import GIVEN_UP, Answers
 from funnel.optimise.linear.batched import Programs
 from funnel.optimise.linear.highs import Program
-from funnel.optimise.listing.enumeration import enumerated_rays
 from funnel.optimise.master import Master, master
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
@@ -38,6 +35,7 @@ from tests.unit.optimise.cones import (
     prior_of,
     problems,
 )
+from tests.unit.optimise.rays import listed_rays
 
 TOLERANCE = 1e-6
 
@@ -50,7 +48,7 @@ def priced(cone: Cone, prior: np.ndarray, seconds: float = 60) -> tuple[Columns,
 
 def check(cone: Cone, prior: np.ndarray) -> None:
     """Everything that listing all rays can tell about pricing them."""
-    listed = enumerated_rays(cone, prior, budget=60)
+    listed = listed_rays(cone, prior)
     optimum = master(listed, prior, budget=60)
     found, best = priced(cone, prior)
     proof = found.certificate
@@ -81,22 +79,6 @@ def test_rare_values_are_priced_as_closely(table: np.ndarray, kind: str, epsilon
     assert cone.violation(solution.protocol).max() <= 1e-9
 
 
-def test_rays_that_listing_loses_are_found_by_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In floats cdd can lose rays without a word; then the optimum over its list is too small, and certain of it."""
-    table = np.array([[48, 11, 7, 30], [5, 25, 16, 9], [12, 8, 33, 21]])
-    cone, prior = ldp(table, 1.0), prior_of(table)
-    whole = maximise(cone, prior, budget=60)
-    rays = enumerated_rays(cone, prior, budget=60)
-    best = master(rays, prior, budget=60)
-    rest = rays[np.flatnonzero(best.theta == 0)]
-    assert master(rest, prior, budget=60).bound < best.value - 1e-4
-    monkeypatch.setattr(solve, "enumerated_rays", lambda *arguments, **options: rest)
-    found = maximise(cone, prior, budget=60)
-    assert (whole.method, found.method) == ("enumeration", "columns")
-    assert found.value == pytest.approx(best.value, abs=1e-6)
-    assert found.gap <= 1e-6 * entropy(prior)
-
-
 @pytest.mark.parametrize(("kind", "epsilon"), [("lip", 0.5), ("ldp", 1.0)])
 def test_a_value_of_one_in_a_million(kind: str, epsilon: float) -> None:
     table = np.array([[700_000, 200, 1, 40, 0], [90_000, 9_000, 0, 3, 1], [200_000, 10, 5, 0, 600]])
@@ -113,7 +95,7 @@ def test_a_value_so_rare_that_its_multiplier_looks_like_an_error_is_released() -
 @given(tables(most=5, secrets=3))
 def test_equalities_are_priced_too(table: np.ndarray) -> None:
     cone, prior = perfect(table), prior_of(table)
-    optimum = master(enumerated_rays(cone, prior, budget=60), prior, budget=60)
+    optimum = master(listed_rays(cone, prior), prior, budget=60)
     found, best = priced(cone, prior)
     assert cone.violation(found.rays * prior.min()).max() <= 1e-9
     assert best.value == pytest.approx(optimum.value, abs=2 * TOLERANCE)
@@ -124,7 +106,7 @@ def test_equalities_are_priced_too(table: np.ndarray) -> None:
 @given(tables(most=5, secrets=4), st.floats(0.05, 2))
 def test_a_lifted_cone_has_the_optimum_of_its_shadow(table: np.ndarray, epsilon: float) -> None:
     prior = prior_of(table)
-    plain = master(enumerated_rays(ldp(table, epsilon), prior, budget=60), prior, budget=60)
+    plain = master(listed_rays(ldp(table, epsilon), prior), prior, budget=60)
     found, best = priced(lifted_ldp(table, epsilon), prior)
     assert best.value == pytest.approx(plain.value, abs=2 * TOLERANCE)
     assert plain.value <= found.certificate.bound + 1e-8
@@ -181,7 +163,7 @@ def test_the_peak_is_the_best_price_of_all_rays(problem: tuple[np.ndarray, Cone]
     table, cone = problem
     prior = prior_of(table)
     eta = np.random.default_rng(seed).normal(size=len(prior))
-    mass = enumerated_rays(cone, prior, budget=60).toarray() * prior
+    mass = listed_rays(cone, prior).toarray() * prior
     best = float(price(mass, prior, eta).max())
     room = Slice(cone, prior)
     for most in (0, 3, 10_000):
@@ -199,7 +181,7 @@ def test_what_is_not_looked_into_is_below_the_tolerance(problem: tuple[np.ndarra
     table, cone = problem
     prior, random = prior_of(table), np.random.default_rng(seed)
     eta = random.normal(size=len(prior))
-    mass = enumerated_rays(cone, prior, budget=60).toarray() * prior
+    mass = listed_rays(cone, prior).toarray() * prior
     best = float(price(mass, prior, eta).max())
     tolerance = best + float(random.normal(scale=0.1))
     found = Slice(cone, prior).peak(eta, tolerance=tolerance, budget=Budget(nodes=10_000), enough=10**9)
@@ -240,20 +222,6 @@ def test_the_time_limit_returns_a_protocol_and_its_bound(seconds: float, lifted:
     assert solution.certificate is not None
     longer = maximise(lifted_ldp(table, 0.5), prior, budget=60, gap=0.03)
     assert longer.value <= solution.bound + 1e-9
-
-
-def test_listing_that_takes_too_long_gives_way_to_pricing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(*_: object, **__: object) -> csr_array:
-        raise SolverError("solver-time", "too slow", status="time", advice="none")
-
-    table = census("marital_status", "relationship")
-    cone, prior = lip(table, 1.0), prior_of(table)
-    listed = maximise(cone, prior, budget=60)
-    monkeypatch.setattr(solve, "enumerated_rays", endless)
-    other = maximise(cone, prior, budget=60)
-    assert (listed.method, other.method) == ("enumeration", "columns")
-    assert other.value == pytest.approx(listed.value, abs=1e-6 * entropy(prior))
-    assert other.bound >= listed.value - 1e-9
 
 
 def test_a_ceiling_lowers_the_bound_and_ends_the_search() -> None:

@@ -18,9 +18,9 @@ from funnel.optimise.groups.cone import GroupCone
 from funnel.optimise.groups.coupling import coupled
 from funnel.optimise.groups.levels import Groups, Limits, climb
 from funnel.optimise.groups.listed import Vertices
-from funnel.optimise.listing.enumeration import enumerated_rays
 from funnel.optimise.solve import maximise
 from funnel.optimise.worst_case import Sets, box_cone
+from tests.unit.optimise.rays import listed_rays
 
 SETTINGS = settings(deadline=None, max_examples=10)
 
@@ -72,9 +72,7 @@ def vertices(sets: Sets, group: int, low: float, high: float) -> np.ndarray:
     middle = (low + high) / 2
     above = np.hstack([weights * middle, np.full((len(weights), 1), -high)])
     below = np.hstack([-weights * middle, np.full((len(weights), 1), low)])
-    rays = enumerated_rays(
-        Cone(np.vstack([above, below])), np.full(size + 1, 1 / (size + 1)), budget=60
-    ).toarray()
+    rays = listed_rays(Cone(np.vstack([above, below])), np.full(size + 1, 1 / (size + 1))).toarray()
     return middle * rays[:, :size] / rays[:, size:]
 
 

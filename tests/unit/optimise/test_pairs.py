@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from funnel.errors import SolverError
+from funnel.optimise import pairs
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Answer, Program
-from funnel.optimise.listing import pairs
-from funnel.optimise.listing.pairs import Paired, Side, best_of_pairs
-from funnel.optimise.listing.planar import plane_facets
 from funnel.optimise.master import master
+from funnel.optimise.pairs import Paired, Side, best_of_pairs
+from funnel.optimise.planar import plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.planar import planar_rays
+from tests.unit.optimise.rays import planar_rays
 
 TABLE = np.array([[9, 8, 7, 0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 9, 8, 7, 6, 5]])
 

@@ -16,9 +16,9 @@ from funnel.optimise.columns.pricing import Peak, Slice, price
 from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Program
-from funnel.optimise.listing.enumeration import enumerated_rays
 from tests.support.strategies import tables
 from tests.unit.optimise.cones import CONES, census, ldp, lifted_ldp, lip, perfect, prior_of, problems
+from tests.unit.optimise.rays import listed_rays
 
 MARGIN = 1e-9
 
@@ -147,7 +147,7 @@ def test_a_solver_that_calls_everything_empty_proves_nothing(monkeypatch: pytest
     table = np.array([[30, 10, 5], [20, 40, 5]])
     prior, random = prior_of(table), np.random.default_rng(0)
     for cone in (ldp(table, 0.5), lifted_ldp(table, 0.5)):
-        mass = enumerated_rays(ldp(table, 0.5), prior, budget=60).toarray() * prior
+        mass = listed_rays(ldp(table, 0.5), prior).toarray() * prior
         best = float(price(mass, prior, np.zeros(3)).max())
         room = Slice(cone, prior)
         with monkeypatch.context() as patch:

@@ -126,7 +126,7 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
     ("changes", "rung", "words"),
     [
         ({"sensitive": ["sex"]}, "planar", "closed form"),
-        ({}, "enumeration", "listed"),
+        ({}, "columns", "rows priced"),
         ({"sensitive": ["occupation"]}, "columns", "priced"),
         (
             {"privacy": {"notion": "ldp-x", "epsilon": 1}, "public": ["relationship"]},

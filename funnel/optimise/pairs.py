@@ -21,7 +21,7 @@ from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.generation import RestrictedMaster, generate
 from funnel.optimise.linear.highs import Answer
-from funnel.optimise.listing.planar import ON_FACET, plane_facets
+from funnel.optimise.planar import ON_FACET, plane_facets
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -1,16 +1,35 @@
-"""All extreme rays of a planar cone in closed form, listed: what pricing them by pairs is compared with."""
+"""All extreme rays of a cone, listed: what searches that list nothing are compared with."""
 
 from __future__ import annotations
 
+import cdd
 import numpy as np
 from scipy.sparse import csr_array
 
 from funnel.optimise.cone import Cone
-from funnel.optimise.listing.planar import ON_FACET, plane_facets
+from funnel.optimise.planar import ON_FACET, plane_facets
+
+
+def listed_rays(cone: Cone, prior: np.ndarray) -> csr_array:
+    """Sparse rows (k, a) with prior·r = 1, by the double description method, deepest cuts first."""
+    constraints = cone.constraints(prior)
+    constraints = constraints[np.argsort(-(constraints @ prior), kind="stable")]
+    halfspaces = np.vstack([np.eye(len(prior)), -constraints])
+    halfspaces = np.hstack([np.zeros((len(halfspaces), 1)), halfspaces])
+    exact = range(len(prior), len(halfspaces)) if cone.equalities else ()
+    matrix = cdd.matrix_from_array(halfspaces.tolist(), lin_set=exact, rep_type=cdd.RepType.INEQUALITY)
+    polyhedron = cdd.polyhedron_from_matrix(matrix, row_order=cdd.RowOrderType.MIN_INDEX)
+    mass = np.array(cdd.copy_generators(polyhedron).array, float).reshape(-1, len(prior) + 1)[:, 1:]
+    mass = mass[mass.sum(axis=1) > 0]
+    mass /= mass.sum(axis=1, keepdims=True)
+    mass = np.where(mass > 1e-12, mass, 0.0)
+    mass /= mass.sum(axis=1, keepdims=True)
+    _, first = np.unique(np.round(mass, 10), axis=0, return_index=True)
+    return csr_array(mass[np.sort(first)] / prior)
 
 
 def planar_rays(cone: Cone, prior: np.ndarray) -> csr_array:
-    """Sparse rows (k, a) with prior·r = 1: one value inside every facet, or two on either side of one."""
+    """The same for a planar cone, in closed form: one value inside every facet, or two on either side of one."""
     facets = plane_facets(cone, prior)
     assert facets is not None
     outside, inside = facets > ON_FACET, facets < -ON_FACET

@@ -1,1 +1,0 @@
-"""Extreme rays, listed: in closed form, by double description, or all pairs at once."""
