@@ -12,6 +12,7 @@ from typing import Any
 from funnel.audit.extras import (
     bound,
     composition,
+    declared,
     export,
     meanings,
     mechanism,
@@ -19,6 +20,7 @@ from funnel.audit.extras import (
     policy,
     signature,
     table,
+    truth,
 )
 from funnel.audit.extras.base import Recount, Release
 from funnel.audit.kernel import check as kernel
@@ -27,7 +29,7 @@ from funnel.errors import FunnelError, ReleaseError
 from funnel.format import manifest, protocol, released
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, policy, bound, meanings, composition, signature, table),
+    *(export, pages, mechanism, policy, declared, truth, bound, meanings, composition, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition)

@@ -50,6 +50,7 @@ def check(opened: Release) -> str | Unchecked:
     stated = entry.composed
     if stated.measure != (measure := NOTIONS[opened.manifest.notion].measure):
         raise Broken(NAME, "composed is of another measure", measure, stated.measure)
+    _archived(opened, entry)
     own = parts_of(entry, opened.protocol)
     earlier = _once(part for one in before for part in parts_of(one, _archived(opened, one)))
     if (groups := len({one.source for one in (*earlier, *own)})) != stated.groups:

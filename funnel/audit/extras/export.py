@@ -13,8 +13,10 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.data.convert import protocols_of
+from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.errors import FunnelError
 from funnel.format.protocol import Sets, Weights
+from funnel.format.released import NAME
 from funnel.release.export import export, text_of
 
 if TYPE_CHECKING:
@@ -56,11 +58,13 @@ def check(opened: Release) -> str | Unchecked:
 
 def _read_back(opened: Release, path: Path) -> int:
     """The number of rows: those released, in the order of their codes, under their columns. Raises Broken."""
-    released, place = opened.released, 0
+    answers, place = opened.answers, 0
     names, batches = _batches(path, opened.manifest.format_of_data)
-    if names != list(released.columns):
-        raise Broken(path.name, "the table has other columns", list(released.columns), names)
-    labels, answers = _labels(opened), opened.answers
+    expected = [name for one in protocols_of(opened.protocol) for name in _names(one)]
+    for file, found in ((NAME, list(opened.released.columns)), (path.name, names)):
+        if found != expected:
+            raise Broken(file, "these are not the columns of the protocol", expected, found)
+    labels = _labels(opened)
     ends = np.cumsum(answers[:, -1])
     for batch in batches:
         which = np.searchsorted(ends, np.arange(place, place + batch.num_rows), side="right")
@@ -73,6 +77,11 @@ def _read_back(opened: Release, path: Path) -> int:
     if place != ends[-1]:
         raise Broken(path.name, "the table has another number of rows", int(ends[-1]), place)
     return place
+
+
+def _names(protocol: AnyProtocol) -> tuple[str, ...]:
+    """The columns of one block in the table."""
+    return protocol.outputs.names if isinstance(protocol, UnaryProtocol) else protocol.inputs.columns
 
 
 def _equal(column: pa.Array, labels: list[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:

@@ -19,14 +19,14 @@ from funnel.format.terms import Attribute
 CLAIM = "ledger-drawn"
 TITLE = "the ledger says rightly whom and what this release drew for"
 PRIVATE = True
-_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
 def check(opened: Release) -> str:
     """The entry's columns mean what terms.json makes of them, drawn for its entity. Raises Broken."""
     entry, terms = opened.entries[-1], opened.terms
     entity = terms.entity if terms.draws == "permanent" else None
-    known = {one.name.translate(_LOWER): one for block in terms.public for one in block}
+    known = {one.name.translate(LOWER): one for block in terms.public for one in block}
     drawn = tuple(_drawn(block, known) for block in opened.protocol.blocks)
     for what, expected, found in (("entity", entity, entry.entity), ("drawn", drawn, entry.drawn)):
         if expected != found:
@@ -36,7 +36,7 @@ def check(opened: Release) -> str:
 
 def _drawn(block: Any, known: dict[str, Attribute]) -> Drawn:
     """What an entry has to say of one block."""
-    attributes = [known.get(column.translate(_LOWER)) for column in block.columns]
+    attributes = [known.get(column.translate(LOWER)) for column in block.columns]
     parts = list(zip(attributes, zip(*block.inputs, strict=True), strict=True))
     if None in attributes:
         raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)

@@ -9,6 +9,7 @@ from typing import Any
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import PolicyError
+from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
 from funnel.lock.lock import parse_lock
@@ -65,8 +66,10 @@ def _planned(opened: Release) -> int:
         "solve": promise,
         "measure the lock": promise | {"lock": locked.checksum if locked else None},
         "draw": {"kind": terms.draws},
-        "write": {"format": terms.format_of_data},
+        "write": {"format": terms.format_of_data, "columns": [one.name for block in terms.public for one in block]},
     }
+    if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
+        known["write"]["types"] = list(opened.released.types)
     try:
         plan = json.loads(opened.read(PLAN))
         pairs = [(plan["name"], terms.name), (plan["policy_sha256"], terms.policy_sha256), *_steps(plan, known)]

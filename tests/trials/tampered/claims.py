@@ -1,16 +1,14 @@
-"""Other figures and terms in manifest, report, ledger, policy and evidence."""
+"""Other figures and terms in manifest, terms, ledger and policy, and other reports."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.trials.tampered.moves import (
     ALL_VIEWS,
-    AS_IT_IS,
     EVERY,
     EVIDENCE,
     FOLDER,
@@ -21,7 +19,7 @@ from tests.trials.tampered.moves import (
 from tests.trials.tampered.place import Json, Place, edit, read
 
 STEP = 0.0001
-LATER = {"release.json", "report.json", "ledger", "policy.yaml"}
+LATER = {"release.json", "terms.json", "ledger", "policy.yaml"}
 
 
 @move("a wrong epsilon", *EVERY, views=ALL_VIEWS)
@@ -52,9 +50,8 @@ def _own(manifest: Json) -> float:
 def _say_epsilon(place: Place, where: list[str], old: float, new: float) -> None:
     if "release.json" in where:
         edit(place.folder / "release.json", lambda manifest: manifest.update(epsilon=new))
-    if "report.json" in where:
-        edit(place.folder / "report.json", lambda report: (
-            report["promise"].update(epsilon=new), report["measured"].update(bound=new)))  # fmt: skip
+    if "terms.json" in where:
+        edit(place.kept / "terms.json", lambda terms: terms.update(epsilon=new))
     if "ledger" in where:
         place.enter(lambda entry: entry.update(epsilon=new))
     if "policy.yaml" in where:
@@ -68,7 +65,7 @@ def _say_epsilon(place: Place, where: list[str], old: float, new: float) -> None
 
 @move("a lower leakage claimed", *EVERY, views=ALL_VIEWS)
 def leakage(place: Place, rng: Random) -> str | None:
-    """In manifest, report and ledger alike."""
+    """In manifest and ledger alike."""
     figures = {name: told for name, told in place.manifest["leakage"].items() if told}
     if not figures:
         return None
@@ -79,12 +76,8 @@ def leakage(place: Place, rng: Random) -> str | None:
         document["leakage"][name] = new
 
     edit(place.folder / "release.json", change)
-    edit(place.folder / "report.json", lambda report: change(report["measured"]))
     place.enter(change)
-    words = f"leakage.{name} {figures[name]} is now {new}"
-    if name == "mutual_information" or rng.randrange(2):
-        return words
-    return words + _lower_ratio(place, name)
+    return f"leakage.{name} {figures[name]} is now {new}"
 
 
 def _lower(figure: float, rng: Random) -> float:
@@ -92,31 +85,10 @@ def _lower(figure: float, rng: Random) -> float:
     return max(0.0, round(min(figure * rng.choice([0.1, 0.5, 0.9, 1]), figure - 2 * STEP), 4))
 
 
-def _lower_ratio(place: Place, name: str) -> str:
-    def change(evidence: Json) -> None:
-        told = evidence["leakage"][name]
-        if "/" in told:
-            above, _, below = told.partition("/")
-            lower = Fraction(int(above) * 9, int(below) * 10)
-            evidence["leakage"][name] = f"{lower.numerator}/{lower.denominator}"
-
-    edit(place.kept / "evidence.json", change)
-    return ", and lower in the evidence"
-
-
-@move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
-def exact_leakage(place: Place, rng: Random) -> str | None:
-    name = rng.choice(sorted(place.evidence["leakage"]))
-    if name == "mutual_information" or "/" not in place.evidence["leakage"][name]:
-        return None
-    return f"leakage.{name}{_lower_ratio(place, name)}"
-
-
 @move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
 def composed(place: Place, rng: Random) -> str | None:
     """In ledger and manifest."""
-    entry = next(entry for entry in place.entries if entry["release"] == place.release)
-    old = entry["composed"]["figure"]
+    old = place.entry["composed"]["figure"]
     if not old:
         return None
     new, keys = _lower(old, rng), rng.choice([("figure", "measured"), ("figure",), ("measured",)])
@@ -137,8 +109,7 @@ def utility(place: Place, rng: Random) -> str | None:
     )
     if abs(new - told[name]) < 2 * STEP or (name == "normalised" and new > 1):
         return None
-    for path, at in (("release.json", ("utility",)), ("report.json", ("utility",))):
-        edit(place.folder / path, lambda document, at=at: document[at[0]].update({name: new}))
+    edit(place.folder / "release.json", lambda document: document["utility"].update({name: new}))
     return f"utility.{name} {told[name]} is now {new}"
 
 
@@ -152,8 +123,7 @@ def upper_bound(place: Place, rng: Random) -> str | None:
     new = round(
         told["normalised"] - rng.choice([0.001, 0.1]) if rng.randrange(2) or not one else old + 0.01, 4
     )
-    for path in ("release.json", "report.json"):
-        edit(place.folder / path, lambda document: document["utility"].update(upper_bound=new))
+    edit(place.folder / "release.json", lambda document: document["utility"].update(upper_bound=new))
     words = f"utility.upper_bound {old} is now {new}"
     if new < old and one and rng.randrange(2):
         nats = new * told["entropy"]
@@ -179,10 +149,12 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "created": ("2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
     "split": ([0.5, 0.5], [0.9, 0.1], [1.0], [0.3]),
     "format_of_data": ("parquet", "csv"),
-    "estimate": ({"minimum": 100, "kind": "counts"}, {"minimum": 6, "kind": "counts"}),
+    "estimate": tuple({"minimum": least, "kind": "counts", "epsilon": None, "estimates": None, "spent": None}
+                      for least in (100, 6)),
     "draws": ({"kind": "fresh", "key_fingerprint": None}, {"kind": "permanent", "key_fingerprint": "0" * 16}),
     "public": ([["y"]], [["x"], ["y"]], [["z"], ["x"]]),
-    "parameters": ({}, {"solve": "joint"}, {"order": 2.0, "confidence": 0.99, "radius": 0.001}),
+    "parameters": tuple(dict.fromkeys(("solve", "order", "confidence", "radius", "lower")) | told for told in (
+        {}, {"solve": "joint"}, {"order": 2.0, "confidence": 0.99, "radius": 0.001})),
     "candidates": ([{"mechanism": "optimal", "normalised": 1.0, "reason": None}], None),
     "composed": (None, {"leakage": 0.01, "how": "exact", "releases": 2}),
 }
@@ -190,7 +162,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
 
 @move("another claim of the manifest", LISTED, SEALED, views=ALL_VIEWS)
 def claim(place: Place, rng: Random) -> str | None:
-    """With report and ledger made to agree where they tell the same."""
+    """With the ledger made to agree where it tells the same."""
     key = rng.choice(sorted(OTHER))
     new = rng.choice(OTHER[key])
     if place.manifest.get(key) == new:
@@ -198,10 +170,6 @@ def claim(place: Place, rng: Random) -> str | None:
     place.claim(key, new)
     if key in ("notion", "name"):
         place.enter(lambda entry: entry.update({key: new}))
-    if key == "notion":
-        edit(place.folder / "report.json", lambda report: report["promise"].update(notion=new))
-    if key == "estimate":
-        edit(place.folder / "report.json", lambda report: report.update(minimum=new["minimum"]))
     if key == "draws":
         place.enter(lambda entry: entry.update(draws=new["kind"], key_fingerprint=new["key_fingerprint"]))
     return f"{key} is now {new}"
@@ -216,41 +184,44 @@ def sizes(place: Place, rng: Random) -> str | None:
     return f"alphabet.{key} by {by:+d}"
 
 
-@move("a report of other figures", *EVERY, views=ALL_VIEWS)
-def report(place: Place, rng: Random) -> str | None:
-    """One number that the report tells, anywhere in it but for those that are not worked out again."""
-    return _other_number(place, rng, lambda path: not UNMEASURED & set(path))
+REPORTS = "a report of other figures"
+"""A kind of its own: hashes are made to fit, and the report stays as the forger wrote it."""
 
 
-@move("a report of other figures", AS_IT_IS, LISTED, views=ALL_VIEWS)
-def report_unmeasured(place: Place, rng: Random) -> str | None:
-    """One of the others."""
-    return _other_number(place, rng, lambda path: bool(UNMEASURED & set(path)))
+@move(REPORTS, *EVERY, views=ALL_VIEWS)
+def published_report(place: Place, rng: Random) -> str | None:
+    """One number that the published report tells, anywhere in it."""
+    return _other_number(place.folder / "report.json", rng)
 
 
-def _other_number(place: Place, rng: Random, wanted: Callable[[tuple[Any, ...]], bool]) -> str | None:
-    document = read(place.folder / "report.json")
-    numbers = [(path, old) for path, old in _numbers(document, ()) if wanted(path)]
-    if not numbers:
-        return None
-    path, old = rng.choice(numbers)
-    new = (
-        rng.choice([old + 1, old * 2 + 1])
-        if isinstance(old, int)
-        else round(old * rng.choice([0.1, 0.5, 2]) + 0.05, 4)
-    )
-    if abs(new - old) < 0.03:
+@move(REPORTS, *EVERY, views=(EVIDENCE, FOLDER))
+def full_report(place: Place, rng: Random) -> str | None:
+    """The same of the full one."""
+    return _other_number(place.kept / "report.json", rng)
+
+
+@move(REPORTS, *EVERY, views=ALL_VIEWS)
+def page(place: Place, rng: Random) -> str | None:
+    """Words of a page."""
+    path = rng.choice([place.folder, place.kept]) / "report.html"
+    words = sorted({word for word in re.findall(r"[a-z]{5,}", path.read_text()) if word not in ("class", "style")})
+    word = rng.choice(words)
+    path.write_text(path.read_text().replace(word, word[::-1] + "x", 1))
+    return f"{path.parent.name}/report.html: {word} turned around"
+
+
+def _other_number(path: Path, rng: Random) -> str | None:
+    document = read(path)
+    keys, old = rng.choice(list(_numbers(document, ())))
+    new = old + 1 if isinstance(old, int) else round(old * rng.choice([0.1, 0.5, 2]) + 0.05, 4)
+    if new == old:
         return None
     at = document
-    for key in path[:-1]:
+    for key in keys[:-1]:
         at = at[key]
-    at[path[-1]] = new
-    edit(place.folder / "report.json", lambda whole: whole.update(document))
-    return f"report.json: {'.'.join(map(str, path))} {old} is now {new}"
-
-
-UNMEASURED = {"change", "moves", "promised", "rank"}
-"""Figures of the report that the auditor does not work out again; their bytes are bound like all others."""
+    at[keys[-1]] = new
+    edit(path, lambda whole: whole.update(document))
+    return f"{path.parent.name}/report.json: {'.'.join(map(str, keys))} {old} is now {new}"
 
 
 def _numbers(value: Any, path: tuple[Any, ...]) -> Any:

@@ -21,23 +21,23 @@ from tests.trials.tampered.weights import column_of
 @move("what was drawn", AS_IT_IS, SEALED, views=(EVIDENCE, FOLDER))
 def draws(place: Place, rng: Random) -> str | None:
     """One count of the draws that were kept."""
-    evidence = place.evidence
-    block = rng.choice(evidence["draws"])
+    told = place.draws
+    block = rng.choice(told["blocks"])
     cell, by = rng.choice(block), rng.choice([1, -1, 30])
     if cell[-1] + by < 1:
         return None
     cell[-1] += by
-    edit(place.kept / "evidence.json", lambda old: old.update(evidence))
+    edit(place.kept / "draws.json", lambda old: old.update(told))
     return f"draws of input {cell[0]}, output {cell[1]} by {by:+d}"
 
 
 @move("what was drawn", SEALED, views=(EVIDENCE, FOLDER))
 def not_drawn(place: Place, rng: Random) -> str | None:
     """Every record answers with its most likely output, or the least likely: rows and draws agree, chance does not."""
-    blocks, evidence = place.protocol["blocks"], place.evidence
-    if len(blocks) > 1 or "weights" not in blocks[0]:
+    blocks, told = place.protocol["blocks"], place.draws
+    if len(blocks) > 1 or blocks[0]["kind"] != "weights":
         return None
-    (block,), (drawn,) = blocks, evidence["draws"]
+    (block,), (drawn,) = blocks, told["blocks"]
     best, totals = rng.choice([max, min]), Counter[int]()
     for x, _, many in drawn:
         totals[x] += many
@@ -47,21 +47,19 @@ def not_drawn(place: Place, rng: Random) -> str | None:
         new.append([x, column.index(best(weight for weight in column if weight)), many])
     if all(max(column_of(block, x % size, x // size)) == 1 << block["bits"] for x in totals):
         return None
-    evidence["draws"] = [new]
-    edit(place.kept / "evidence.json", lambda old: old.update(evidence))
-    columns, _ = place.rows()
-    place.rewrite(columns, [tuple(block["outputs"][y]) for _, y, many in new for _ in range(many)])
+    edit(place.kept / "draws.json", lambda old: old.update(blocks=[new]))
+    place.forged.answer((y,) for _, y, many in new for _ in range(many))
     return f"every record answers with its {'most' if best is max else 'least'} likely output, rows and draws alike"
 
 
 @move("what was drawn", SEALED, views=(EVIDENCE, FOLDER))
 def blocks_paired(place: Place, rng: Random) -> str | None:
     """Each column keeps its values, but they no longer fall independently."""
-    columns, found = place.rows()
+    found = place.forged.rows()
     if len(place.protocol["blocks"]) < 2:
         return None
     by_column = [sorted(column, reverse=bool(rng.randrange(2))) for column in zip(*found, strict=True)]
-    place.rewrite(columns, list(zip(*by_column, strict=True)))
+    place.forged.answer(zip(*by_column, strict=True))
     return "the values of two blocks paired in order"
 
 

@@ -11,8 +11,6 @@ from tests.trials.tampered.moves import (
     FOLDER,
     KEY,
     LISTED,
-    head_of,
-    lines_of,
     move,
     spoil,
 )
@@ -49,14 +47,7 @@ def ledger_bytes(place: Place, rng: Random) -> str | None:
 
 @move("bytes of the ledger", views=(EVIDENCE, FOLDER))
 def head_bytes(place: Place, rng: Random) -> str | None:
-    return spoil(place.private / "ledger.head", rng, head_of)
-
-
-@move("bytes of the record of estimates", views=(FOLDER,))
-def estimate_bytes(place: Place, rng: Random) -> str | None:
-    if rng.randrange(3) == 0:
-        return spoil(place.private / "estimates.head", rng, head_of)
-    return spoil(place.private / "estimates.jsonl", rng, lines_of)
+    return spoil(place.private / "ledger.head", rng)
 
 
 @move("bytes of a protocol kept for the ledger", views=(FOLDER,))
@@ -123,13 +114,7 @@ def kept_file_of_another(place: Place, rng: Random) -> str | None:
 
 @move("a file gone, added or exchanged", views=(FOLDER,))
 def ledger_file_gone(place: Place, rng: Random) -> str | None:
-    names = [
-        "ledger.jsonl",
-        *(["ledger.head"] if len(place.entries) > 1 else []),
-        "estimates.jsonl",
-        "estimates.head",
-    ]
-    path = place.private / rng.choice(names)
+    path = place.private / rng.choice(["ledger.jsonl", "ledger.head"])
     if not path.is_file():
         return None
     path.unlink()

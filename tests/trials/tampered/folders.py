@@ -20,7 +20,7 @@ def signature_gone(place: Place, rng: Random) -> str | None:
     (place.folder / "release.sig").unlink()
     words = "release.sig removed"
     if rng.randrange(2):
-        edit(place.folder / "release.json", lambda manifest: manifest.pop("signed"))
+        edit(place.folder / "release.json", lambda manifest: manifest.update(signed=None))
         words += ", and what the manifest says of it"
     return words
 
@@ -31,7 +31,8 @@ def another_signer(place: Place, rng: Random) -> str | None:
         return None
     signer, words = load_signing_key("file:other.key", place.ground), "signed with another key"
     if rng.randrange(2):
-        edit(place.folder / "release.json", lambda manifest: manifest.update(signed=signer.stated()))
+        told = {"algorithm": "ed25519", "public_key": signer.fingerprint}
+        edit(place.folder / "release.json", lambda manifest: manifest.update(signed=told))
         words += ", which the manifest then names"
     signer.sign_release(place.folder)
     return words
@@ -81,7 +82,7 @@ def release_forgotten(place: Place, rng: Random) -> str | None:
         return None
     shutil.rmtree(place.folder)
     shutil.rmtree(place.kept)
-    place.rechain([entry for entry in place.entries if entry["release"] != place.release])
+    place.rechain([line for line in place.lines if line["entry"].get("release") != place.release])
     return "an earlier release removed with its evidence and its entry"
 
 
@@ -135,35 +136,32 @@ def release_replayed(place: Place, rng: Random) -> str | None:
 
 @move("the record of estimates", SEALED, views=(FOLDER,))
 def estimates(place: Place, rng: Random) -> str | None:
-    """Chained anew; the last entries left out would be an earlier record, but releases speak of them."""
-    if not (place.private / "estimates.jsonl").is_file():
+    """In the ledger, chained anew."""
+    lines = place.lines
+    places = [i for i, line in enumerate(lines) if line["entry"]["kind"] == "estimate"]
+    if not places:
         return None
-    lines = place.record("estimates")
-    one, how = rng.randrange(len(lines)), rng.choice(["lowered", "dropped", "reversed", "doubled", "renamed"])
+    one, how = rng.choice(places), rng.choice(["lowered", "dropped", "doubled", "renamed"])
     if how == "lowered":
-        lines[one]["epsilon"] = "1/2"
+        lines[one]["entry"]["epsilon"] = "1/2"
     elif how == "dropped":
         del lines[one]
-    elif how == "reversed":
-        lines.reverse()
     elif how == "doubled":
         lines.insert(one, lines[one])
     else:
-        key = next(key for key in ("release", "name", "for") if key in lines[one])
-        lines[one][key] = "20200101T000000Z-000000"
-    place.rechain(lines, "estimates")
-    return f"the record of estimates, chained anew: entry {one + 1} {how}"
+        lines[one]["entry"]["name"] = "20200101T000000Z-000000"
+    place.rechain(lines)
+    return f"an estimate in the ledger, chained anew: line {one + 1} {how}"
 
 
 @move("the record of estimates", SEALED, views=(EVIDENCE, FOLDER))
 def spent(place: Place, rng: Random) -> str | None:
     manifest, key = place.manifest, rng.choice(["epsilon", "estimates", "spent"])
-    if key not in manifest["estimate"]:
+    if manifest["estimate"][key] is None:
         return None
     new = manifest["estimate"] | {key: manifest["estimate"][key] + rng.choice([1, 2])}
     edit(place.folder / "release.json", lambda told: told.update(estimate=new))
-    place.enter(lambda entry: entry.update(estimate=new))
-    return f"estimate.{key} is now {new[key]}, in manifest and ledger"
+    return f"estimate.{key} is now {new[key]}"
 
 
 @move("the lock", AS_IT_IS, LISTED, SEALED, views=(EVIDENCE, FOLDER))
@@ -183,13 +181,13 @@ def lock(place: Place, rng: Random) -> str | None:
 
 @move("the lock", SEALED, views=(EVIDENCE, FOLDER))
 def lock_denied(place: Place, rng: Random) -> str | None:
-    if "locked" not in place.manifest:
+    if not place.manifest["locked"]:
         return None
     what = rng.choice(["checksum", "made", "all of it"])
 
     def change(manifest: dict[str, Any]) -> None:
         if what == "all of it":
-            del manifest["locked"]
+            manifest["locked"] = None
         else:
             manifest["locked"][what] = "2020-01-01T00:00:00Z" if what == "made" else "a" * 64
 

@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import Any
 
+from funnel.format.canonical import encode
 from tests.trials.tampered.moves import FOLDER, move
 from tests.trials.tampered.place import Place, pick
 
@@ -14,7 +15,7 @@ KIND = "the ledger, chained anew"
 
 @move(KIND, views=(FOLDER,))
 def replayed(place: Place, rng: Random) -> str | None:
-    entries = place.entries
+    entries = place.lines
     one, at = rng.randrange(len(entries)), rng.randrange(len(entries) + 1)
     place.rechain([*entries[:at], entries[one], *entries[at:]])
     return f"entry {one + 1} a second time, as entry {at + 1}"
@@ -22,7 +23,7 @@ def replayed(place: Place, rng: Random) -> str | None:
 
 @move(KIND, views=(FOLDER,))
 def reordered(place: Place, rng: Random) -> str | None:
-    entries = place.entries
+    entries = place.lines
     if len(entries) < 2:
         return None
     shuffled = rng.sample(entries, len(entries))
@@ -34,7 +35,7 @@ def reordered(place: Place, rng: Random) -> str | None:
 
 @move(KIND, views=(FOLDER,))
 def dropped(place: Place, rng: Random) -> str | None:
-    entries = place.entries
+    entries = place.lines
     first = rng.randrange(len(entries))
     last = rng.randrange(first, len(entries)) + 1
     place.rechain(entries[:first] + entries[last:])
@@ -48,7 +49,7 @@ def foreign(place: Place, rng: Random) -> str | None:
     if other is None:
         return None
     line = (other.parent.parent / "private" / "ledger.jsonl").read_bytes().split(b"\n")[0]
-    entries, at = place.entries, rng.randrange(len(place.entries) + 1)
+    entries, at = place.lines, rng.randrange(len(place.lines) + 1)
     place.rechain([*entries[:at], json.loads(line), *entries[at:]])
     return f"an entry of {other.parent.parent.name} as entry {at + 1}"
 
@@ -56,12 +57,10 @@ def foreign(place: Place, rng: Random) -> str | None:
 @move(KIND, views=(FOLDER,))
 def edited(place: Place, rng: Random) -> str | None:
     """One field of one entry."""
-    entries = place.entries
+    entries = place.lines
     one = rng.randrange(len(entries))
-    entry = entries[one]
-    path = rng.choice(
-        [path for path in _paths(entry, ()) if path[0] not in ("sequence", "previous", "written")]
-    )
+    entry = entries[one]["entry"]
+    path = rng.choice(_paths(entry, ()))
     at = entry
     for key in path[:-1]:
         at = at[key]
@@ -92,7 +91,7 @@ def _other(old: Any, rng: Random) -> Any:
 @move(KIND, views=(FOLDER,))
 def written_earlier(place: Place, rng: Random) -> str | None:
     """A time of writing before that of the entry before."""
-    entries = place.entries
+    entries = place.lines
     if len(entries) < 2:
         return None
     one = rng.randrange(1, len(entries))
@@ -103,15 +102,15 @@ def written_earlier(place: Place, rng: Random) -> str | None:
 
 @move(KIND, views=(FOLDER,))
 def lost(place: Place, rng: Random) -> str | None:
-    """A part of an entry that later versions always write."""
-    entries = place.entries
+    """A part of an entry gone."""
+    entries = place.lines
     one, key = (
         rng.randrange(len(entries)),
-        rng.choice(["composed", "drawn", "entity", "leakage", "estimate", "kept"]),
+        rng.choice(["composed", "drawn", "entity", "leakage", "evidence_sha256", "kind"]),
     )
-    if key not in entries[one]:
+    if key not in entries[one]["entry"]:
         return None
-    del entries[one][key]
+    del entries[one]["entry"][key]
     place.rechain(entries)
     return f"entry {one + 1} without {key}"
 
@@ -124,5 +123,5 @@ def head(place: Place, rng: Random) -> str | None:
         told["sequence"] += rng.choice([1, -1, 10])
     else:
         told["sha256"] = "0" * 64
-    path.write_text(json.dumps(told) + "\n")
+    path.write_bytes(encode(told))
     return f"ledger.head says {told['sequence']}, {told['sha256'][:8]}…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,18 +87,3 @@ def spoil(path: Path, rng: Random, means: Callable[[bytes], Any] = bytes) -> str
         return None
     path.write_bytes(new)
     return f"{path.name}: {words}"
-
-
-def lines_of(raw: bytes) -> Any:
-    """What a file of JSON lines says; a last line without its end is what a crash leaves, and says nothing."""
-    try:
-        return [json.loads(line) for line in raw.split(b"\n")[:-1]]
-    except ValueError:
-        return raw
-
-
-def head_of(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw

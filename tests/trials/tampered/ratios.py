@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -12,8 +13,8 @@ import numpy as np
 Json = dict[str, Any]
 
 
-def worst(joint: Json, blocks: list[Json]) -> dict[str, str]:
-    """lip and ldp of T[s, y…] as the evidence writes them; blocks that release sets are not handled."""
+def worst(joint: Json, blocks: list[Json]) -> dict[str, float | None]:
+    """lip and ldp of T[s, y…] as the manifest states them; blocks that release sets are not handled."""
     sizes = [len(joint["secret"]["values"]), *(len(block["outputs"]) for block in blocks)]
     table = np.zeros(sizes, object)
     for s, *x, n in joint["cells"]:
@@ -26,7 +27,7 @@ def worst(joint: Json, blocks: list[Json]) -> dict[str, str]:
                 np.prod([column[one] for column, one in zip(columns, y, strict=True)], dtype=object)
             )
     rows = [row for row in table.reshape(sizes[0], -1).tolist() if sum(row)]
-    return {"lip": _text(_lip(rows)), "ldp": _text(_ldp(rows))}
+    return {"lip": _figure(_lip(rows)), "ldp": _figure(_ldp(rows))}
 
 
 def _lip(rows: list[list[int]]) -> Iterator[tuple[int, int]]:
@@ -45,9 +46,11 @@ def _ldp(rows: list[list[int]]) -> Iterator[tuple[int, int]]:
                 yield column[i] * sum(rows[j]), column[j] * sum(rows[i])
 
 
-def _text(pairs: Iterator[tuple[int, int]]) -> str:
+def _figure(pairs: Iterator[tuple[int, int]]) -> float | None:
+    """In nats, rounded up; None: infinite."""
     found = list(pairs)
     if any(below == 0 for _, below in found):
-        return "inf"
+        return None
     ratio = max((Fraction(above, below) for above, below in found), default=Fraction(1))
-    return f"{ratio.numerator}/{ratio.denominator}"
+    nats = math.log(ratio.numerator) - math.log(ratio.denominator)
+    return math.ceil(nats * 10_000 - 1e-9) / 10_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from random import Random
-from typing import Any
 
+from funnel.errors import FunnelError
 from tests.trials.tampered.moves import (
     ALL_VIEWS,
     AS_IT_IS,
@@ -17,14 +17,14 @@ from tests.trials.tampered.moves import (
     SEALED,
     move,
 )
-from tests.trials.tampered.place import Place, edit, pick
+from tests.trials.tampered.place import Place, edit, pick, read
 
 
 @move("the secret counts", AS_IT_IS, SEALED, views=(EVIDENCE, FOLDER))
 def counts(place: Place, rng: Random) -> str | None:
     """Records moved to another secret value with the same x, to another x, or taken away; a lie if a figure then is."""
-    evidence = place.evidence
-    cells = evidence["joint"]["cells"]
+    told = place.counts
+    cells = told["cells"]
     one, by = rng.randrange(len(cells)), rng.choice([1, 1, 5, 20])
     match rng.randrange(3):
         case 0:
@@ -40,7 +40,7 @@ def counts(place: Place, rng: Random) -> str | None:
     cells[one][-1] -= by
     if others:
         cells[rng.choice(others)][-1] += by
-    edit(place.kept / "evidence.json", lambda old: old.update(evidence))
+    edit(place.kept / "counts.json", lambda old: old.update(told))
     if words == "moved to another secret value" and (place.has_sets or place.told_truly()):
         return None
     return f"{by} records of one cell {words}"
@@ -49,10 +49,10 @@ def counts(place: Place, rng: Random) -> str | None:
 @move("the secret counts", AS_IT_IS, SEALED, views=(EVIDENCE, FOLDER))
 def noise(place: Place, rng: Random) -> str | None:
     """Of a private estimate: less noise, or counts that do not follow from it."""
-    evidence = place.evidence
-    if "private" not in evidence:
+    counted = place.counts
+    if counted["private"] is None:
         return None
-    told, what = evidence["private"], rng.choice(["true count", "noise", "epsilon", "cell gone"])
+    told, what = counted["private"], rng.choice(["true count", "noise", "epsilon", "cell gone"])
     cell = rng.choice(told["cells"])
     if what == "true count":
         cell[-3] += 1
@@ -62,46 +62,47 @@ def noise(place: Place, rng: Random) -> str | None:
         told["epsilon"] = "2"
     else:
         told["cells"].remove(cell)
-    edit(place.kept / "evidence.json", lambda old: old.update(evidence))
+    edit(place.kept / "counts.json", lambda old: old.update(counted))
     return f"private estimate: {what} changed"
 
 
-# --- rows
-
-
-def _other_values(rows: list[tuple[Any, ...]], row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    return sorted({one for one in rows if one != row})
+# --- rows, as codes of what was released
 
 
 @move("rows of the table", *EVERY, views=ALL_VIEWS)
 def rows(place: Place, rng: Random) -> str | None:
-    columns, found = place.rows()
-    many, how = rng.choice([1, 1, 3, 50]), rng.choice(["dropped", "doubled", "altered"])
-    if how == "altered" and len(set(found)) < 2:
-        return None
+    found = place.forged.rows()
+    before, many = Counter(found), rng.choice([1, 1, 3, 50])
+    how = rng.choice(["dropped", "doubled", "altered"])
     for _ in range(many):
-        at = rng.randrange(len(found))
-        row = found.pop(at)
+        row = found.pop(rng.randrange(len(found)))
         if how == "doubled":
             found += [row, row]
         elif how == "altered":
-            found.append(rng.choice(_other_values(found, row)))
-    if Counter(found) == Counter(place.rows()[1]):
+            found.append(rng.choice(sorted(before)))
+    if Counter(found) == before:
         return None
-    place.rewrite(columns, found, count=bool(rng.randrange(4)))
+    place.forged.answer(found, count=bool(rng.randrange(4)))
     return f"{many} rows {how}"
+
+
+@move("rows of the table", *EVERY, views=ALL_VIEWS)
+def data_alone(place: Place, rng: Random) -> str | None:
+    """In the data file only, which then is no export of the released labels."""
+    kept, found = (place.folder / "released.json").read_bytes(), place.forged.rows()
+    found.append(rng.choice(found)) if rng.randrange(2) else found.pop(rng.randrange(len(found)))
+    place.forged.answer(found, count=False)
+    (place.folder / "released.json").write_bytes(kept)
+    return f"the data file has {len(found)} rows, and released.json not"
 
 
 @move("rows moved between releases", AS_IT_IS, SEALED, views=(EVIDENCE, KEY, FOLDER))
 def row_moved(place: Place, rng: Random) -> str | None:
-    """Between two nights of one ledger, or from another policy's release."""
-    columns, found = place.rows()
-    own = [place.at(name) for name in place.releases if name != place.release]
-    other = pick(rng, own)
+    """Between two nights of one ledger."""
+    other = pick(rng, [place.at(name) for name in place.releases if name != place.release])
     if other is None:
         return None
-    many = rng.choice([1, 1, 10])
-    theirs = other.rows()[1]
+    found, theirs, many = place.forged.rows(), other.forged.rows(), rng.choice([1, 1, 10])
     taken = [theirs.pop(rng.randrange(len(theirs))) for _ in range(many)]
     swapped = bool(rng.randrange(2))
     if swapped:
@@ -109,65 +110,67 @@ def row_moved(place: Place, rng: Random) -> str | None:
         theirs += back
         if Counter(back) == Counter(taken):
             return None
-    other.rewrite(columns, theirs)
-    place.rewrite(columns, found + taken)
+    try:
+        other.forged.answer(theirs)
+        place.forged.answer(found + taken)
+    except IndexError:
+        return None
     return f"{many} rows {'exchanged with' if swapped else 'taken from'} another night"
 
 
 @move("rows moved between releases", *EVERY, views=ALL_VIEWS)
 def table_of_another(place: Place, rng: Random) -> str | None:
-    columns = place.rows()[0]
+    """What was released there, and its table."""
+    own = read(place.folder / "released.json")
     places = [Place(one.parent.parent, one.name, False, place.ground) for one in place.others()]
-    alike = [one for one in places if one.rows()[0] == columns and one.data.suffix == place.data.suffix]
-    other = pick(rng, alike)
-    if other is None or Counter(other.rows()[1]) == Counter(place.rows()[1]):
+    told = [(one, read(one.folder / "released.json")) for one in places if one.data.name == place.data.name]
+    alike = [(one, other) for one, other in told if other["columns"] == own["columns"] and other != own]
+    if not alike:
         return None
+    other, there = rng.choice(alike)
     shutil.copy(other.data, place.data)
-    place.claim("rows", len(other.rows()[1]))
+    shutil.copy(other.folder / "released.json", place.folder / "released.json")
+    place.claim("rows", sum(row[-1] for row in there["rows"]))
     return f"the table of {other.home.name} {other.release}"
 
 
 @move("columns swapped", *EVERY, views=ALL_VIEWS)
 def columns_swapped(place: Place, rng: Random) -> str | None:
-    columns, found = place.rows()
-    if len(columns) < 2:
+    told, blocks = read(place.folder / "released.json"), place.protocol["blocks"]
+    if len(told["columns"]) < 2 or place.has_sets:
         return None
-    i, j = rng.sample(range(len(columns)), 2)
-    if rng.randrange(2):
-        columns[i], columns[j] = columns[j], columns[i]
-        words = "names"
-    else:
-        found = [
-            tuple({i: row[j], j: row[i]}.get(place, part) for place, part in enumerate(row)) for row in found
-        ]
-        words = "values"
-    if words == "values" and Counter(found) == Counter(place.rows()[1]):
+    i, j = rng.sample(range(len(told["columns"])), 2)
+    if rng.randrange(2) or len(blocks) < 2:
+        for key in ("columns", "types"):
+            told[key][i], told[key][j] = told[key][j], told[key][i]
+        edit(place.folder / "released.json", lambda old: old.update(told))
+        place.forged.write_data()
+        return f"names of columns {i} and {j} exchanged"
+    found = place.forged.rows()
+    swapped = [tuple(reversed(row)) for row in found]
+    sizes = [len(block["outputs"]) for block in blocks]
+    fits = all(y < size for row in swapped for y, size in zip(row, sizes, strict=True))
+    if Counter(swapped) == Counter(found) or not fits:
         return None
-    place.rewrite(columns, found)
-    return f"{words} of columns {i} and {j} exchanged"
+    place.forged.answer(swapped)
+    return "values of the blocks exchanged"
 
 
 @move("outputs renamed", *EVERY, views=ALL_VIEWS)
 def outputs_renamed(place: Place, rng: Random) -> str | None:
-    """In the table or in the protocol."""
-    columns, found = place.rows()
+    """In the protocol; in the table, too, or not."""
     blocks = place.protocol["blocks"]
-    if rng.randrange(2) or "outputs" not in blocks[0]:
-        old, at = rng.choice(sorted(set(found))), rng.randrange(len(columns))
-        new = rng.choice(
-            [place.rows()[1][0][at], "never seen"] if isinstance(old[at], str) else [1 - old[at]]
-        )
-        if new == old[at]:
-            return None
-        place.rewrite(
-            columns, [(*row[:at], new, *row[at + 1 :]) if row[at] == old[at] else row for row in found]
-        )
-        return f"{old[at]} is {new} in the table"
     block = rng.randrange(len(blocks))
-    outputs = blocks[block]["outputs"]
+    outputs = blocks[block]["inputs" if blocks[block]["kind"] == "unary" else "outputs"]
     i, j = rng.randrange(len(outputs)), rng.randrange(len(outputs))
     if i == j:
         outputs[i] = [*outputs[i][:-1], "never seen"]
     outputs[i], outputs[j] = outputs[j], outputs[i]
     edit(place.folder / "protocol.json", lambda old: old.update(blocks=blocks))
-    return f"outputs {i} and {j} of the protocol renamed"
+    if rng.randrange(2):
+        return f"outputs {i} and {j} of the protocol renamed"
+    try:
+        place.forged.write_data()
+    except (FunnelError, ValueError):
+        return None
+    return f"outputs {i} and {j} renamed, in the table too"

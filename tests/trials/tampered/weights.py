@@ -1,4 +1,4 @@
-"""Weights of a protocol, or all of it, changed; the chances in the report follow."""
+"""Weights of a protocol, or all of it, changed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _set_column(block: Json, x: int, s: int, column: list[int]) -> None:
 
 
 def _weights(place: Place, rng: Random, words: str, change: Any) -> str | None:
-    """Change one column of weights, and the chances in the report with it; a column that stays as good is no lie."""
+    """Change one column of weights; a column that stays as good is no lie."""
     protocol = place.protocol
     block = rng.choice(protocol["blocks"])
-    if "weights" not in block:
+    if block["kind"] != "weights":
         return None
     x, s = (
         rng.randrange(len(block["inputs"])),
@@ -48,7 +48,6 @@ def _weights(place: Place, rng: Random, words: str, change: Any) -> str | None:
     edit(place.folder / "protocol.json", lambda old: old.update(protocol))
     if sum(new) == sum(column) and place.told_truly():
         return None
-    place.tell_chances()
     return f"{words}: {', '.join(block['columns'])}, input {x}, {told}"
 
 
@@ -102,7 +101,7 @@ def inputs_swapped(place: Place, rng: Random) -> str | None:
 def coins(place: Place, rng: Random) -> str | None:
     protocol = place.protocol
     block = rng.choice(protocol["blocks"])
-    if "kind" not in block:
+    if block["kind"] != "unary":
         return None
     key, by = rng.choice(["present", "absent", "bits"]), rng.choice([1, -1])
     block[key] += by
@@ -122,18 +121,16 @@ def protocol_pasted(place: Place, rng: Random) -> str | None:
     if rng.randrange(2):
         place.claim("mechanism", read(other / "release.json")["mechanism"])
         words += ", and its mechanism's name"
-    if other in alike:
-        place.tell_chances()
     return words
 
 
 def _form(blocks: list[Json]) -> Any:
-    return [(block.get("kind"), block["columns"], block["inputs"], bool(block["secret"])) for block in blocks]
+    return [(block["kind"], block["columns"], block["inputs"], bool(block.get("secret"))) for block in blocks]
 
 
 @move("another policy's protocol", SEALED, views=(EVIDENCE, FOLDER))
 def policy_pasted(place: Place, rng: Random) -> str | None:
-    name = rng.choice(["policy.yaml", "plan.json"])
+    name = rng.choice(["policy.yaml", "plan.json", "terms.json"])
     own, other = place.kept / name, place.kept_of(rng.choice(place.others())) / name
     if other.read_bytes() == own.read_bytes():
         return None

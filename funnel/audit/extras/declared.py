@@ -1,0 +1,32 @@
+"""A private estimate takes no value from the table: every one is declared in the policy, or a bin."""
+
+from __future__ import annotations
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.meanings import LOWER
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.format.counts import NAME
+
+CLAIM = "estimate-declared"
+TITLE = "which values a private estimate is about follows from the policy alone"
+PRIVATE = True
+
+
+def check(opened: Release) -> str | Unchecked:
+    """The values of every column are those of estimate.values, or as many as its bins. Raises Broken."""
+    terms = opened.terms
+    if opened.counts.private is None:
+        return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
+    bins = {one.name.translate(LOWER): one.bins for block in terms.public for one in block if one.bins}
+    declared = {name.translate(LOWER): set(values) for name, values in (terms.estimate.values or {}).items()}
+    missing: set[str | None] = {None} if terms.missing == "category" else set()
+    for alphabet in opened.joint.alphabets:
+        for column, parts in zip(alphabet.columns, zip(*alphabet.values, strict=True), strict=True):
+            name, values = column.translate(LOWER), set(parts)
+            if name in bins:
+                right = len(values) == len(bins[name]) + len(missing)
+            else:
+                right = values == declared.get(name, set()) | missing
+            if not right:
+                raise Broken(NAME, f"the values of {column} are not those declared", declared.get(name), values)
+    return counted(sum(len(one.columns) for one in opened.joint.alphabets), "column")

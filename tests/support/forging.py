@@ -1,0 +1,203 @@
+"""A forger's tools: files of releases changed, and everything that needs no key made to fit again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from funnel import report
+from funnel.data.convert import protocols_of
+from funnel.errors import FunnelError
+from funnel.format import counts, draws, drift, evidence, manifest, protocol, released, solution, terms
+from funnel.format.canonical import encode
+from funnel.format.journal import HEAD, START
+from funnel.format.journal import NAME as LEDGER
+from funnel.format.schema import read as record
+from funnel.release.export import export
+
+Json = dict[str, Any]
+LOCK, POLICY, PLAN, SEEN = "lock.yaml", "policy.yaml", "plan.json", "published"
+
+
+def sha(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change a JSON file in place; one that says the same afterwards keeps its bytes."""
+    before, after = read(path), read(path)
+    change(after)
+    if after != before:
+        path.write_bytes(encode(after))
+
+
+@dataclass(frozen=True)
+class Forged:
+    """One release of a ledger: its published folder, its folder of evidence, and the private folder of all."""
+
+    folder: Path
+    kept: Path
+
+    @property
+    def private(self) -> Path:
+        """The private folder of all releases."""
+        return self.kept.parent
+
+    # --- what the files say
+
+    def published(self) -> tuple[Any, ...]:
+        """Manifest without its files, protocol, released labels."""
+        stated = self._record(manifest.Manifest, self.folder / manifest.NAME)
+        shown = self._record(protocol.ProtocolFile, self.folder / protocol.NAME)
+        return stated.without_files(), shown, self._record(released.ReleasedFile, self.folder / released.NAME)
+
+    def _kept(self) -> tuple[Any, ...]:
+        """Counts, draws, solution, terms, drift."""
+        schemas = ((counts, counts.CountsFile), (draws, draws.DrawsFile), (solution, solution.SolutionFile),
+                   (terms, terms.TermsFile))  # fmt: skip
+        told = tuple(self._record(kind, self.kept / room.NAME) for room, kind in schemas)
+        moved = self.kept / drift.NAME
+        return (*told, self._record(drift.DriftFile, moved) if moved.is_file() else None)
+
+    @staticmethod
+    def _record(kind: type, path: Path) -> Any:
+        return record(kind, path.name, path.read_bytes())
+
+    # --- what follows from other files
+
+    def write_reports(self) -> None:
+        """Both reports anew; as they are where these files have none."""
+        try:
+            shown, kept = self.published(), self._kept()
+            found = {self.folder: report.published(*shown), self.kept: report.full(*shown, *kept)}
+            pages = {folder: report.page(content).encode() for folder, content in found.items()}
+        except (FunnelError, ValueError, LookupError, TypeError, ArithmeticError):
+            return
+        for folder, content in found.items():
+            (folder / "report.json").write_bytes(encode(content))
+            (folder / "report.html").write_bytes(pages[folder])
+
+    def write_data(self) -> None:
+        """The table anew, of the released labels."""
+        stated, shown, answers = self.published()
+        export(protocols_of(shown), answers, stated.format_of_data, self.folder / stated.data)
+
+    def answer(self, rows: Iterable[tuple[int, ...]], *, count: bool = True) -> None:
+        """Other released rows of output codes, one for each record; the manifest counts them."""
+        found = Counter(rows)
+        told = [[*codes, number] for codes, number in sorted(found.items())]
+        edit(self.folder / released.NAME, lambda old: old.update(rows=told))
+        if count:
+            edit(self.folder / manifest.NAME, lambda old: old.update(rows=sum(found.values())))
+        self.write_data()
+
+    def rows(self) -> list[tuple[int, ...]]:
+        """Released output codes, one row for each record."""
+        grid = np.array(read(self.folder / released.NAME)["rows"])
+        return [tuple(row) for *codes, number in grid.tolist() for row in [tuple(codes)] * number]
+
+    # --- hashes
+
+    def list_files(self) -> None:
+        """The manifest's list of files, as they are now: all that is needed to change a published folder."""
+        listed = _entries(self.folder, {manifest.NAME, manifest.SIGNATURE})
+        edit(self.folder / manifest.NAME, lambda old: old.update(files=listed))
+
+    def seal(self, *, reports: bool = True) -> Json:
+        """All hashes of the release, and what its entry in the ledger has to say of them; `reports` anew as well."""
+        self._seal_proof()
+        policy = sha((self.kept / POLICY).read_bytes())
+        edit_text(self.kept / PLAN, lambda old: old.update(policy_sha256=policy))
+        edit(self.kept / terms.NAME, lambda old: old.update(policy_sha256=policy))
+        told = {"policy_sha256": policy, "plan_sha256": sha((self.kept / PLAN).read_bytes()),
+                "terms_sha256": sha((self.kept / terms.NAME).read_bytes())}  # fmt: skip
+        edit(self.folder / manifest.NAME, lambda old: old.update(told))
+        self._seal_lock()
+        if reports:
+            self.write_reports()
+        self.list_files()
+        raw = (self.folder / protocol.NAME).read_bytes()
+        (self.private / "protocols" / f"{sha(raw)}.json").write_bytes(raw)
+        stated = sha((self.folder / manifest.NAME).read_bytes())
+        files = _entries(self.kept, {evidence.NAME, SEEN})
+        edit(self.kept / evidence.NAME, lambda old: old.update(manifest_sha256=stated, files=files))
+        lock = read(self.folder / manifest.NAME)["locked"]
+        return {
+            "manifest_sha256": stated, "evidence_sha256": sha((self.kept / evidence.NAME).read_bytes()),
+            "protocol_sha256": sha(raw), "policy_sha256": policy, "lock": lock and lock["checksum"],
+        }  # fmt: skip
+
+    def _seal_proof(self) -> None:
+        path, told = self.kept / solution.PROOF, read(self.kept / solution.NAME)
+        if path.is_file() and (told["certificate"] or {}).get("proof"):
+            told["certificate"]["proof"]["sha256"] = sha(path.read_bytes())
+            edit(self.kept / solution.NAME, lambda old: old.update(told))
+
+    def _seal_lock(self) -> None:
+        """A lock that fixed the protocol as it is now."""
+        path, stated = self.kept / LOCK, read(self.folder / manifest.NAME)
+        if not path.is_file() or not stated["locked"]:
+            return
+        blocks = encode(read(self.folder / protocol.NAME)["blocks"])
+        lines = path.read_text().splitlines(keepends=True)[:-1]
+        body = "".join(f'protocol: "{sha(blocks)}"\n' if one.startswith("protocol: ") else one for one in lines)
+        path.write_bytes(body.encode() + f'checksum: "{sha(body.encode())}"\n'.encode())
+        checksum = sha(body.encode())
+        edit(self.folder / manifest.NAME, lambda old: old["locked"].update(checksum=checksum))
+        for name, key in ((drift.NAME, "lock"),):
+            if (self.kept / name).is_file():
+                edit(self.kept / name, lambda old, key=key: old.update({key: checksum}))
+
+
+def edit_text(path: Path, change: Callable[[Any], Any]) -> None:
+    """The same as `edit` for plan.json, which is indented."""
+    before, after = read(path), read(path)
+    change(after)
+    if after != before:
+        path.write_text(json.dumps(after, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _entries(folder: Path, without: set[str]) -> Json:
+    files = (path for path in sorted(folder.iterdir()) if path.is_file() and path.name not in without)
+    return {path.name: {"sha256": sha(path.read_bytes()), "bytes": path.stat().st_size} for path in files}
+
+
+def lines_of(private: Path) -> list[Json]:
+    """The ledger's lines."""
+    return [json.loads(line) for line in (private / LEDGER).read_bytes().splitlines()]
+
+
+def rechain(private: Path, lines: list[Json]) -> None:
+    """The ledger and its head, written anew with numbers and hashes that fit."""
+    raw, last = b"", START
+    for number, line in enumerate(lines, start=1):
+        text = encode(line | {"sequence": number, "previous": last})
+        raw, last = raw + text, sha(text)
+    (private / LEDGER).write_bytes(raw)
+    (private / HEAD).write_bytes(encode({"sequence": max(len(lines), 1), "sha256": last}))
+
+
+def seal(releases: Iterable[Forged], *, reports: bool = True) -> None:
+    """Every hash and checksum of some releases and of their ledger, as a forger without the signing key can."""
+    private, told = None, dict[str, Json]()
+    for one in releases:
+        private, told[one.folder.name] = one.private, one.seal(reports=reports)
+    if private is not None:
+        lines = lines_of(private)
+        for line in lines:
+            line["entry"] |= told.get(line["entry"].get("release"), {})
+        rechain(private, lines)
+
+
+__all__ = ["Forged", "Json", "edit", "lines_of", "read", "rechain", "seal", "sha"]
