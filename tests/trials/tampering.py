@@ -10,10 +10,8 @@ says the same in other bytes, does not count.
 
 The forger may write everything but has no signing key. What such a one can do unseen is make another honest release:
 counts, draws, rows and figures that agree all through. Outside therefore, and not drawn here, are
-- another table, other draws that chance explains, other labels for what nobody else names, given consistently in
-  published files and evidence; texts for people (page, sentences, `rule`, versions); the fingerprint of a first key;
-- four figures of the report that the auditor does not work out again (`change`, `moves`, `promised`, `rank`) once all
-  hashes fit: they are changed only where some hash then does not;
+- another table (only `--table` shows that one), other draws that chance explains, other labels for what nobody else
+  names, given consistently in published files and evidence; `rule` and versions; the fingerprint of a first key;
 - times of writing that keep their order; the newest releases left out with evidence and entry, for an earlier ledger is
   true as far as it goes; an entry more, with its protocol, for a release that is said never to have been visible;
 - a proof left out altogether: the bound is then reported as not checked.

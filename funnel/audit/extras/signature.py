@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
+from funnel.audit.kernel.files import content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
 from funnel.errors import DrawError, ReleaseError
 from funnel.format.manifest import NAME, SIGNATURE
@@ -39,7 +40,7 @@ def check(opened: Release) -> str | Unchecked:
     if signed is None or signed.public_key != given:
         found = "no signature" if signed is None else signed.public_key
         raise Broken(NAME, "the release is not signed with this key", given, found)
-    if not _verifies(key, _signature(opened.release), _DOMAIN + (opened.release / NAME).read_bytes()):
+    if not _verifies(key, _signature(opened.release), _DOMAIN + content(opened.release / NAME)):
         what = "the signature is not that of this manifest: one of the two was changed, or it was signed by another"
         raise Broken(SIGNATURE, what, f"a signature of {NAME} by {given}", "one of something else")
     return f"by {given}, over {NAME} and so over every file that it lists"
@@ -73,12 +74,12 @@ def fingerprint(key: bytes) -> str:
 
 def _signature(folder: Path) -> bytes:
     """The 64 bytes in release.sig, which can be written in one way only. Raises Broken."""
+    raw = content(folder / SIGNATURE)
     try:
-        raw = (folder / SIGNATURE).read_bytes()
         encoded = raw.decode("ascii").removeprefix(_SIGNED).removesuffix("\n")
         signature = base64.b64decode(encoded, altchars=b"-_", validate=True)
-    except (OSError, binascii.Error, ValueError):
-        raw, signature = b"", b""
+    except (binascii.Error, ValueError):
+        signature = b""
     again = f"{_SIGNED}{base64.urlsafe_b64encode(signature).decode()}\n".encode()
     if len(signature) != _SIZE or raw != again:
         raise Broken(SIGNATURE, "this is not a signature", f"one line: {_SIGNED} and {_SIZE} bytes", "other text")
