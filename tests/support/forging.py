@@ -118,7 +118,7 @@ class Forged:
         """All hashes of the release, and what its entry in the ledger has to say of them; `reports` anew as well."""
         self._seal_proof()
         policy = sha((self.kept / POLICY).read_bytes())
-        edit_text(self.kept / PLAN, lambda old: old.update(policy_sha256=policy))
+        edit(self.kept / PLAN, lambda old: old.update(policy_sha256=policy))
         edit(self.kept / terms.NAME, lambda old: old.update(policy_sha256=policy))
         told = {"policy_sha256": policy, "plan_sha256": sha((self.kept / PLAN).read_bytes()),
                 "terms_sha256": sha((self.kept / terms.NAME).read_bytes())}  # fmt: skip
@@ -158,14 +158,6 @@ class Forged:
         for name, key in ((drift.NAME, "lock"),):
             if (self.kept / name).is_file():
                 edit(self.kept / name, lambda old, key=key: old.update({key: checksum}))
-
-
-def edit_text(path: Path, change: Callable[[Any], Any]) -> None:
-    """The same as `edit` for plan.json, which is indented."""
-    before, after = read(path), read(path)
-    change(after)
-    if after != before:
-        path.write_text(json.dumps(after, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _entries(folder: Path, without: set[str]) -> Json:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.forging import edit_text
 from tests.trials import tampering
 from tests.trials.tampered import judge
 from tests.trials.tampered.ground import CASES, FEW, Ground, make
@@ -169,7 +168,7 @@ def test_the_protocol_kept_of_the_newest_release_is_looked_at_too(place: Place) 
     [("name", "another"), ("steps", [{"step": "draw", "kind": "fresh"}]), ("steps", [{"step": "count"}])],
 )
 def test_a_plan_for_something_else_fails(key: str, value: object, place: Place) -> None:
-    edit_text(place.kept / "plan.json", lambda plan: plan.update({key: value}))
+    edit(place.kept / "plan.json", lambda plan: plan.update({key: value}))
     place.seal()
     assert failing(place, folder=False) == {"policy"}
 
