@@ -17,6 +17,7 @@ import yaml
 
 import funnel
 from funnel.errors import LockError, SourceError
+from funnel.format import canonical
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 
@@ -159,7 +160,7 @@ def test_the_lock_is_plain_yaml_and_holds_no_counts(folder):
     assert not told & {"cells", "joint", "counts_of"}
     kept = folder / "private" / "locks" / f"{made.lock.checksum}.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    counts = sorted(cell[-1] for cell in json.loads(kept.read_text())["joint"]["cells"])
+    counts = sorted(cell[-1] for cell in json.loads(kept.read_text())["cells"])
     assert counts == sorted(group[-1] for group in MONDAY)
 
 
@@ -218,12 +219,10 @@ def test_unseen_values_are_dropped_and_counted(folder):
     assert found["rows"] == sum(group[-1] for group in TUESDAY)
     assert (found["locked"]["dropped"], found["locked"]["new"]) == (15, 1)
     assert sum(released(folder).values()) == found["rows"]
-    evidence = json.loads(next(folder.glob("private/2*/evidence.json")).read_text())
-    assert evidence["locked"]["drift"]["values"]["unseen"] == [
-        {"columns": ["x"], "value": "new", "rows": 15, "rule": "drop"}
-    ]
-    assert "new (15 rows, drop)" in next(folder.glob("private/2*/report.json")).read_text()
-    assert "15 rows" not in (folder / "releases/latest/report.json").read_text()
+    drift = json.loads(next(folder.glob("private/2*/drift.json")).read_text())
+    assert drift["unseen"] == [{"columns": ["x"], "value": ["new"], "rows": 15, "rule": "drop"}]
+    assert "new (15 records, drop)" in next(folder.glob("private/2*/report.json")).read_text()
+    assert "15 records" not in (folder / "releases/latest/report.json").read_text()
     audited(folder)
 
 
@@ -393,7 +392,7 @@ def test_without_a_key_or_the_counts_of_that_night(folder):
     assert "minimum" in {one.claim for one in report.unchecked}
 
 
-@pytest.mark.parametrize("where", ["lock.yaml", "evidence.json", "release.json"])
+@pytest.mark.parametrize("where", ["lock.yaml", "counts.json", "release.json"])
 def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
     """A lock with other weights, counts of the lock's night below the minimum, or a manifest with another lock."""
     funnel.lock(write_policy(folder, **BASE))
@@ -406,13 +405,13 @@ def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
         path.write_text(f'{body}checksum: "{hashlib.sha256(body.encode()).hexdigest()}"\n')
     else:
         evidence = json.loads(text)
-        if where == "evidence.json":
-            evidence["locked"]["records"][0][0] = 2
+        if where == "counts.json":
+            evidence["locked"][0][0] = 2
         else:
             evidence["locked"]["checksum"] = "0" * 64
-        path.write_text(json.dumps(evidence))
+        path.write_bytes(canonical.encode(evidence))
     report = funnel.audit_release(release, folder / "private")
-    wanted = "minimum" if where == "evidence.json" else "lock"
+    wanted = "minimum" if where == "counts.json" else "lock"
     assert wanted in {one.claim for one in report.of("failed")}
 
 
