@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ import pytest
 import funnel
 from funnel.audit.audit import AuditReport
 from funnel.errors import DrawError, PolicyError, ReleaseError
+from funnel.format import schema
+from funnel.format.manifest import FileEntry, Manifest
+from funnel.plan.rebuild import rebuild
 from tests.support.policies import write_policy
 from tests.unit.ledger.test_history import MONDAY, SMALL, people
 
@@ -91,13 +95,15 @@ def test_every_change_to_any_published_file_fails(made: Path, copy: Path) -> Non
 
 def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy: Path) -> None:
     """Every hash made right again, so that nothing but the signature can tell."""
-    manifest = json.loads((copy / "release.json").read_text())
-    report = json.loads((copy / "report.json").read_text())
-    manifest["description"] = report["description"] = "something else"
-    raw = json.dumps(report).encode()
-    (copy / "report.json").write_bytes(raw)
-    manifest["files"]["report.json"] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
-    (copy / "release.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    path = copy / "release.json"
+    forged = replace(schema.read(Manifest, path.name, path.read_bytes()), description="something else")
+    path.write_bytes(schema.write(forged))
+    files = dict(forged.files)
+    for written in rebuild(copy, None, made / "rewritten"):
+        raw = written.read_bytes()
+        (copy / written.name).write_bytes(raw)
+        files[written.name] = FileEntry(hashlib.sha256(raw).hexdigest(), len(raw))
+    path.write_bytes(schema.write(replace(forged, files=files)))
     assert funnel.audit_release(copy).passed
     assert failing(copy, made / "sign.pub") == {"signature"}
 
@@ -107,9 +113,9 @@ def test_another_key_another_release_and_no_signature_fail(made: Path, copy: Pat
     assert failing(made / "plain", made / "sign.pub") == {"signature"}
     shutil.copy(made / "second" / "release.sig", copy / "release.sig")
     assert failing(copy, made / "sign.pub") == {"signature"}
-    manifest = json.loads((copy / "release.json").read_text())
-    del manifest["signed"]
-    (copy / "release.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    path = copy / "release.json"
+    manifest = schema.read(Manifest, path.name, path.read_bytes())
+    path.write_bytes(schema.write(replace(manifest, signed=None)))
     (copy / "release.sig").unlink()
     assert failing(copy, made / "sign.pub") >= {"signature"}
 
