@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,10 +31,11 @@ def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
     With the private folder, the full report from the evidence; without, the published one. Raises ReleaseError.
     """
     release = release / "latest" if (release / "latest").is_dir() else release
-    files = report_files(_content(release, private))
+    stated = _read(manifest.Manifest, release / manifest.NAME)
+    files = report_files(_content(release, stated, private))
     folder = release if to is None else to
     if folder.resolve().is_relative_to(release.resolve().parent):
-        _check_same(release, files, private)
+        _check_same(release, stated, files, private)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
@@ -48,9 +50,8 @@ def report_files(content: dict[str, Any]) -> dict[str, bytes]:
     return {"report.html": report.page(content).encode(), "report.json": canonical.encode(content)}
 
 
-def _content(release: Path, private: Path | None) -> dict[str, Any]:
+def _content(release: Path, stated: manifest.Manifest, private: Path | None) -> dict[str, Any]:
     """What the report says: from the published files, or with the counts kept in private."""
-    stated = _read(manifest.Manifest, release / manifest.NAME)
     shown = (
         stated.without_files(),
         _read(protocol.ProtocolFile, release / protocol.NAME),
@@ -70,11 +71,15 @@ def _content(release: Path, private: Path | None) -> dict[str, Any]:
     )
 
 
-def _check_same(release: Path, files: dict[str, bytes], private: Path | None) -> None:
-    """A published folder only ever gets back the bytes that were published."""
+def _check_same(
+    release: Path, stated: manifest.Manifest, files: dict[str, bytes], private: Path | None
+) -> None:
+    """A published folder only ever gets back the bytes that were published. Raises ReleaseError."""
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    listed = {name: one.sha256 for name, one in stated.files.items()}
     if private is not None:
         why = "the full report is not for the published folder"
-    elif any((release / name).read_bytes() != content for name, content in files.items()):
+    elif any(listed.get(name) != found for name, found in hashes.items()):
         why = "this version of funnel writes another report than the one published"
     else:
         return

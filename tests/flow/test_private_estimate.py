@@ -15,11 +15,16 @@ import pytest
 import funnel
 from funnel.draw.histogram import Estimated
 from funnel.errors import AuditFailure, FunnelError
+from funnel.format import schema
 from funnel.format.canonical import encode
+from funnel.format.manifest import Manifest
+from funnel.format.protocol import ProtocolFile
+from funnel.format.released import ReleasedFile
 from funnel.ledger.estimates import charge
 from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
 from funnel.plan import count as counted
+from funnel.report import published
 from tests.support.ledger import rechained
 from tests.support.policies import write_policy
 
@@ -44,6 +49,18 @@ def claims(report: funnel.AuditReport) -> dict[str, tuple[str, str]]:
 
 def text(folder: Path, name: str) -> dict:
     return json.loads((folder / name).read_text())
+
+
+def as_published(release: Path, drawn: Path) -> tuple[Manifest, ProtocolFile, dict]:
+    """What a release publishes beside its table, told of the values that were drawn for another one.
+
+    Its report.json is a pure function of the three files that are read here, as its audit has found.
+    """
+    stated = schema.read(Manifest, "release.json", (release / "release.json").read_bytes())
+    shown = schema.read(ProtocolFile, "protocol.json", (release / "protocol.json").read_bytes())
+    table = schema.read(ReleasedFile, "released.json", (drawn / "released.json").read_bytes())
+    named = replace(stated, release="id", created="2026-01-01T00:00:00Z", plan_sha256="", files={})
+    return named, shown, published(named, shown, table)  # the plan names folders
 
 
 def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_protected(tmp_path):
@@ -95,26 +112,21 @@ def test_all_that_is_published_but_the_drawn_values_follows_from_the_noisy_count
 
         monkeypatch.setattr(counted, "estimate", estimated)
         release = Path(funnel.run(path).release)
-        manifest = text(release, "release.json")
-        report = (release / "report.json").read_text()
-        for key in ("release", "created", "plan_sha256"):  # the plan names folders
-            report = report.replace(manifest.pop(key), key)
-        manifest.pop("files")
-        kept.append((manifest, report, (release / "protocol.json").read_text()))
+        kept.append(as_published(release, tmp_path / "s0" / "releases" / "latest"))
     assert truths[0] != truths[1]
     assert kept[0] == kept[1]
 
 
 def test_with_counts_of_its_own_the_same_table_publishes_another_protocol_for_another_secret(tmp_path):
-    published = []
+    found = []
     for secret in ("s0", "s1"):
         folder = tmp_path / secret
         folder.mkdir()
         query = "SELECT 's' || (i % 3 // 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
         query += ONE.format(secret=secret)
         path = policy(folder, query, estimate={"minimum": 1}, privacy={"notion": "ldp", "epsilon": 0.5})
-        published.append((Path(funnel.run(path).release) / "protocol.json").read_text())
-    assert published[0] != published[1]
+        found.append((Path(funnel.run(path).release) / "protocol.json").read_text())
+    assert found[0] != found[1]
 
 
 def test_every_run_spends_again_until_the_budget_is_used_up_and_so_does_a_run_that_fails(tmp_path):
