@@ -373,6 +373,9 @@ def sample(  # noqa: PLR0915 - a release has many parts
         manifest.Locked(text.rstrip()[-65:-1], MADE) if text else None, None, "0" * 64, "0" * 64, "0" * 64,
         {"funnel": "0"}, {},
     )  # fmt: skip
+    declared = (
+        {one.columns[0]: tuple(v for (v,) in one.values) for one in (hidden, *blocks)} if private else None
+    )
     columns = tuple(
         tuple(terms.Attribute(name, None, None, None, None, "error") for name in one.columns)
         for one in blocks
@@ -381,7 +384,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         "funnel-terms/1", digest(b"version: 1\n"), "sample", "by hand", "id" if permanent else None, None, "error",
         names, columns, notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
-        terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, None),
+        terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
         None, "csv", "refuse",
     )  # fmt: skip
     records = tuple(

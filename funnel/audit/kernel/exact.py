@@ -5,6 +5,7 @@ CPython's `decimal` rounds exp and ln correctly, so that 60 digits err by less t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
@@ -61,7 +62,7 @@ def released_table(counts: ExactArray, weights: Sequence[ExactArray]) -> ExactAr
     `counts` is N, (c, a_1, …, a_k); weights W_j are (b_j, c or 1, a_j), with columns that sum to one power of two. No
     sum exceeds all records times these powers, so where that fits a word nothing can overflow.
     """
-    most = int(counts.sum()) * np.prod([int(one.sum(axis=0).max()) for one in weights], dtype=object)
+    most = math.prod([sum(counts.ravel().tolist()), *(int(one.sum(axis=0).max()) for one in weights)])
     table = counts if most < _WORD else counts.astype(object)
     for axis, block in enumerate(weights, start=1):
         moved = np.moveaxis(table, axis, -1)

@@ -103,7 +103,7 @@ def _block(one: protocol.Weights) -> Block:
     if one.secret:
         _labels(protocol.NAME, one.secret.columns, one.secret.values)
     secret = (len(one.secret.values),) if one.secret else ()
-    weights = _array(one.weights, (len(one.outputs), *secret, len(one.inputs)))
+    weights = _array(protocol.NAME, one.weights, (len(one.outputs), *secret, len(one.inputs)))
     if (weights.sum(axis=0, dtype=object) != 1 << one.bits).any():
         raise Broken(
             protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others"
@@ -129,21 +129,21 @@ def _labels(file: str, columns: Sequence[str], labels: Sequence[Label]) -> None:
         raise Broken(file, "a value has not one text for each column", columns, labels)
 
 
-def _array(grid: Grid, shape: tuple[int, ...]) -> IntArray:
-    """A grid of numbers as an array of one shape; -1 stands for any length."""
+def _array(file: str, grid: Grid, shape: tuple[int, ...]) -> IntArray:
+    """A grid of numbers as an array of just this shape."""
     try:
-        found = np.array(grid, np.int64).reshape(shape)
-        if len(found) == len(grid):
-            return found
+        found = np.array(grid, np.int64)
     except (ValueError, OverflowError):
-        pass
-    raise Broken("grid", "numbers do not stand in rows of one length", shape, "others")
+        found = np.zeros(0, np.int64)
+    if found.shape != shape:
+        raise Broken(file, "numbers do not stand in rows of one length", shape, found.shape)
+    return found
 
 
 def _rows(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
     """Rows [code, …, count]: in the order of their codes, each once, below these sizes; counts positive."""
     limits = [*sizes]
-    rows = _array(grid, (len(grid), len(limits) + 1))
+    rows = _array(file, grid, (len(grid), len(limits) + 1))
     listed = [row[:-1] for row in rows.tolist()]
     if any(before >= after for before, after in pairwise(listed)):
         raise Broken(file, "rows are not in order, each once", "ascending codes", "others")
@@ -185,9 +185,9 @@ def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
     """The records themselves, as many as were released: the counts, or what a private estimate added its noise to."""
     found = joint
     if file.private:
-        cells = _array(file.private.cells, (len(file.private.cells), len(joint.shape) + 3))
+        cells = _array(counts.NAME, file.private.cells, (len(file.private.cells), len(joint.shape) + 3))
         own = file.private.records
-        number = cells[:, -3] if own is None else _array(own, (len(cells),))
+        number = cells[:, -3] if own is None else _array(counts.NAME, own, (len(cells),))
         codes = cells[:, :-3]
         if (codes >= np.array(joint.shape)).any() or len(np.unique(codes, axis=0)) < len(codes):
             raise Broken(

@@ -55,7 +55,7 @@ def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:
     """Each fact is found as it is told elsewhere: (what, expected, found). Raises Broken for the first that is not."""
     for what, expected, found in facts:
         if expected != found:
-            raise Broken(file, f"{what}: one file tells another than the other", expected, found)
+            raise Broken(file, f"{what} is not the same in both files", expected, found)
 
 
 def shown(value: object, longest: int = 160) -> str:
