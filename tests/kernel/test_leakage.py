@@ -79,7 +79,7 @@ def same(leakage: notions.Leakage, ratio: Fraction | None) -> bool:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(channels())
 @pytest.mark.parametrize("notion", PAIRS)
 def test_the_leakage_is_what_brute_force_finds(notion, case):
@@ -88,7 +88,7 @@ def test_the_leakage_is_what_brute_force_finds(notion, case):
     assert same(ours(channel_of(table, blocks)), theirs(cells_of(table), blocks))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(channels())
 def test_the_usual_ldp_is_that_of_all_inputs(case):
     table, blocks = case
@@ -96,7 +96,7 @@ def test_the_usual_ldp_is_that_of_all_inputs(case):
     assert same(notions.ldp_x(channel_of(table, blocks)), brute.ldp_x(cells_of(table), blocks))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(channels())
 def test_information_is_what_brute_force_finds(case):
     table, blocks = case

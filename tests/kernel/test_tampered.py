@@ -59,7 +59,7 @@ def test_any_byte_of_any_file_changed_fails_a_claim(kind, honest):
     public, private = honest(kind)
     for path in paths(public, private):
         raw = path.read_bytes()
-        for _ in range(6):
+        for _ in range(3):
             place = chance.randrange(len(raw))
             path.write_bytes(raw[:place] + bytes([raw[place] ^ chance.randrange(1, 256)]) + raw[place + 1 :])
             assert failed(public, private), (path.name, place)
@@ -144,7 +144,7 @@ def test_no_value_changed_escapes_even_if_all_hashes_are_refitted(kind, name, ho
     raw = path.read_bytes()
     saved = {one: one.read_bytes() for one in paths(public, private)}
     places = [one for one in leaves(json.loads(raw)) if not set(one) & set(LEFT[name])]
-    for place in chance.sample(places, min(len(places), 25)):
+    for place in chance.sample(places, min(len(places), 10)):
         whole = json.loads(raw)
         *outer, last = place
         inner = whole
