@@ -118,7 +118,7 @@ class Adversary:
             )
         self.ratio, self.order, self.size = ratio, float(order), table.shape[1]
         self._exponent = ball.exponent
-        self._whole = budget(float(radius), ball.exponent)
+        self._whole = float(budget(float(radius), ball.exponent))
         first, second = np.nonzero(~np.eye(len(table), dtype=bool))
         self._halves = _side(ball, first), _side(ball, second)
         self._beside = np.log(ratio) + np.log(self._halves[0].share / self._halves[1].share)

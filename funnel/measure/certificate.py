@@ -27,7 +27,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.data.joint import FloatArray
 from funnel.measure.ball import Ball, Rows
@@ -40,10 +39,6 @@ _GRID = 10**18
 """Certified ratios are rounded up to a multiple of 1/_GRID."""
 _CONTEXT = Context(prec=100)
 _FINE = Fraction(1, 10**40)
-_OPERATIONS = 400
-"""More than the roundings of one term of (*) in floats, beside one per value of x; see `proved`."""
-_INEXACT = 64
-"""How much worse than square roots the logarithms and exponentials of other orders may be rounded."""
 
 
 @dataclass(frozen=True)
@@ -61,58 +56,26 @@ class Numbers:
         shifts = [float(part[index]) * float(rows.scale[int(pairs.y[index])]) for part in pairs.shifts]
         # Where r < 0, h stays below -1/r; at the end itself a tangent has no slope.
         most = -(1 - 2.0**-40) / ball.exponent if ball.exponent < 0 else math.inf
-        spent = [min(budget(float(part[index]), ball.exponent), most) for part in pairs.divergences]
+        spent = [min(float(budget(part[index], ball.exponent)), most) for part in pairs.divergences]
         return cls(shifts[0], shifts[1], spent[0], spent[1])
 
 
-def affine(
-    ball: Ball, divergence: FloatArray, secret: npt.NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    """(c, d) with E(h) >= c - d·h, up to rounding: touching at these divergences, or flat for α < 1/2."""
-    if 2 * ball.order < 1:
-        return untouched(ball)[secret], np.zeros(len(divergence))
-    exponent = ball.exponent
-    slope = np.exp(-(1 + exponent) * divergence)
-    spent = np.expm1(exponent * divergence) / exponent if exponent else divergence
-    return np.exp(-divergence) + slope * spent, slope
-
-
-def untouched(ball: Ball) -> FloatArray:
-    """E(h(B)/w_s) in floats from below, (c,): what is left where one secret has the whole radius."""
-    spent, exponent = ball.spendable, ball.exponent
-    if exponent == 0:
-        return np.asarray(np.exp(-spent) * (1 - 1e-12))
-    grown = exponent * spent * (1 + 1e-14 if exponent < 0 else 1)  # 1 + grown cancels where r < 0
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp(-np.log1p(np.maximum(grown, -1.0)) / exponent) * (1 - 1e-12))
-
-
-def proved(ball: Ball, rows: Rows, pairs: Pairs, bound: float) -> npt.NDArray[np.bool_]:
-    """For which candidates (*) holds for k = bound in floats by more than rounding can have cost, (k,).
-
-    Each side of (*) is a sum of terms of known sign, each a product of numbers >= 0 that are off by a relative
-    2^-53 per operation: weights, gaps (differences of integers), P̂, √, and one addition per value of x. With
-    m values the terms are off by less than (m + 200)·2^-53, so both sides by that much of the sum of their
-    terms' sizes; twice as much is asked for. Powers of other orders get 64 times that.
-    """
-    start, base = rows.peak[pairs.y, pairs.first], rows.base[pairs.y, pairs.second]
-    (c1, d1), (c2, d2) = (
-        affine(ball, pairs.divergences[0], pairs.first),
-        affine(ball, pairs.divergences[1], pairs.second),
+def proved(ball: Ball, rows: Rows, pairs: Pairs) -> FloatArray:
+    """The k that (*) proves for each candidate (k,), in floats; infinite where it proves none."""
+    r, lines = ball.exponent, []
+    for divergence, mean in zip(pairs.divergences, pairs.means, strict=True):
+        if 2 * ball.order < 1:
+            lines.append((mean * np.exp(-divergence), np.zeros(len(mean))))
+        else:
+            slope = mean * np.exp(-(1 + r) * divergence)
+            lines.append((slope * (1 + (1 + r) * budget(divergence, r)), slope))
+    (c1, d1), (c2, d2) = lines
+    upper, lower = (
+        rows.peak[pairs.y, pairs.first] + pairs.shifts[0] - c1,
+        rows.base[pairs.y, pairs.second] - pairs.shifts[1] + c2,
     )
-    (m1, m2), (s1, s2) = pairs.means, pairs.shifts
-    upper, lower = start + s1 - m1 * c1, base - s2 + m2 * c2
-    e1, e2 = m1 * d1 * ball.spendable[pairs.first], m2 * d2 * ball.spendable[pairs.second]
-    size = start + s1 + m1 * c1 + e1 + bound * (base + s2 + m2 * c2 + e2)
-    corners = ball.corners(pairs.first, pairs.second)
-    slack = np.minimum(*(bound * (lower - m2 * d2 * h2) - upper - m1 * d1 * h1 for h1, h2 in corners))
-    error = margin(ball)
-    return np.asarray((slack > error * size) | (bound * base - start > error * (bound * base + start)))
-
-
-def margin(ball: Ball) -> float:
-    """The relative error that `proved` allows for."""
-    return float((ball.support.shape[1] + _OPERATIONS) * 2.0**-52 * (1 if ball.order == 2 else _INEXACT))
+    ends = [(upper + d1 * h1, lower - d2 * h2) for h1, h2 in ball.corners(pairs.first, pairs.second)]
+    return np.maximum(*(np.where(low > 0, high / np.maximum(low, 1e-300), np.inf) for high, low in ends))
 
 
 @dataclass(frozen=True, eq=False)

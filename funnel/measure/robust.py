@@ -1,7 +1,8 @@
 """Leakage that holds for every distribution near the estimate, proved in exact arithmetic ([RLDP] Definition 1).
 
 What is measured: max of P(y|s)/P(y|s') over outputs y, secrets s ≠ s' and P in F = {P : D_α(P̂||P) <= B}. The worst
-pair of conditional distributions is searched in floats (`extremes`) and then bounded exactly (`certificate`).
+pair of conditional distributions is searched in floats (`extremes`); pairs that come near it are bounded exactly
+(`certificate`), and what `robust_certificate` writes shows all the others to whoever checks.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.data.sending import sent
 from funnel.measure import clock, leakage
 from funnel.measure.ball import Ball, Rows
-from funnel.measure.certificate import Certifier, margin, proved, untouched
-from funnel.measure.extremes import CHUNK, Pairs, extreme, paired, whole
+from funnel.measure.certificate import Certifier, proved
+from funnel.measure.extremes import CHUNK, FARTHEST, Pairs, extreme, paired, whole
 from funnel.measure.leakage import Leakage
+from funnel.measure.uncertainty import divergence_at
 
 _REJECTED = 1e-9
 """A ratio attained in floats this far above the bound is a violation; searches err by less."""
+_ROUNDING = 1e-9
+"""Relative: more than floats lose in a bound; what they show by less is left to exact arithmetic."""
 _LEAST_RADIUS = Fraction(1, 10**12)
 """Nats. A smaller radius above zero counts as this one: a larger set, in which floats still find their way."""
 
@@ -161,15 +165,13 @@ class Search:
 
     @cached_property
     def outer(self) -> FloatArray:
-        """Proved bounds on each ratio (b, c, c), the whole radius for both secrets; zero where nothing is asked."""
+        """Bounds on each ratio (b, c, c), the whole radius for both secrets; zero where nothing is asked."""
         (up_shift, up_mean), (low_shift, low_mean) = whole(self.ball, self.rows)
-        rest, error = untouched(self.ball), margin(self.ball)
+        rest = np.exp(-np.minimum(divergence_at(self.ball.spendable, self.ball.exponent), FARTHEST))
         peak, base = self.rows.peak, self.rows.base
-        upper = peak + up_shift - up_mean * rest + error * (peak + up_shift + up_mean * rest)
-        lower = base - low_shift + low_mean * rest - error * (base + low_shift + low_mean * rest)
-        ratio = upper[:, :, None] / np.maximum(lower, 1e-300)[:, None, :] * (1 + error)
-        plain = peak[:, :, None] / np.maximum(base, 1e-300)[:, None, :]
-        ratio = np.minimum(ratio, plain * (1 + 4 * error))
+        upper, lower = peak + up_shift - up_mean * rest, base - low_shift + low_mean * rest
+        ratio = upper[:, :, None] / np.maximum(lower, 1e-300)[:, None, :]
+        ratio = np.minimum(ratio, peak[:, :, None] / np.maximum(base, 1e-300)[:, None, :]) * (1 + _ROUNDING)
         asked = (self.rows.top > 0)[:, :, None] & ~np.eye(len(rest), dtype=bool)
         return np.asarray(np.where(asked, ratio, 0.0))
 
@@ -219,13 +221,13 @@ class Search:
         )
 
     def unproved(self, bound: Fraction) -> list[tuple[Pairs, int]]:
-        """Candidates that are not proved in floats to keep the bound."""
-        limit = float(bound) * (1 - 2.0**-50)
+        """Candidates that floats do not show to keep the bound, by more than rounding can have cost."""
         return [
             (pairs, int(index))
-            for pairs in self.candidates(limit)
+            for pairs in self.candidates(float(bound))
             for index in np.flatnonzero(
-                ~proved(self.ball, self.rows, pairs, limit) & (self._outer_of(pairs) > limit)
+                np.minimum(proved(self.ball, self.rows, pairs) * (1 + _ROUNDING), self._outer_of(pairs))
+                > float(bound)
             )
         ]
 

@@ -46,10 +46,10 @@ def _pairs(search: Search, bound: float, outputs: IntArray) -> tuple[tuple[Pair,
     covered = np.zeros(search.outer.shape, bool)
     if 2 * search.ball.order < 1:
         return (), covered
-    found, limit = [], bound * (1 - 2.0**-50)
-    for pairs in search.candidates(limit):
+    found = []
+    for pairs in search.candidates(bound):
         places = pairs.y, pairs.first, pairs.second
-        for index in np.flatnonzero(search.outer[places] > limit).tolist():
+        for index in np.flatnonzero(search.outer[places] > bound).tolist():
             y, s, other = (int(place[index]) for place in places)
             shown = Numbers.of(search.ball, search.rows, pairs, index)
             found.append(

@@ -65,10 +65,12 @@ def project(radius: float, order: float, chances: npt.ArrayLike) -> FloatArray:
     return np.asarray(divergence_at(budget(radius, exponent) / shares, exponent) * (1 + _ROUNDING))
 
 
-def budget(radius: float, exponent: float) -> float:
-    """h(B) = (e^{rB}-1)/r in floats."""
+def budget(radius: npt.ArrayLike, exponent: float) -> FloatArray:
+    """h(B) = (e^{rB}-1)/r in floats, of one B or several."""
     with np.errstate(over="ignore"):
-        return float(np.expm1(exponent * radius)) / exponent if exponent else radius
+        return np.asarray(
+            np.expm1(exponent * np.asarray(radius, float)) / exponent if exponent else radius, float
+        )
 
 
 def divergence_at(spent: npt.ArrayLike, exponent: float) -> FloatArray:

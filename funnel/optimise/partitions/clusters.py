@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.columns.chords import xlogx
 
 _LEAST = 1e-300
 """Added before a logarithm, so that 0 ln 0 = 0."""
@@ -78,11 +79,6 @@ def confusion(one: npt.ArrayLike, others: npt.ArrayLike) -> FloatArray:
     p, q = np.asarray(one, float), np.asarray(others, float)
     both = np.maximum(p + q, _LEAST)
     return np.asarray(-both * (xlogx(p / both) + xlogx(q / both)))
-
-
-def xlogx(mass: FloatArray) -> FloatArray:
-    """p ln p, zero at zero."""
-    return np.asarray(mass * np.log(mass + _LEAST))
 
 
 def _gathered(values: FloatArray, owner: IntArray) -> FloatArray:
