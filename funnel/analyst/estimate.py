@@ -16,7 +16,7 @@ import numpy as np
 from funnel.audit.audit import release_folder
 from funnel.audit.kernel.files import unchanged
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import Broken, shown
+from funnel.audit.kernel.verdict import Broken
 from funnel.data import AnyProtocol, Protocol, UnaryProtocol
 from funnel.data.alphabet import Label, readable
 from funnel.data.convert import protocols_of
@@ -24,6 +24,7 @@ from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.format import protocol, released
 from funnel.measure.recovery import HOPELESS, from_bits, recover
+from funnel.text import shown
 
 DELICATE = 1e6
 """Condition number above which a warning is given."""

@@ -100,7 +100,7 @@ def test_the_program_says_what_it_did(command, tmp_path):
     assert 2 * block["present"] == 1 << block["bits"]
     assert command("report", release, "--private", private, "--to", tmp_path / "full").code == 0
     full = json.loads((tmp_path / "full" / "report.json").read_text())
-    changes = [one["change"] for one in full["measured"]["secrets"]]
+    changes = [one["change"] for one in full["evidence"]["secrets"]]
     assert max(changes) == pytest.approx(1, abs=1e-3)
 
 
