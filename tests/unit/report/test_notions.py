@@ -91,7 +91,7 @@ def test_a_worst_case_is_told_in_full_and_not_as_an_average(notion: str, publish
     text = text_of(about(notion, public=published))
     assert "The promise is worst-case: it holds for every record" in text
     assert ("promised range" in text) != published
-    falls = notion in {"pml", "alip"}  # of these nothing follows about a fall
+    falls = notion == "pml"  # of which nothing follows about a fall
     assert [phrase for phrase in ONLY_AVERAGE if phrase in text] == (["no bound follows"] if falls else [])
 
 
