@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -74,85 +76,98 @@ def worst(found: Iterable[Leakage]) -> Leakage:
 
 def lip(table: ReleasedTable) -> Leakage:
     """max over s, y of P(s|y)/P(s) or its inverse ([DS] Definition 2), from T[s, y…] in integers."""
-    if isinstance(table, Subsets):
-        return Leakage(max(table.pml_ratio(), table.loss_ratio()))
-    beliefs = _Beliefs.of(table)
-    return Leakage(None if beliefs.ruled_out else max(beliefs.gain(), beliefs.loss()))
+    told = _told(table)
+    fall = told.loss_ratio()
+    return Leakage(None if fall is None else max(told.pml_ratio(), fall))
 
 
 def pml(table: ReleasedTable) -> Leakage:
     """max over s, y of P(s|y)/P(s): pointwise maximal leakage about S, the upper half of LIP; never infinite."""
-    return Leakage(table.pml_ratio() if isinstance(table, Subsets) else _Beliefs.of(table).gain())
+    return Leakage(_told(table).pml_ratio())
 
 
 def ldp(table: ReleasedTable) -> Leakage:
     """max over s, s', y of P(y|s)/P(y|s') ([DS] Definition 1), from T[s, y…] in integers."""
-    if isinstance(table, Subsets):
-        return Leakage(table.ldp_ratio())
-    flat, by_secret = _flatten(table)
-    if (flat == 0).any():
-        return Leakage(None)
-    chance = flat.astype(float) / by_secret.astype(float)[:, None]
-    best = Fraction(1)
-    for y in np.flatnonzero(_near(chance.max(axis=0) / chance.min(axis=0))):
-        column = [_ratio(flat[s, y], 1, by_secret[s], 1) for s in range(len(flat))]
-        best = max(best, max(column) / min(column))
-    return Leakage(best)
+    return Leakage(_told(table).ldp_ratio())
+
+
+class _Ratios(Protocol):
+    """The exact worst ratios of a released table, however it is kept; None where infinite."""
+
+    def pml_ratio(self) -> Fraction:
+        """max P(s|y)/P(s)."""
+
+    def loss_ratio(self) -> Fraction | None:
+        """max P(s)/P(s|y)."""
+
+    def ldp_ratio(self) -> Fraction | None:
+        """max P(y|s)/P(y|s')."""
+
+
+def _told(table: ReleasedTable) -> _Ratios:
+    return table if isinstance(table, Subsets) else _Listed.of(table)
 
 
 @dataclass(frozen=True, eq=False)
-class _Beliefs:
-    """T[s, y] (c, b) of what occurs, its marginals, and P(s|y)/P(s) as floats, to find where exactness is needed."""
+class _Listed:
+    """T[s, y] (c, b) of what occurs, with its marginals: floats find where exact fractions are needed."""
 
     table: ExactArray
     by_secret: ExactArray
     by_output: ExactArray
-    ratio: FloatArray
 
     @classmethod
-    def of(cls, table: ExactArray) -> _Beliefs:
-        """Of a released table T[s, y…]."""
-        flat, by_secret = _flatten(table)
-        by_output, total = flat.sum(axis=0), float(by_secret.sum())
-        given = flat.astype(float) / by_secret.astype(float)[:, None]
-        return cls(flat, by_secret, by_output, np.asarray(given * (total / by_output.astype(float))))
+    def of(cls, table: ExactArray) -> _Listed:
+        """Of a released table T[s, y…]; outputs and secret values that never occur are left out."""
+        flat = table.reshape(len(table), -1)
+        flat = flat[flat.any(axis=1)]
+        flat = flat[:, flat.any(axis=0)]
+        return cls(flat, flat.sum(axis=1), flat.sum(axis=0))
+
+    @cached_property
+    def given(self) -> FloatArray:
+        """P(y|s) as floats."""
+        return np.asarray(self.table.astype(float) / self.by_secret.astype(float)[:, None])
+
+    @cached_property
+    def gain(self) -> FloatArray:
+        """P(s|y)/P(s) as floats."""
+        total = float(self.by_secret.sum())
+        return np.asarray(self.given * (total / self.by_output.astype(float)))
 
     @property
     def ruled_out(self) -> bool:
         """Whether some output never occurs with some secret value."""
         return bool((self.table == 0).any())
 
-    def gain(self) -> Fraction:
+    def pml_ratio(self) -> Fraction:
         """max P(s|y)/P(s)."""
-        return _largest(self.ratio, self._exact)
+        return max(self._exact(s, y) for s, y in np.argwhere(_near(self.gain)))
 
-    def loss(self) -> Fraction:
-        """max P(s)/P(s|y), where no value is ruled out."""
-        return _largest(1 / self.ratio, lambda s, y: 1 / self._exact(s, y))
+    def loss_ratio(self) -> Fraction | None:
+        """max P(s)/P(s|y)."""
+        if self.ruled_out:
+            return None
+        return max(1 / self._exact(s, y) for s, y in np.argwhere(_near(1 / self.gain)))
+
+    def ldp_ratio(self) -> Fraction | None:
+        """max P(y|s)/P(y|s')."""
+        if self.ruled_out:
+            return None
+        best = Fraction(1)
+        for y in np.flatnonzero(_near(self.given.max(axis=0) / self.given.min(axis=0))):
+            column = [
+                Fraction(int(n), int(mass)) for n, mass in zip(self.table[:, y], self.by_secret, strict=True)
+            ]
+            best = max(best, max(column) / min(column))
+        return best
 
     def _exact(self, s: int, y: int) -> Fraction:
         """P(s|y)/P(s)."""
         total = int(self.by_secret.sum())
-        return _ratio(self.table[s, y], total, self.by_secret[s], self.by_output[y])
-
-
-def _flatten(table: ExactArray) -> tuple[ExactArray, ExactArray]:
-    """(c, b) without outputs and secret values that never occur, and the marginal of s."""
-    flat = table.reshape(len(table), -1)
-    flat = flat[flat.any(axis=1)]
-    return flat[:, flat.any(axis=0)], flat.sum(axis=1)
+        return Fraction(int(self.table[s, y]) * total, int(self.by_secret[s]) * int(self.by_output[y]))
 
 
 def _near(ratio: FloatArray) -> npt.NDArray[np.bool_]:
     """Where a ratio is so close to the largest that only exact arithmetic can tell."""
     return np.asarray(ratio >= ratio.max() * (1 - _NEAR))
-
-
-def _largest(ratio: FloatArray, exact: Callable[[int, int], Fraction]) -> Fraction:
-    """The exact maximum among the candidates that floats cannot tell apart."""
-    return max(exact(s, y) for s, y in np.argwhere(_near(ratio)))
-
-
-def _ratio(a: int, b: int, c: int, d: int) -> Fraction:
-    """(a·b)/(c·d) in Python integers."""
-    return Fraction(int(a) * int(b), int(c) * int(d))

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import possible, together
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.released import Channel
@@ -232,9 +232,7 @@ class Rldp(Notion):
 def _weights(channel: Channel) -> IntArray:
     """The weights of the one block of whole records."""
     (protocol,) = channel.protocols
-    if not isinstance(protocol, Protocol):
-        raise InternalError("robust leakage is measured on protocols with one weight per output and input")
-    return protocol.weights
+    return protocol.likelihoods()[0]
 
 
 @dataclass(frozen=True, eq=False)
