@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,83 +17,6 @@ ORDER = 2.0
 """Order of the Rényi divergence that is told where the notion names none."""
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Tonight against the night of the lock. Leakage in nats, in the notion's measure; None where infinite.
-
-    `distance` is the total variation of the two joint distributions of secret and public values, `divergence` the
-    Rényi divergence of `order` from then to now in nats (None: infinite); both None where the counts of that night
-    are not kept. `inside` says whether the current one lies in the ball of `radius` nats around it that a robust
-    notion asked for. `new` and `gone` count values; `dropped` and `pooled` are rows of values that the lock does not
-    know.
-    """
-
-    lock: str
-    made: str
-    measure: str
-    leakage_then: float | None
-    leakage_now: float | None
-    rows_then: int
-    rows_now: int
-    known: bool
-    distance: float | None
-    order: float
-    divergence: float | None
-    radius: float | None
-    inside: bool | None
-    new: int
-    dropped: int
-    pooled: int
-    gone: int
-    new_secrets: int | None
-    gone_secrets: int | None
-    noisy: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return asdict(self)
-
-    def text(self) -> str:
-        """One line for a person."""
-        before, now = (_nats(one) for one in (self.leakage_then, self.leakage_now))
-        at = (" at the noisy counts", " at the records' own") if self.noisy else ("", "")
-        parts = [f"{self.measure} {before} then{at[0]}, {now} nats now{at[1]}"]
-        if self.distance is not None:
-            noise = ", noise included" if self.noisy else ""
-            parts.append(f"{self.distance:.2%} of the distribution moved{noise}")
-        if self.inside is not None:
-            far = "beyond any" if self.divergence is None else f"{self.divergence:.3g} nats away"
-            parts.append(f"{far}, {'within' if self.inside else 'OUTSIDE'} the {self.radius:.3g} of the lock")
-        for count, what in (
-            (self.new, "new values"),
-            (self.gone, "values without rows"),
-            (self.new_secrets, "new secret values"),
-            (self.gone_secrets, "secret values gone"),
-        ):
-            if count:
-                parts.append(f"{count:,} {what}")
-        for rows, what in ((self.pooled, "rows under other"), (self.dropped, "rows dropped")):
-            if rows:
-                parts.append(f"{rows:,} {what}")
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True)
-class UnknownDrift:
-    """What a run under a lock over a private estimate tells of the drift: nothing, for it has no noise."""
-
-    lock: str
-    made: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return asdict(self) | {"told": False}
-
-    def text(self) -> str:
-        """One line for a person."""
-        return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
-
-
 def drift(
     lock: Lock,
     reference: Joint | None,
@@ -101,60 +24,87 @@ def drift(
     measure: str,
     leakage: float,
     order: float | None,
-) -> Drift:
-    """Compare the current counts, and their leakage in nats, with those of the lock (None where these are not kept)."""
-    radius = lock.parameters.get("radius")
-    distance, divergence = (
-        (None, None) if reference is None else _distances(reference, current.joint, order or ORDER)
-    )
-    inside = None if reference is None or radius is None else divergence is not None and divergence <= radius
-    new, gone = _secrets(reference, current)
-    return Drift(
+) -> DriftFile:
+    """Compare the current counts, and their leakage in nats, with those of the lock (None where these are not kept).
+
+    With the names and records of what is new or gone: for the private folder.
+    """
+    joint, radius, order = current.joint, lock.parameters.get("radius"), order or ORDER
+    distance, divergence = (None, None) if reference is None else _distances(reference, joint, order)
+    came, went = (None, None) if reference is None else _secrets(reference, joint)
+    return DriftFile(
+        "funnel-drift/1",
         lock=lock.checksum,
         made=lock.made,
         measure=measure,
         leakage_then=lock.leakage.get(measure),
         leakage_now=leakage if math.isfinite(leakage) else None,
         rows_then=lock.rows,
-        rows_now=current.joint.rows,
+        rows_now=joint.rows,
         known=reference is not None,
         distance=distance,
-        order=order or ORDER,
+        order=order,
         divergence=divergence,
         radius=radius,
-        inside=inside,
-        new=len(current.unseen),
-        dropped=current.rows("drop"),
-        pooled=current.rows("other"),
-        gone=sum(
-            int((current.joint.table(j).sum(axis=0) == 0).sum()) for j in range(len(current.joint.blocks))
-        ),
-        new_secrets=None if new is None else len(new),
-        gone_secrets=None if gone is None else len(gone),
+        inside=None
+        if reference is None or radius is None
+        else divergence is not None and divergence <= radius,
         noisy=lock.noisy is not None,
+        unseen=tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in current.unseen),
+        gone=tuple(_gone(joint)),
+        new_secrets=came,
+        gone_secrets=went,
     )
 
 
-def drift_file(told: Drift, reference: Joint | None, current: Relabelled) -> DriftFile:
-    """drift.json: the drift, with the names and records of what is new or gone; for the private evidence only."""
-    joint = current.joint
-    facts = {one.name: getattr(told, one.name) for one in fields(DriftFile) if hasattr(told, one.name)}
-    came, went = _secrets(reference, current)
-    return DriftFile(
-        **facts
-        | {
-            "format": "funnel-drift/1",
-            "unseen": tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in current.unseen),
-            "gone": tuple(
-                value
-                for j, block in enumerate(joint.blocks)
-                for value, rows in zip(block.values, joint.table(j).sum(axis=0), strict=True)
-                if not rows
-            ),
-            "new_secrets": came,
-            "gone_secrets": went,
-        }
+def told(found: DriftFile) -> dict[str, Any]:
+    """The drift for `run --json`: how many values came and went, and not which ones.
+
+    Nothing of a lock over a private estimate: figures of the current counts themselves have no noise.
+    """
+    if found.noisy:
+        return {"lock": found.lock, "made": found.made, "told": False}
+    names = ("gone", "new_secrets", "gone_secrets")
+    figures = {key: value for key, value in vars(found).items() if key not in ("format", "unseen", *names)}
+    return figures | {
+        "new": len(found.unseen),
+        "dropped": _rows(found, "drop"),
+        "pooled": _rows(found, "other"),
+        **{name: None if (one := getattr(found, name)) is None else len(one) for name in names},
+    }
+
+
+def words(found: DriftFile) -> str:
+    """One line for a person."""
+    if found.noisy:
+        return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
+    parts = [f"{found.measure} {_nats(found.leakage_then)} then, {_nats(found.leakage_now)} nats now"]
+    if found.distance is not None:
+        parts.append(f"{found.distance:.2%} of the distribution moved")
+    if found.inside is not None:
+        far = "beyond any" if found.divergence is None else f"{found.divergence:.3g} nats away"
+        parts.append(f"{far}, {'within' if found.inside else 'OUTSIDE'} the {found.radius:.3g} of the lock")
+    counted = (
+        (len(found.unseen), "new values"),
+        (len(found.gone), "values without rows"),
+        (len(found.new_secrets or ()), "new secret values"),
+        (len(found.gone_secrets or ()), "secret values gone"),
+        (_rows(found, "other"), "rows under other"),
+        (_rows(found, "drop"), "rows dropped"),
     )
+    return "; ".join([*parts, *(f"{number:,} {what}" for number, what in counted if number)])
+
+
+def _rows(found: DriftFile, rule: str) -> int:
+    """Records of unseen values that went the way of this rule; one with several counts once for each block."""
+    return sum(one.rows for one in found.unseen if one.rule == rule)
+
+
+def _gone(joint: Joint) -> Iterator[Label]:
+    """The public values without records."""
+    for j, block in enumerate(joint.blocks):
+        records = joint.table(j).sum(axis=0)
+        yield from (value for value, rows in zip(block.values, records, strict=True) if not rows)
 
 
 def _nats(figure: float | None) -> str:
@@ -191,15 +141,11 @@ def _renyi(p: np.ndarray[Any, Any], q: np.ndarray[Any, Any], order: float) -> fl
     return max((most + math.log(float(np.exp(powers - most).sum()))) / (order - 1), 0.0)
 
 
-def _secrets(
-    reference: Joint | None, current: Relabelled
-) -> tuple[tuple[Label, ...] | None, tuple[Label, ...] | None]:
-    """The values of S that are new, and those that are gone; None where nobody knows."""
-    if reference is None:
-        return None, None
+def _secrets(reference: Joint, current: Joint) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+    """The values of S that are new, and those that are gone."""
     columns, before, after = (
         reference.secret.columns,
         set(reference.secret.values),
-        set(current.joint.secret.values),
+        set(current.secret.values),
     )
     return Alphabet.of(columns, [*after - before]).values, Alphabet.of(columns, [*before - after]).values

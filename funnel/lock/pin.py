@@ -1,4 +1,4 @@
-"""Between a policy and its lock: what is pinned, whether the two belong together, and the pinned protocol current."""
+"""Between a policy and its lock: what is pinned, whether the two belong together, and what it leaks at other counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
 from funnel.format.drift import DriftFile
-from funnel.lock.drift import Drift, UnknownDrift, drift, drift_file
+from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, read_lock
 from funnel.lock.pinned import counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
@@ -119,21 +119,15 @@ def _said(value: Any) -> str:
 class Pinned:
     """The lock's protocol over the current records; `reference` are the counts of the lock, None where not kept.
 
-    With `noisy` ones the protection is over them, and nobody but the private folder is told of the drift: it is
-    measured at the current counts themselves, and has no noise.
+    Over a private estimate the protection is over noisy counts, and nobody but the private folder is told of the
+    drift: it is measured at the current counts themselves, and has no noise.
     """
 
     lock: Lock
     protection: Protection
     current: Relabelled
     reference: Joint | None
-    drift: Drift
-    noisy: bool = False
-
-    @property
-    def told(self) -> Drift | UnknownDrift:
-        """What a run may say of the drift."""
-        return UnknownDrift(self.lock.checksum, self.lock.made) if self.noisy else self.drift
+    drift: DriftFile
 
     @property
     def records(self) -> list[IntArray] | None:
@@ -141,15 +135,11 @@ class Pinned:
         known = self.reference
         return None if known is None else [known.table(j).sum(axis=0) for j in range(len(known.blocks))]
 
-    def drift_file(self) -> DriftFile:
-        """drift.json: the drift with names, for the private folder."""
-        return drift_file(self.drift, self.reference, self.current)
-
 
 def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     """Measure the lock's protocol at the current counts, over the policy's blocks, in exact arithmetic.
 
-    Raises SourceError for values that no rule provides for, LockError where the bound does not hold current.
+    Raises SourceError for values that no rule provides for, LockError where the bound does not hold there.
     """
     rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
     current = relabel(counted, [one.inputs for one in lock.protocols], rules)
@@ -188,7 +178,7 @@ def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
     channel, notion = Channel(current.joint, lock.protocols), protection.notion
     measure, now = notion.leakage_at(channel)
     moved = drift(lock, arranged.joint, current, measure, now.nats, notion.parameters().get("order"))
-    return Pinned(lock, protection, current, arranged.joint, moved, noisy=True)
+    return Pinned(lock, protection, current, arranged.joint, moved)
 
 
 def _protection(policy: Policy, lock: Lock, arranged: Arranged) -> Protection:
@@ -259,13 +249,13 @@ def _check_others(policy: Policy, joint: Joint) -> None:
             if one.unseen == "other" and OTHER not in known[one.name]:
                 raise LockError(
                     "unseen-value",
-                    f"{one.name} has `unseen: other`, but no value `{OTHER}` current to put such rows under",
+                    f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
                     where=policy.file,
                     advice="Use `top`, which makes one, or a value of that name in the table; or write `unseen: drop`.",
                 )
 
 
-def _leaks(policy: Policy, notion: Notion, moved: Drift) -> LockError:
+def _leaks(policy: Policy, notion: Notion, moved: DriftFile) -> LockError:
     now = "without bound" if moved.leakage_now is None else f"{moved.leakage_now:.6g} nats"
     far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
     return LockError(

@@ -51,7 +51,9 @@ def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Co
     """Records by the labels of the secret and of all public columns; under a lock in its values."""
     if lock is None or policy.estimate.epsilon is not None:
         width = len(step.secret)
-        return Counter({(tuple(row[:width]), tuple(row[width:-1])): row[-1] for row in engine.rows(step.cells)})
+        return Counter(
+            {(tuple(row[:width]), tuple(row[width:-1])): row[-1] for row in engine.rows(step.cells)}
+        )
     rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
     counted = joint_distribution(engine, step.cells, step.secret, step.blocks)
     joint = relabel(counted, [one.inputs for one in lock.protocols], rules).joint

@@ -14,7 +14,7 @@ from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.budget import warnings
 from funnel.ledger.history import Composed
-from funnel.lock.drift import Drift, UnknownDrift
+from funnel.lock import drift
 from funnel.mechanisms.product import Protection
 from funnel.plan.count import Counted
 from funnel.plan.prepare import Prepared
@@ -73,11 +73,6 @@ class Summary:
         return self.composed.together
 
     @property
-    def drift(self) -> Drift | UnknownDrift | None:
-        """How far the table has moved from the lock's, where there is one."""
-        return None if self.protected.pinned is None else self.protected.pinned.told
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         return (*self.run.told, *self.recovered, *warnings(self.composed))
@@ -89,6 +84,7 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
+        pinned = self.protected.pinned
         blocks = [
             {
                 "columns": list(protocol.inputs.columns),
@@ -120,7 +116,7 @@ class Summary:
                 "released": prod(len(p.outputs) for p in self.protection.protocols),
             },
             "blocks": blocks,
-            "locked": None if self.drift is None else self.drift.as_dict(),
+            "locked": None if pinned is None else drift.told(pinned.drift),
             "warnings": list(self.warnings),
         }
 
@@ -140,8 +136,8 @@ class Summary:
         ]
         if self.together.releases > 1:
             lines.insert(3, f"composed   {_told(self.together)}")
-        if self.drift is not None:
-            lines.append(f"drift      {self.drift.text()}")
+        if self.protected.pinned is not None:
+            lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
         lines += self._chosen()
         if folder:
             lines.append(f"report     {folder}/report.html")

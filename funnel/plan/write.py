@@ -89,7 +89,7 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     run, found, pinned = release.run, release.protected.protection, release.protected.pinned
     solved, proof = solution_file(found.solved, found.budgets)
     certificate = found.notion.certificate(found.channel)
-    moved = None if pinned is None else pinned.drift_file()
+    moved = None if pinned is None else pinned.drift
     kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved)
     files = {
         counts.NAME: schema.write(kept.counts),
