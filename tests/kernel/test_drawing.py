@@ -89,7 +89,8 @@ class Table:
 def as_block(one: Protocol | UnaryProtocol) -> Block | Coins:
     if isinstance(one, UnaryProtocol):
         return Coins(one.inputs.columns, one.inputs.values, one.bits, one.present, one.absent)
-    return Block(one.inputs.columns, one.inputs.values, one.bits, one.weights)
+    secret = one.secret and Alphabet(one.secret.columns, one.secret.values)
+    return Block(one.inputs.columns, one.inputs.values, one.bits, one.weights, secret)
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,13 @@ def moved(one: Sample) -> None:
     one.draws = replace(one.draws, blocks=(tuple(map(tuple, rows)), *one.draws.blocks[1:]))
 
 
+def permuted(one: Sample) -> None:
+    """The protocol names the secret's values in another order than the counts."""
+    (block,) = one.protocol.blocks
+    secret = replace(block.secret, values=block.secret.values[::-1])
+    one.protocol = replace(one.protocol, blocks=(replace(block, secret=secret),))
+
+
 def rare(one: Sample) -> None:
     one.manifest = replace(one.manifest, estimate=replace(one.manifest.estimate, minimum=10_000))
     one.terms = replace(one.terms, estimate=replace(one.terms.estimate, minimum=10_000))
@@ -254,6 +261,7 @@ LIES: dict[str, tuple[str, Callable[[Sample], None], str]] = {
         stated(leakage={"lip": 0.12345, "ldp": 1.0, "mutual_information": 0.0}),
         "manifest",
     ),
+    "another order of secret values": ("reads the secret", permuted, "counts"),
     "other draws": ("lip", moved, "draw-inputs"),
     "draws that favour the truth": ("lip", drawn_unevenly, "draw-fit"),
     "a budget that is passed": ("lip", budgeted, "ledger-budget"),

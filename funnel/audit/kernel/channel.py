@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray, released_table
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.fields import Label
+from funnel.format.fields import Alphabet, Label
 from funnel.format.manifest import Parameters
 from funnel.format.robust import RobustFile
 
@@ -36,12 +36,13 @@ _NEAR = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """W[y, s, x] (b, c or 1, a): the chance of y given s and x is W / 2^bits. c where the block `reads` the secret."""
+    """W[y, s, x] (b, c or 1, a): the chance of y given s and x is W / 2^bits; c where the draw reads a `secret`."""
 
     columns: tuple[str, ...]
     inputs: tuple[Label, ...]
     bits: int
     weights: ExactArray
+    secret: Alphabet | None = None
 
     @property
     def outputs(self) -> int:
@@ -51,7 +52,7 @@ class Block:
     @property
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
-        return int(self.weights.shape[1]) > 1
+        return self.secret is not None
 
     @property
     def likelihood(self) -> FloatArray:
@@ -78,6 +79,7 @@ class Coins:
     bits: int
     present: int
     absent: int
+    secret = None
     reads = False
 
     @property

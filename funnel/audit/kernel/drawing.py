@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -100,7 +101,7 @@ def independent(opened: Opened) -> str | Unchecked:
             least = min(least, _untied(opened, axis, block))
     if len(blocks) == 1:
         return f"pairs of values within sets, p >= {least:.2g}" if opened.channel.sets else "one block"
-    masses = opened.true_channel.table.sum(axis=0)
+    masses = replace(opened.channel, counts=opened.records.dense()).table.sum(axis=0)
     whole: list[int] = (
         masses.ravel().tolist()
     )  # Python's integers, for the products may need more than 64 bits

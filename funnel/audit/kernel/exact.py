@@ -1,6 +1,6 @@
 """Whole numbers and fractions between the counts and the verdict; where e or a logarithm comes in, from a named side.
 
-CPython's `decimal` rounds exp and ln correctly, so that 60 digits err by less than a relative 10^-59.
+CPython's `decimal` rounds exp and ln correctly, so that 100 digits err by less than a relative 10^-99.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 ExactArray = npt.NDArray[Any]
 """int64 where that cannot overflow, else Python's integers."""
 
-_DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_DIGITS = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ERROR = Fraction(1, 10**50)
 _SCALE = 10**50
 _WORD = 1 << 62
@@ -30,9 +30,19 @@ def rational(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
+def exp(exponent: Fraction) -> Fraction:
+    """e^exponent to 90 digits or more."""
+    return Fraction(_DIGITS.exp(_decimal(exponent)))
+
+
+def log(number: Fraction) -> Fraction:
+    """ln(number) to 90 digits or more, number > 0."""
+    return Fraction(_DIGITS.ln(_decimal(number)))
+
+
 def exp_below(exponent: Fraction) -> Fraction:
     """A fraction at or below e^exponent, within a factor 1 - 2·10^-50."""
-    return Fraction(_DIGITS.exp(_decimal(exponent))) * (1 - _ERROR) if exponent else Fraction(1)
+    return exp(exponent) * (1 - _ERROR) if exponent else Fraction(1)
 
 
 def at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:
@@ -49,7 +59,7 @@ def weighted_logs(masses: Iterable[int]) -> Fraction:
 
 def nats(ratio: Fraction | None) -> str:
     """ln(ratio) for a reader; None: infinite."""
-    return "infinite" if ratio is None else f"{float(_DIGITS.ln(_decimal(ratio))):.6f}"
+    return "infinite" if ratio is None else f"{float(log(ratio)):.6f}"
 
 
 def _decimal(number: Fraction) -> Decimal:

@@ -102,11 +102,6 @@ class Opened:
         )
 
     @cached_property
-    def true_channel(self) -> Channel:
-        """The same at the counts of the records."""
-        return Channel(self.records.dense(), self.blocks, self.manifest.parameters)
-
-    @cached_property
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
         folder = self.folder.parent

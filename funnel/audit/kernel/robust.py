@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -37,11 +36,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funnel.audit.kernel.exact import exp, log
 from funnel.format.robust import Pair, RobustFile
 
 _POINT = 128
 """Bits behind the point of `above` and `below`, cut there, for any number will do; square roots have 32 less."""
-_DIGITS = Context(prec=100)
 _ROUNDING = Fraction(1, 10**40)
 HALF = Fraction(1, 2)
 Ends = dict[tuple[int, int], Fraction]
@@ -70,7 +69,7 @@ class Ball:
         r = self.exponent
         if r == 0 or self.radius == 0:
             return self.radius
-        grown = _exp(r * self.radius) * (1 + _ROUNDING if r > 0 else 1 - _ROUNDING)
+        grown = exp(r * self.radius) * (1 + _ROUNDING if r > 0 else 1 - _ROUNDING)
         return (grown - 1) / r
 
     @cached_property
@@ -91,8 +90,8 @@ class Ball:
             return Fraction(0)
         if self.order == 2:
             return 1 / base**2
-        power = -spent if self.exponent == 0 else -_log(base) / self.exponent
-        return _exp(power) * (1 - _ROUNDING)
+        power = -spent if self.exponent == 0 else -log(base) / self.exponent
+        return exp(power) * (1 - _ROUNDING)
 
     def mean(self, secret: int, gaps: list[int]) -> Fraction:
         """M_r, from below, of a number >= 0 for each x that occurs with the secret; in 2^-_POINT, as what is taken."""
@@ -102,13 +101,13 @@ class Ball:
             return Fraction(sum(n * math.isqrt(gap << 64) for n, gap in terms) ** 2, total**2 << 64)
         if r <= 0 and min(gaps) == 0:
             return Fraction(0)
-        logs = [(n, _log(Fraction(gap))) for n, gap in terms if gap]
+        logs = [(n, log(Fraction(gap))) for n, gap in terms if gap]
         if not logs:
             return Fraction(0)
         if r == 0:
-            return _exp(sum((n * log for n, log in logs), Fraction(0)) / total) * (1 - _ROUNDING)
-        powers = sum((n * _exp(r * log) for n, log in logs), Fraction(0)) / total
-        return _exp(_log(powers) / r) * (1 - _ROUNDING)
+            return exp(sum((n * one for n, one in logs), Fraction(0)) / total) * (1 - _ROUNDING)
+        powers = sum((n * exp(r * one) for n, one in logs), Fraction(0)) / total
+        return exp(log(powers) / r) * (1 - _ROUNDING)
 
 
 class _Rows:
@@ -220,17 +219,3 @@ def _parts(number: float) -> int:
     """A number >= 0 in parts of 2^-_POINT, rounded down."""
     numerator, denominator = number.as_integer_ratio()
     return (numerator << _POINT) // denominator
-
-
-def _exp(exponent: Fraction) -> Fraction:
-    """e^exponent to 90 digits or more."""
-    return Fraction(_DIGITS.exp(_decimal(exponent)))
-
-
-def _log(number: Fraction) -> Fraction:
-    """ln(number) to 90 digits or more, number > 0."""
-    return Fraction(_DIGITS.ln(_decimal(number)))
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))

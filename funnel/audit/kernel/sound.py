@@ -86,13 +86,13 @@ def parsed(record: type[T], name: str, raw: bytes) -> T:
 def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block | Coins, ...]:
     """Every protocol: its labels distinct, its chances sums of one, its sizes and columns the manifest's."""
     found = tuple(_coins(one) if isinstance(one, protocol.Sets) else _block(one) for one in file.blocks)
-    secrets = {one.secret for one in file.blocks if isinstance(one, protocol.Weights) and one.secret}
     sizes, hidden = manifest.alphabet, (manifest.sensitive, manifest.alphabet.sensitive)
+    secrets = {(one.secret.columns, len(one.secret.values)) for one in found if one.secret}
     agree(protocol.NAME, [
         ("columns", manifest.public, tuple(one.columns for one in found)),
         ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in found)),
         ("numbers of outputs", sizes.released, tuple(one.outputs for one in found)),
-        ("secret", {hidden}, {(one.columns, len(one.values)) for one in secrets} or {hidden}),
+        ("secret", {hidden}, secrets or {hidden}),
     ])  # fmt: skip
     return found
 
@@ -108,7 +108,8 @@ def _block(one: protocol.Weights) -> Block:
         raise Broken(
             protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others"
         )
-    return Block(one.columns, one.inputs, one.bits, weights.reshape(len(one.outputs), -1, len(one.inputs)))
+    weights = weights.reshape(len(one.outputs), -1, len(one.inputs))
+    return Block(one.columns, one.inputs, one.bits, weights, one.secret)
 
 
 def _coins(one: protocol.Sets) -> Coins:
@@ -174,6 +175,7 @@ def joint(file: counts.CountsFile, blocks: tuple[Block | Coins, ...], manifest: 
         _labels(counts.NAME, one.columns, one.values)
     agree(counts.NAME, [
         ("secret", (manifest.sensitive, manifest.alphabet.sensitive), (file.secret.columns, len(file.secret.values))),
+        ("secret that is read", {file.secret}, {one.secret for one in blocks if one.secret} or {file.secret}),
         ("inputs", [(one.columns, one.inputs) for one in blocks], [(one.columns, one.values) for one in file.blocks]),
         ("kind of estimate", manifest.estimate.kind == "private", file.private is not None),
     ])  # fmt: skip
