@@ -158,9 +158,7 @@ def solve(block: Protocol, released: IntArray, confidence: float) -> BlockEstima
     )
     notes = tuple(_notes(block, told.rank, told.condition, len(found)))
     rows, inputs = int(released.sum()), block.inputs
-    return BlockEstimates(
-        inputs.columns, inputs.values, b, rows, seen, told.rank, told.condition, found, notes
-    )
+    return BlockEstimates(inputs.columns, inputs.values, b, rows, seen, told.rank, told.condition, found, notes)
 
 
 def solve_sets(block: UnaryProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
@@ -172,9 +170,7 @@ def solve_sets(block: UnaryProtocol, codes: IntArray, counts: IntArray, confiden
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     found = tuple(
         Estimate((value,), int(held), *map(float, figures))
-        for value, held, *figures in zip(
-            values, ones, count, error, count - reach, count + reach, strict=True
-        )
+        for value, held, *figures in zip(values, ones, count, error, count - reach, count + reach, strict=True)
     )
     condition = 1 + a * absent / (present - absent)
     seen = dict(zip(values, ones.tolist(), strict=True))

@@ -113,10 +113,7 @@ def audit_history(
     no such folder.
     """
     if not private.is_dir():
-        what, advice = (
-            "the folder of private evidence does not exist",
-            "Give the policy's `release.private` folder.",
-        )
+        what, advice = "the folder of private evidence does not exist", "Give the policy's `release.private` folder."
         raise ReleaseError("release-unreadable", what, where=str(private), advice=advice)
     made, reports = _releases(folder), []
     for done, name in enumerate(made):
@@ -140,9 +137,7 @@ def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding
         _finding("history-chain", "passed", counted(len(lines), "line")),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
         _released(private, entries, [name for name in known if name not in made], len(known)),
-        _told(
-            "history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"
-        ),
+        _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
         _told("history-order", _late(lines), "older than the entry before them"),
     ]
 

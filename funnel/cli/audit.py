@@ -38,9 +38,7 @@ def audit(
 ) -> None:
     """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
     if standalone is not None:
-        say(
-            f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone"
-        )
+        say(f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone")
     if release is None:
         if standalone is None:
             raise typer.BadParameter("name a release", param_hint="RELEASE")

@@ -68,3 +68,4 @@ def array(block: Weights) -> ExactArray:
     """W[y, s, x] (b, c or 1, a)."""
     weights = np.array(block.weights)
     return weights if block.secret else weights[:, None, :]
+

@@ -56,17 +56,11 @@ def check(opened: Release) -> str | Unchecked:
     beside = 0.0 if certificate.about == "public" else entropy(table.ravel()) - entropy(table.sum(axis=1))
     proven = sum(certificate.duals) + certificate.peak + beside
     if proven > bound + _FLOAT:
-        raise Broken(
-            NAME, "the certificate is one of another bound", f"{bound:.9g} nats", f"{proven:.9g} nats"
-        )
+        raise Broken(NAME, "the certificate is one of another bound", f"{bound:.9g} nats", f"{proven:.9g} nats")
     if (table.sum(axis=0) == 0).any():
         return Unchecked("a public value does not occur, so no row can be priced")
     how = _Case(opened, table, certificate).proven()
-    return (
-        how
-        if isinstance(how, Unchecked)
-        else f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}"
-    )
+    return how if isinstance(how, Unchecked) else f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}"
 
 
 def _as_stated(solution: SolutionFile, whole: float, stated: float) -> float:
@@ -114,16 +108,12 @@ class _Case:
             raise Broken(NAME, "the certificate has another number of duals", len(prior), len(duals))
         linear = np.log(prior) + duals / prior
         if not np.abs(linear).max() <= _LARGEST:
-            raise Broken(
-                NAME, "the certificate's duals are no prices", "prices of rows", np.abs(linear).max()
-            )
+            raise Broken(NAME, "the certificate's duals are no prices", "prices of rows", np.abs(linear).max())
         if self.certificate.proof is not None:
             return self._by_boxes(self.certificate.proof, linear)
         found = self._by_vertices(prior, linear)
         if found is None:
-            return Unchecked(
-                "the evidence holds no proof of the peak, and its vertices are too many to look at"
-            )
+            return Unchecked("the evidence holds no proof of the peak, and its vertices are too many to look at")
         highest, told = found
         if highest > self.certificate.peak + MARGIN:
             what = "some row of the cone is worth more than the certificate allows"
@@ -147,9 +137,7 @@ class _Case:
         given, tree = read_proof(self.opened.read(PROOF), told, len(linear))
         own = self._rows(given)
         if own is None:
-            return Unchecked(
-                f"the cone of {self.manifest.notion} has no inequalities that can be written out here"
-            )
+            return Unchecked(f"the cone of {self.manifest.notion} has no inequalities that can be written out here")
         children = children_of(tree, len(linear), free=own.equal)
         boxes = Replay(self._own(given, tree, own), children, own.rows, linear, self.certificate.peak).run()
         return f"{boxes} boxes gone through again"
@@ -160,9 +148,7 @@ class _Case:
         found, scale = own.match(given)
         used = np.unique(tree.index[tree.value != 0])
         if (found[used] < 0).any():
-            what = (
-                f"{int((found[used] < 0).sum())} inequalities are none that {self.manifest.notion} asks for"
-            )
+            what = f"{int((found[used] < 0).sum())} inequalities are none that {self.manifest.notion} asks for"
             raise Broken(PROOF, what, "inequalities that follow from the counts", "others")
         value = np.where(tree.value != 0, tree.value * scale[tree.index], 0.0)
         index = np.maximum(found, 0)[tree.index]

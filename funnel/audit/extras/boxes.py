@@ -74,9 +74,7 @@ def read_proof(raw: bytes, told: Proof, size: int) -> tuple[FloatArray, Tree]:
         raise Broken(PROOF, "the proof's parts do not fit together", "halves, counts, inequalities", "others")
     whole_numbers = (one.astype(np.int64) for one in (parent, which, upper, index))
     parent, which, upper, index = whole_numbers
-    tree = Tree(
-        parent, which, at.astype(float), upper, starts, index, value.astype(float), level.astype(float)
-    )
+    tree = Tree(parent, which, at.astype(float), upper, starts, index, value.astype(float), level.astype(float))
     return inequalities, tree
 
 
@@ -114,9 +112,7 @@ def children_of(tree: Tree, size: int, *, free: bool) -> IntArray:
     cut = (tree.which[1:] >= 0) & (tree.which[1:] < size) & np.isfinite(tree.at[1:])
     numbers = np.isfinite(tree.level).all() and np.isfinite(tree.value).all()
     if not ordered.all() or not cut.all():
-        raise Broken(
-            PROOF, "a box is no half of one before it", "a tree of boxes", "another order, or another cut"
-        )
+        raise Broken(PROOF, "a box is no half of one before it", "a tree of boxes", "another order, or another cut")
     if not numbers or (not free and (tree.value < 0).any()):
         raise Broken(PROOF, "a multiplier is not one", "numbers from zero on", tree.value.min(initial=0.0))
     children[tree.parent[1:], tree.upper[1:]] = own[1:]
@@ -124,9 +120,7 @@ def children_of(tree: Tree, size: int, *, free: bool) -> IntArray:
     low, high = children[split].T
     halves = (split == (children[:, 1] >= 0)).all() and 2 * int(split.sum()) == count - 1
     if not halves or (tree.which[low] != tree.which[high]).any() or (tree.at[low] != tree.at[high]).any():
-        raise Broken(
-            PROOF, "a box is not split into two halves at one place", "both halves, each once", "others"
-        )
+        raise Broken(PROOF, "a box is not split into two halves at one place", "both halves, each once", "others")
     return children
 
 
@@ -136,9 +130,7 @@ class Replay:
     `linear` (a,); rows have largest coefficient one, so that what floats lose can be told from the multipliers.
     """
 
-    def __init__(
-        self, tree: Tree, children: IntArray, rows: FloatArray, linear: FloatArray, peak: float
-    ) -> None:
+    def __init__(self, tree: Tree, children: IntArray, rows: FloatArray, linear: FloatArray, peak: float) -> None:
         self.tree, self.children, self.rows, self.linear, self.peak = tree, children, rows, linear, peak
         self.weights = csr_array((tree.value, tree.index, tree.starts), shape=(len(tree), len(rows)))
         each = np.diff(tree.starts)

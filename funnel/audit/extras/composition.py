@@ -122,27 +122,12 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
     """What an entry says was drawn, with its protocol. Raises Broken where the two do not fit."""
     blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
     told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
-    drawn = [
-        (one.columns, _reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None
-    ]
+    drawn = [(one.columns, _reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
     source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
-    if (
-        source is None
-        or (entry.draws == "permanent") != (entry.entity is not None)
-        or (drawn and told != drawn)
-    ):
+    if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
     return [
-        Part(
-            one.columns,
-            one.meaning,
-            one.base,
-            one.reads,
-            source,
-            entry.entity,
-            block,
-            (entry.protocol_sha256, place),
-        )
+        Part(one.columns, one.meaning, one.base, one.reads, source, entry.entity, block, (entry.protocol_sha256, place))
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]
 
@@ -207,9 +192,7 @@ class Composition:
         varying = None if tangled(self.labelled) else _finite(self._added(self.labelled))
         given = None if stated.varying is None else rational(stated.varying)
         if given is not None and not _is(None, varying, given):
-            raise Broken(
-                NAME, "composed.varying is not the usual LDP of the history", varying, stated.varying
-            )
+            raise Broken(NAME, "composed.varying is not the usual LDP of the history", varying, stated.varying)
 
     def _bounds(self, how: str) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
@@ -275,10 +258,7 @@ class Composition:
         """X released as it is."""
         sizes = [(one.columns, one.values) for one in self.opened.counts.blocks]
         return self._channel(
-            [
-                Block(columns, values, 0, np.eye(len(values), dtype=np.int64)[:, None, :])
-                for columns, values in sizes
-            ]
+            [Block(columns, values, 0, np.eye(len(values), dtype=np.int64)[:, None, :]) for columns, values in sizes]
         )
 
     @cached_property
@@ -286,9 +266,7 @@ class Composition:
         """The composed channel: one block for each, whose outputs are what all releases say of it."""
         found: list[Block | Coins] = []
         secret = self.opened.counts.secret.values
-        for alphabet, parts, mine in zip(
-            self.opened.counts.blocks, self.same, self.opened.blocks, strict=True
-        ):
+        for alphabet, parts, mine in zip(self.opened.counts.blocks, self.same, self.opened.blocks, strict=True):
             groups = _groups(parts)
             if len(groups) == 1 and len(groups[0]) == 1:
                 found.append(mine)
@@ -320,9 +298,7 @@ def _groups(parts: Sequence[Part]) -> list[list[Protocol]]:
     found: dict[object, dict[object, Protocol]] = {}
     for one in parts:
         if one.protocol is not None:
-            group = found.setdefault(
-                (one.drawer, isinstance(one.protocol, Sets), one.meaning, one.entity), {}
-            )
+            group = found.setdefault((one.drawer, isinstance(one.protocol, Sets), one.meaning, one.entity), {})
             group.setdefault(_content(one.protocol), one.protocol)
     return [list(group.values()) for group in found.values()]
 
@@ -362,9 +338,7 @@ def _is(leakage: Leakage | None, more: Fraction | None, figure: Fraction | None)
         return -_NEAR <= rest <= STEP + _NEAR
     if not more:
         return leakage.is_stated_as(figure)
-    return (
-        leakage.is_stated_as(rest) or leakage.is_stated_as(rest + _NEAR) or leakage.is_stated_as(rest - _NEAR)
-    )
+    return leakage.is_stated_as(rest) or leakage.is_stated_as(rest + _NEAR) or leakage.is_stated_as(rest - _NEAR)
 
 
 def _text(leakage: Leakage | None, more: Fraction | None) -> str:

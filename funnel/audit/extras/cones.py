@@ -120,9 +120,7 @@ def lifts(counts: FloatArray) -> FloatArray:
     return np.asarray(counts / np.where(each > 0, each, 1.0) / chance)
 
 
-def _belief_rows(
-    counts: FloatArray, mask: npt.NDArray[np.bool_], low: float | None, high: float
-) -> FloatArray:
+def _belief_rows(counts: FloatArray, mask: npt.NDArray[np.bool_], low: float | None, high: float) -> FloatArray:
     """The limits of beliefs where x is known to lie in `mask` (a,)."""
     given = lifts(counts[:, mask])
     rows = np.zeros(((2 if low is not None else 1) * len(given), len(mask)))
@@ -186,11 +184,7 @@ def _pair(given: FloatArray, owner: IntArray, groups: dict[int, Group], manifest
     one, two = groups[named[0][0]], groups[named[1][0]]
     high, low = high / high.sum(), low / low.sum()
     pair = ((one, high[one.places]), (two, low[two.places]))
-    return (
-        (high, low)
-        if occurs(pair, manifest.parameters.order or 0.0, manifest.parameters.radius or 0.0)
-        else None
-    )
+    return (high, low) if occurs(pair, manifest.parameters.order or 0.0, manifest.parameters.radius or 0.0) else None
 
 
 @np.errstate(all="ignore")

@@ -28,7 +28,5 @@ def check(opened: Release) -> str | Unchecked:
             else:
                 right = values == declared.get(name, set()) | missing
             if not right:
-                raise Broken(
-                    NAME, f"the values of {column} are not those declared", declared.get(name), values
-                )
+                raise Broken(NAME, f"the values of {column} are not those declared", declared.get(name), values)
     return counted(sum(len(one.columns) for one in opened.joint.alphabets), "column")

@@ -42,9 +42,7 @@ def check(opened: Release) -> str | Unchecked:
         try:
             export(protocols_of(opened.protocol), opened.released, manifest.format_of_data, again)
         except (FunnelError, ValueError) as error:
-            raise Broken(
-                path.name, "the table cannot be written again", "released rows", str(error)
-            ) from None
+            raise Broken(path.name, "the table cannot be written again", "released rows", str(error)) from None
         same = filecmp.cmp(path, again, shallow=False)
     if same:
         return f"{rows} rows read back, and the same bytes when written again"
@@ -53,9 +51,7 @@ def check(opened: Release) -> str | Unchecked:
     writer = _WRITERS[manifest.format_of_data]
     told, own = manifest.versions.get(writer), version(writer)
     if told != own:
-        return Unchecked(
-            f"{rows} rows read back; only {writer} {told} can tell what its bytes hold beside them"
-        )
+        return Unchecked(f"{rows} rows read back; only {writer} {told} can tell what its bytes hold beside them")
     what = "the file is not what its writer makes of its rows, so it may say more than they do"
     raise Broken(path.name, what, f"the bytes that {writer} {own} writes", "other bytes")
 
@@ -77,9 +73,7 @@ def _read_back(opened: Release, path: Path) -> int:
             break
         for name, column, own in zip(names, batch.columns, labels, strict=True):
             if not _equal(column, own, which):
-                raise Broken(
-                    path.name, f"{name} holds other values than were released", "those released", "others"
-                )
+                raise Broken(path.name, f"{name} holds other values than were released", "those released", "others")
     if place != ends[-1]:
         raise Broken(path.name, "the table has another number of rows", int(ends[-1]), place)
     return place
@@ -90,9 +84,7 @@ def _names(protocol: AnyProtocol) -> tuple[str, ...]:
     return protocol.outputs.names if isinstance(protocol, UnaryProtocol) else protocol.inputs.columns
 
 
-def _equal(
-    column: pa.Array, labels: list[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> bool:
+def _equal(column: pa.Array, labels: list[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
     """Whether a column of a file holds, as text, the label of each of these rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -136,9 +128,7 @@ def _batches(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]
         if form == "parquet":
             file = pq.ParquetFile(path)
             if file.metadata.metadata:
-                raise Broken(
-                    path.name, "the file has metadata of its own", "none", sorted(file.metadata.metadata)
-                )
+                raise Broken(path.name, "the file has metadata of its own", "none", sorted(file.metadata.metadata))
             return list(file.schema_arrow.names), file.iter_batches(1 << 18)
         told = duckdb.connect(":memory:").read_csv(
             str(path), header=True, all_varchar=True, delimiter=",", quotechar='"', escapechar='"'
@@ -146,3 +136,4 @@ def _batches(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]
         return list(told.columns), iter(told.to_arrow_table().to_batches(1 << 18))
     except (pa.ArrowException, duckdb.Error, OSError) as error:
         raise Broken(path.name, "the table cannot be read", form, str(error)) from None
+

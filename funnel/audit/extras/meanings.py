@@ -39,9 +39,7 @@ def _drawn(block: Any, known: dict[str, Attribute]) -> Drawn:
     attributes = [known.get(column.translate(LOWER)) for column in block.columns]
     parts = list(zip(attributes, zip(*block.inputs, strict=True), strict=True))
     if None in attributes:
-        raise Broken(
-            "terms.json", "a column is drawn for that no term is about", sorted(known), block.columns
-        )
+        raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)
     meaning = tuple(_meaning(one, values) for one, values in parts if one is not None)
     base = tuple(_hash(_options(one)) for one in attributes if one is not None)
     secret = getattr(block, "secret", None)
@@ -63,3 +61,5 @@ def _options(one: Attribute) -> dict[str, Any]:
 
 def _hash(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+

@@ -36,9 +36,7 @@ def check(opened: Release) -> str:
     """
     manifest, found = opened.manifest, list[str]()
     if manifest.mechanism not in (*ANY, *FORMS):
-        raise Broken(
-            "release.json", "this mechanism is unknown", " | ".join((*ANY, *FORMS)), manifest.mechanism
-        )
+        raise Broken("release.json", "this mechanism is unknown", " | ".join((*ANY, *FORMS)), manifest.mechanism)
     reads = manifest.mechanism in READERS
     for block in opened.protocol.blocks:
         if (getattr(block, "secret", None) is not None) != reads:
@@ -57,30 +55,20 @@ def _best(manifest: Manifest) -> None:
     if manifest.candidates is None:
         return
     kept = {one.mechanism: one.normalised for one in manifest.candidates}
-    own, most = (
-        kept.get(manifest.mechanism),
-        max((one for one in kept.values() if one is not None), default=None),
-    )
+    own, most = kept.get(manifest.mechanism), max((one for one in kept.values() if one is not None), default=None)
     if own is None or own != most or abs(own - manifest.utility.normalised) > _STEP * (1 + _NEAR):
         what = "the mechanism used is not the one of the candidates that keeps most"
-        raise Broken(
-            "release.json", what, f"{manifest.mechanism} with {manifest.utility.normalised} of H(X)", kept
-        )
+        raise Broken("release.json", what, f"{manifest.mechanism} with {manifest.utility.normalised} of H(X)", kept)
 
 
 def unary_encoding(block: Weights | Sets, manifest: Manifest) -> str:
     """A true value is present with chance one half; or every value is released as it is. Raises Broken."""
     if isinstance(block, Sets):
         if 2 * block.present != 1 << block.bits:
-            raise _wrong(
-                block, "true values that are present with chance 1/2", f"{block.present} / 2^{block.bits}"
-            )
+            raise _wrong(block, "true values that are present with chance 1/2", f"{block.present} / 2^{block.bits}")
         return "coins of 1/2 for what is true"
     a = len(block.inputs)
-    if (
-        block.outputs != block.inputs
-        or (array(block)[:, 0, :] != np.eye(a, dtype=np.int64) << block.bits).any()
-    ):
+    if block.outputs != block.inputs or (array(block)[:, 0, :] != np.eye(a, dtype=np.int64) << block.bits).any():
         raise _wrong(block, "sets, or every value as it is", "other outputs")
     return "every value as it is"
 
@@ -178,9 +166,7 @@ def _secret_and_rest(block: Weights, manifest: Manifest) -> tuple[BoolArray, Boo
     parts = [[_part(labels, some) for labels in (block.outputs, block.inputs)] for some in (place, rest)]
     every = {(s, u) for s in parts[0][1] for u in parts[1][1]}
     if set(zip(parts[0][0], parts[1][0], strict=True)) != every:
-        raise _wrong(
-            block, "every pair of a secret value and a rest as output", f"{len(block.outputs)} outputs"
-        )
+        raise _wrong(block, "every pair of a secret value and a rest as output", f"{len(block.outputs)} outputs")
     own, others = (_agree(outputs, inputs) for outputs, inputs in parts)
     return own, others
 
@@ -196,9 +182,7 @@ def _agree(outputs: tuple[Label, ...], inputs: tuple[Label, ...]) -> BoolArray:
 
 def _named_alike(block: Weights) -> None:
     if set(block.outputs) != set(block.inputs):
-        raise _wrong(
-            block, "the inputs as outputs", f"{len(block.outputs)} outputs, {len(block.inputs)} inputs"
-        )
+        raise _wrong(block, "the inputs as outputs", f"{len(block.outputs)} outputs, {len(block.inputs)} inputs")
 
 
 def _one_weight(block: Weights, mask: BoolArray) -> int | None:

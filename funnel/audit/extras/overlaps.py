@@ -48,9 +48,7 @@ class Drawer:
             asked: list[Input] = [(None, x) for x in block.inputs]
             columns = dict(zip(asked, zip(*block.weights, strict=True), strict=True))
             return cls(columns, block.bits, pools)
-        pairs = {
-            (s, x): (i, j) for i, s in enumerate(block.secret.values) for j, x in enumerate(block.inputs)
-        }
+        pairs = {(s, x): (i, j) for i, s in enumerate(block.secret.values) for j, x in enumerate(block.inputs)}
         found: dict[Input, tuple[int, ...]] = {
             asked: tuple(row[i][j] for row in block.weights) for asked, (i, j) in pairs.items()
         }
@@ -149,9 +147,7 @@ def _answers(drawers: Sequence[Drawer], asked: Input, bits: int) -> tuple[dict[A
     return reduce(_both, told), len(told)
 
 
-def _cut(
-    pieces: list[tuple[Answers, int, int]], weights: Sequence[int], shift: int
-) -> list[tuple[Answers, int, int]]:
+def _cut(pieces: list[tuple[Answers, int, int]], weights: Sequence[int], shift: int) -> list[tuple[Answers, int, int]]:
     """Every piece [low, high), in order, cut where the outputs' intervals end."""
     found, end, y = [], weights[0] << shift, 0
     for answers, low, high in pieces:
@@ -175,16 +171,12 @@ def _both(one: dict[Answers, int], two: dict[Answers, int]) -> dict[Answers, int
     }
 
 
-def group_law(
-    blocks: Sequence[Weights | Sets | Drawer], secret: Sequence[Label], inputs: Sequence[Label]
-) -> Law:
+def group_law(blocks: Sequence[Weights | Sets | Drawer], secret: Sequence[Label], inputs: Sequence[Label]) -> Law:
     """What one group of blocks releases for all pairs of secret and public value, by secret. Raises TooLarge."""
     sets = [one for one in blocks if isinstance(one, Sets)]
     if sets:
         return _sets_law(sets, len(secret), inputs)
-    drawers = [
-        one if isinstance(one, Drawer) else Drawer.of(one) for one in blocks if not isinstance(one, Sets)
-    ]
+    drawers = [one if isinstance(one, Drawer) else Drawer.of(one) for one in blocks if not isinstance(one, Sets)]
     if any(s is not None for one in drawers for s, _ in one.columns):
         return law_of(drawers, [(s, x) for s in secret for x in inputs])
     found = law_of(drawers, [(None, x) for x in inputs])
@@ -214,18 +206,12 @@ def group_spread(blocks: Sequence[Weights | Sets | Drawer], values: Sequence[Lab
     """
     sets = [one for one in blocks if isinstance(one, Sets)]
     if sets:
-        rows = (
-            law_of([Drawer.coin(one) for one in sets], _SIDES).rows
-            if len(sets[0].inputs) > 1
-            else {(1, 1): 1}
-        )
+        rows = law_of([Drawer.coin(one) for one in sets], _SIDES).rows if len(sets[0].inputs) > 1 else {(1, 1): 1}
         if any(0 in row for row in rows):
             return math.inf
         quotients = [Fraction(own, other) for own, other in rows]
         return log(max(quotients) / min(quotients))
-    drawers = [
-        one if isinstance(one, Drawer) else Drawer.of(one) for one in blocks if not isinstance(one, Sets)
-    ]
+    drawers = [one if isinstance(one, Drawer) else Drawer.of(one) for one in blocks if not isinstance(one, Sets)]
     every = dict.fromkeys(asked for one in drawers for asked in one.columns)
     asked = [one for one in every if values is None or one[1] in values]
     told = {one: frozenset(i for i, drawer in enumerate(drawers) if drawer.name(one)) for one in asked}

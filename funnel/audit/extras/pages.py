@@ -45,14 +45,10 @@ def _same(folder: Path, compose: Any) -> str:
         found = compose()
         rendered = {DATA: canonical.encode(found), PAGE: report.page(found).encode()}
     except (FunnelError, ValueError, KeyError, IndexError, ZeroDivisionError) as error:
-        raise Broken(
-            DATA, "these files have no report", "a release", f"{type(error).__name__}: {error}"
-        ) from None
+        raise Broken(DATA, "these files have no report", "a release", f"{type(error).__name__}: {error}") from None
     for name, expected in rendered.items():
         if (raw := content(folder / name)) != expected:
-            place = next(
-                (i for i, (a, b) in enumerate(zip(raw, expected, strict=False)) if a != b), len(expected)
-            )
+            place = next((i for i, (a, b) in enumerate(zip(raw, expected, strict=False)) if a != b), len(expected))
             raise Broken(name, f"this is not the release's report, from byte {place} on",
                          _around(expected, place), _around(raw, place))  # fmt: skip
     return str(sum(map(len, rendered.values())))

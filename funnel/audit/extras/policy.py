@@ -66,20 +66,13 @@ def _planned(opened: Release) -> int:
         "solve": promise,
         "measure the lock": promise | {"lock": locked.checksum if locked else None},
         "draw": {"kind": terms.draws},
-        "write": {
-            "format": terms.format_of_data,
-            "columns": [one.name for block in terms.public for one in block],
-        },
+        "write": {"format": terms.format_of_data, "columns": [one.name for block in terms.public for one in block]},
     }
     if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
         known["write"]["types"] = list(opened.released.types)
     try:
         plan = json.loads(opened.read(PLAN))
-        pairs = [
-            (plan["name"], terms.name),
-            (plan["policy_sha256"], terms.policy_sha256),
-            *_steps(plan, known),
-        ]
+        pairs = [(plan["name"], terms.name), (plan["policy_sha256"], terms.policy_sha256), *_steps(plan, known)]
         steps = {step["step"] for step in plan["steps"]} & set(known)
     except (ValueError, KeyError, TypeError) as error:
         raise Broken(PLAN, "this is no plan", "a plan", f"{type(error).__name__}: {error}") from None

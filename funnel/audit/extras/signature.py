@@ -82,9 +82,7 @@ def _signature(folder: Path) -> bytes:
         signature = b""
     again = f"{_SIGNED}{base64.urlsafe_b64encode(signature).decode()}\n".encode()
     if len(signature) != _SIZE or raw != again:
-        raise Broken(
-            SIGNATURE, "this is not a signature", f"one line: {_SIGNED} and {_SIZE} bytes", "other text"
-        )
+        raise Broken(SIGNATURE, "this is not a signature", f"one line: {_SIGNED} and {_SIZE} bytes", "other text")
     return signature
 
 

@@ -32,9 +32,7 @@ class Recounted:
 def check(opened: Release) -> str | Unchecked:
     """N[s, x] of the records released is what the source holds; the plan is the policy's for it. Raises Broken."""
     if opened.recount is None:
-        return Unchecked(
-            NOT_CLAIMED + "nobody can know it from the files; --table FILE counts the source again"
-        )
+        return Unchecked(NOT_CLAIMED + "nobody can know it from the files; --table FILE counts the source again")
     found, joint = opened.recount(opened), opened.records
     kept = Counter[tuple[Label, Label]]()
     for (s, *x), number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
