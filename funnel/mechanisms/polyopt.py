@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -46,7 +45,7 @@ class Polyopt(Mechanism):
         """Maximise I(X;Y) over the cone, then round inward to integers. Raises SolverError."""
         if (robust := demand.robust) is None:
             raise InternalError("polyopt was asked to serve a notion that is not robust")
-        sets = robust.sets if self.sets == "box" else _simplices(robust.sets)
+        sets = robust.sets if self.sets == "box" else robust.sets.simplices()
         if self.sets != "printed" and sets.dimension > _SMALL and serves(sets):
             return best_of_groups(sets, joint, robust, self.time_limit)
         return best_inside(robust.cone(self.sets), joint, robust, self.time_limit)
@@ -77,8 +76,3 @@ def best_of_groups(
     told = found.certificate
     over_sets = told if isinstance(told, GroupCertificate) and sets is demand.sets else None
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret", over_sets=over_sets)
-
-
-def _simplices(sets: Sets) -> Sets:
-    """The sets without upper ends but those that follow from the lower ones."""
-    return replace(sets, upper=[lower + sets.room(group) for group, lower in enumerate(sets.lower)])

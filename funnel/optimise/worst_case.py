@@ -7,7 +7,7 @@ R·v <= ratio · R'·v for all R in D_s and R' in D_s', for every two groups s a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,10 +27,14 @@ class Sets:
     upper: Sequence[FloatArray]
     dimension: int
 
-    def pairs(self) -> list[tuple[int, int]]:
-        """Every group against every other."""
+    def pairs(self, *, within: bool = False) -> list[tuple[int, int]]:
+        """Every group against every other, and `within` also against itself."""
         groups = range(len(self.members))
-        return [(s, t) for s in groups for t in groups if s != t]
+        return [(s, t) for s in groups for t in groups if s != t] + [(s, s) for s in groups if within]
+
+    def simplices(self) -> Sets:
+        """The sets without upper ends but those that follow from the lower ones."""
+        return replace(self, upper=[lower + self.room(group) for group, lower in enumerate(self.lower)])
 
     def floor(self, group: int) -> FloatArray:
         """Σ_u L_u v_u as a row of coefficients (a,)."""
@@ -47,11 +51,15 @@ def simplex_cone(sets: Sets, ratio: float, *, within: bool = False) -> Cone:
     """The cone for the simplices {R >= L, ΣR = 1} ([RLDP] Definition 3): upper ends play no part.
 
     `within` also compares each group with itself, as the definition is printed; that only costs utility.
-    Corner by corner while these are few, else with two auxiliary variables per group: t >= v, m <= v.
+    Corner by corner while these are few, else as boxes of which no upper end binds.
     """
-    pairs = sets.pairs() + ([(s, s) for s in range(len(sets.members))] if within else [])
+    pairs = sets.pairs(within=within)
     corners = sum(len(sets.members[s]) * len(sets.members[t]) for s, t in pairs)
-    return _corners(sets, ratio, pairs) if corners <= _LISTED else _lifted_simplex(sets, ratio, pairs)
+    return (
+        _corners(sets, ratio, pairs)
+        if corners <= _LISTED
+        else box_cone(sets.simplices(), ratio, within=within)
+    )
 
 
 def _corners(sets: Sets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone:
@@ -67,25 +75,7 @@ def _corners(sets: Sets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone
     return Cone(rows[(rows > 0).any(axis=1)])
 
 
-def _lifted_simplex(sets: Sets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone:
-    """Auxiliaries t_s >= v_x >= m_s: Σ L v + (1-ΣL) t_s <= ratio · (Σ L v + (1-ΣL) m_s')."""
-    groups, eye = len(sets.members), np.eye(sets.dimension)
-    rows, lift = [], []
-    for s, t in pairs:
-        rows.append((sets.floor(s) - ratio * sets.floor(t))[None])
-        auxiliary = np.zeros((1, 2 * groups))
-        auxiliary[0, s] = sets.room(s)
-        auxiliary[0, groups + t] = -ratio * sets.room(t)
-        lift.append(auxiliary)
-    for s, members in enumerate(sets.members):
-        above, below = np.zeros((2, len(members), 2 * groups))
-        above[:, s], below[:, groups + s] = -1.0, 1.0
-        rows += [eye[members], -eye[members]]
-        lift += [above, below]
-    return Cone(np.vstack(rows), lift=np.vstack(lift))
-
-
-def box_cone(sets: Sets, ratio: float) -> Cone:
+def box_cone(sets: Sets, ratio: float, *, within: bool = False) -> Cone:
     """The cone for the boxes cut by ΣR = 1, by duality of the two inner linear programs.
 
     max R·v = min over l, z >= v - l, z >= 0 of Σ L v + (1-ΣL) l + Σ (U-L) z, and the minimum likewise from
@@ -95,7 +85,7 @@ def box_cone(sets: Sets, ratio: float) -> Cone:
     total, start = sum(sizes), np.cumsum([0, *sizes])
     width, eye = 2 * groups + 2 * total, np.eye(sets.dimension)
     rows, lift = [], []
-    for s, t in sets.pairs():
+    for s, t in sets.pairs(within=within):
         auxiliary = np.zeros((1, width))
         auxiliary[0, s] = sets.room(s)
         auxiliary[0, groups + t] = -ratio * sets.room(t)
