@@ -59,7 +59,7 @@ def full(
 
 
 def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:
-    notion = words.notion(t)
+    notion, mechanism = words.notion(t), words.mechanism(t)
     blocks = [block(t, index, released) for index in range(len(t.protocols))]
     private = None if evidence is None else evidence.told(notion)
     follows = consequences(t, notion, None if private is None else private["guess"])
@@ -72,11 +72,11 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "scope": _scope(t),
         "measured": _measured(t, notion),
         "blocks": blocks,
-        "drawing": _drawing(t, notion),
+        "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
         "consequences": follows,
         "scale": scale(t, notion),
-        "limits": _limits(t, notion),
+        "limits": _limits(t, notion, mechanism),
         "audit": _audit(t),
         "provenance": _provenance(t),
         "glossary": _glossary(t, notion),
@@ -148,7 +148,7 @@ def _measured(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _drawing(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
+def _drawing(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) -> dict[str, Any]:
     """How values are drawn and, where the policy leaves it open, what the mechanism was chosen from."""
     tried = [
         {"mechanism": one.mechanism, "normalised": one.normalised, "reason": one.reason,
@@ -156,7 +156,7 @@ def _drawing(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         for one in t.m.candidates or ()
     ]  # fmt: skip
     return {
-        "sentences": words.paragraphs("drawing.txt", t=t, notion=notion, mechanism=words.mechanism(t)),
+        "sentences": words.paragraphs("drawing.txt", t=t, notion=notion, mechanism=mechanism),
         "candidates": tried,
     }
 
@@ -174,9 +174,9 @@ def _utility(t: Facts, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _limits(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:
+def _limits(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) -> list[dict[str, str]]:
     """Title and text of each thing that is not promised, or that the promise rests on."""
-    said = words.blocks("limits.txt", t=t, notion=notion)
+    said = words.blocks("limits.txt", t=t, notion=notion, mechanism=mechanism)
     pairs = [(said[f"{name}_title"], text) for name, text in said.items() if not name.endswith("_title")]
     return [{"title": title, "text": text} for title, text in pairs if title and text]
 

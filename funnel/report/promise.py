@@ -49,7 +49,9 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
 
     [DS] Lemmas 1 and 2, [PF] Theorem 1. `guess`: shares of records whose secret is guessed right; they need the counts.
     """
-    told, said = t.m.leakage, blocks("consequences.txt", t=t, guess=guess)
+    told, said = dict(t.m.leakage), blocks("consequences.txt", t=t, guess=guess)
+    if told["lip"] == 0:
+        told["mutual_information"] = 0.0  # a mean of nothing, that was computed in floats and rounded up
     rows = []
     if notion["own"]:
         found = _found(told[notion["measure"]])

@@ -71,9 +71,9 @@ def notion(t: Facts) -> dict[str, str]:
     return blocks(_known("notions", t.m.notion), t=t)
 
 
-def mechanism(t: Facts) -> str:
-    """How a release's mechanism draws. Raises InternalError where it has no words."""
-    return said(_known("mechanisms", t.m.mechanism), t=t)
+def mechanism(t: Facts) -> dict[str, str]:
+    """The words of its mechanism (see templates/mechanisms/base.txt). Raises InternalError where it has none."""
+    return blocks(_known("mechanisms", t.m.mechanism), t=t)
 
 
 def said(name: str, /, **facts: Any) -> str:

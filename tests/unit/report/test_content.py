@@ -525,3 +525,10 @@ def test_estimates_have_as_many_digits_as_they_are_good_for() -> None:
 def test_an_entropy_of_nothing_leaves_nothing_to_keep() -> None:
     release = SAMPLES["one_block"].stating(utility=Utility(0.0, 0.0, 0.0, None))
     assert release.published()["headline"][2]["figure"] == "none to keep"
+
+
+def test_what_tells_nothing_at_all_is_not_said_to_tell_a_rounding() -> None:
+    release = SAMPLES["independent"]
+    leakage = release.manifest.leakage | {"mutual_information": 0.0001}
+    rows = release.stating(leakage=leakage).published()["consequences"]
+    assert [row["measured"] for row in rows[:3]] == ["0", "0", "0"] and rows[4]["implied"] == "0"

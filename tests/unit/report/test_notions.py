@@ -33,7 +33,7 @@ WORST_CASE = sorted({*NOTIONS} - {*AVERAGE})
 ONLY_WORST_CASE = (
     "worst-case", "for every record and every value", "by at most a factor", "promised range", "Pale bar",
     "the limit of what the promise allows", "exp(ε) is the factor",
-    "the bound holds in exactly the same way", "can be led to any figure between",
+    "the bound holds in exactly the same way", "can be led no further than",
 )  # fmt: skip
 ONLY_AVERAGE = ("On average over all records", "sets no bound for a single record", "no bound follows")
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel import text as spelling
-from funnel.data import Label
+from funnel.data import Joint, Label
 from funnel.errors import InternalError
 from funnel.format import schema
 from funnel.format.manifest import Composed, Draws, Estimate, Locked
@@ -86,8 +86,8 @@ def test_every_notion_of_a_policy_has_words(name: str) -> None:
 
 
 def test_every_template_of_a_notion_or_a_mechanism_is_of_one_that_a_policy_can_name() -> None:
-    for room, known in (("notions", {*NOTIONS, "base"}), ("mechanisms", {*MECHANISMS})):
-        assert {path.stem for path in (words.TEMPLATES / room).iterdir()} >= known - {"auto"}
+    for room, known in (("notions", {*NOTIONS}), ("mechanisms", {*MECHANISMS} - {"auto"})):
+        assert {path.stem for path in (words.TEMPLATES / room).iterdir()} == known | {"base"}
 
 
 def test_a_notion_or_mechanism_without_words_makes_no_report() -> None:
@@ -274,6 +274,23 @@ def test_under_a_lock_nothing_is_said_to_be_solved_anew() -> None:
     )
     assert "solved anew" not in text and "any change of the counts" not in text
     assert "Lock" in {one["term"] for one in locked["glossary"]}
+
+
+def test_a_protocol_that_no_count_bears_on_is_not_said_to_change_with_the_counts() -> None:
+    joint = Joint.from_table([[400, 200, 100], [150, 250, 300]], "illness", "town")
+    for notion, changes in (("ldp-x", False), ("lip", True)):
+        content = sample.sample(joint, [sample.response(joint.blocks[0], 1.0)], notion).published()
+        assert ("solved anew" in drawing(content)) == changes
+        assert ("any change of the counts" in limit(content, "Several releases")) == changes
+        told = limit(content, "The distribution behind the promise")
+        assert ("not on the counts" in told) != changes
+
+
+def test_noisy_counts_are_said_to_be_estimated_anew_for_every_release() -> None:
+    noisy = composed(estimate=Estimate(10, "private", 0.5, 1, 0.5))
+    assert "Every release estimates the counts anew" in drawing(noisy) and "counts change" not in drawing(
+        noisy
+    )
 
 
 def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
