@@ -36,9 +36,9 @@ FLOOR = 1
 class Estimated:
     """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
 
-    `width` is t of `model.widening` where the notion protects against a set of distributions, else None. Under a lock
-    `counted` are the current counts, which the noisy ones have no part in, and `reference` those (m,) that the noise
-    was added to.
+    `width` is t of `funnel.measure.widening` where the notion protects against a set of distributions, else None.
+    Under a lock `counted` are the current counts, which the noisy ones have no part in, and `reference` those (m,) that
+    the noise was added to.
     """
 
     domain: Domain

@@ -62,10 +62,6 @@ class Key(Secret):
         info = b"funnel key purpose 1 " + purpose.encode()
         return HKDFExpand(algorithm=SHA256(), length=SIZE, info=info).derive(self._secret)
 
-    def as_dict(self) -> dict[str, str]:
-        """What a manifest may say about the key."""
-        return {"key_fingerprint": self.fingerprint}
-
 
 def one_time_key() -> Key:
     """A key for one release with fresh draws; it exists in this process only."""

@@ -40,7 +40,7 @@ _MOST_PATTERNS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Composed(Protocol):
+class JointAnswers(Protocol):
     """A protocol whose outputs are tuples of answers, told by number; weights may need more than 62 bits.
 
     Tuples that say the same about every input (proportional rows) are one output: no measure of leakage can tell them
@@ -92,14 +92,14 @@ def composed(
     return None if law is None else _as_protocol(law, inputs, secret if reads else None)
 
 
-def _as_protocol(law: Law, inputs: Alphabet, secret: Alphabet | None) -> Composed:
+def _as_protocol(law: Law, inputs: Alphabet, secret: Alphabet | None) -> JointAnswers:
     rows = law.rows.reshape(len(law.rows), len(secret) if secret else 1, len(inputs))
     names = Alphabet(inputs.columns, tuple((str(y),) * len(inputs.columns) for y in range(len(rows))))
-    return Composed(inputs, names, law.bits, rows, secret)
+    return JointAnswers(inputs, names, law.bits, rows, secret)
 
 
 def _law(group: Sequence[AnyProtocol], inputs: Alphabet, secret: Alphabet) -> Law | None:
-    """The tuples that one group releases for the inputs of tonight."""
+    """The tuples that one group releases for the current inputs."""
     hidden: Sequence[Label | None] = secret.values if group[0].reads_secret else (None,)
     asked = [(s, x) for s in hidden for x in inputs.values]
     plain = [one for one in group if isinstance(one, Protocol)]

@@ -102,7 +102,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         utility=stated_utility(release.protected.measured),
         alphabet=_sizes(found),
         locked=None if pinned is None else manifest.Locked(pinned.lock.checksum, pinned.lock.made),
-        signed=None if run.signer is None else manifest.Signed("ed25519", run.signer.fingerprint),
+        signed=None if run.signer is None else run.signer.stated(),
         policy_sha256=policy.sha256,
         terms_sha256=terms_sha256,
         plan_sha256=run.plan.sha256,

@@ -9,12 +9,9 @@ from pathlib import Path
 
 from funnel.draw.keys import SIZE, Secret
 from funnel.files import writing
+from funnel.format.manifest import NAME, SIGNATURE, Signed
 from funnel.release.keys import Form, load_secret, write_secret
 
-SIGNATURE = "release.sig"
-"""The file beside release.json, of which it signs every byte; the manifest has the SHA-256 of all others."""
-
-ALGORITHM = "ed25519"
 _PREFIX = "funnel-signature-1:"
 _DOMAIN = b"funnel release signature 1\0"
 _SIGNING = Form(
@@ -47,9 +44,9 @@ class SigningKey(Secret):
         """32 hex digits of the public key's SHA-256, by which a manifest names it."""
         return hashlib.sha256(b"funnel public key fingerprint 1 " + self.public).hexdigest()[:32]
 
-    def stated(self) -> dict[str, str]:
+    def stated(self) -> Signed:
         """What a manifest says: it is signed itself, so that nobody can put another name here."""
-        return {"algorithm": ALGORITHM, "public_key": self.fingerprint}
+        return Signed("ed25519", self.fingerprint)
 
     def sign(self, manifest: bytes) -> str:
         """The line of `release.sig` for the bytes of a manifest."""
@@ -59,9 +56,9 @@ class SigningKey(Secret):
         return _PREFIX + base64.urlsafe_b64encode(signature).decode() + "\n"
 
     def sign_release(self, folder: Path) -> None:
-        """Write `release.sig` for the release.json of a folder. Raises ReleaseError."""
+        """Sign every byte of a folder's release.json, which has the SHA-256 of all other files. Raises ReleaseError."""
         with writing(folder):
-            text = self.sign((folder / "release.json").read_bytes())
+            text = self.sign((folder / NAME).read_bytes())
             (folder / SIGNATURE).write_text(text, encoding="ascii")
 
 

@@ -13,7 +13,7 @@ import pytest
 import funnel
 from funnel.errors import LedgerError
 from funnel.ledger.journal import Journal
-from funnel.plan import run as execute
+from funnel.plan import protect as protecting
 from tests.support.ledger import rechained
 from tests.support.policies import write_policy
 from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
@@ -127,7 +127,7 @@ def test_a_release_above_its_policys_budget_is_found(night, tmp_path, monkeypatc
     found = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private").findings
     (own,) = (one for one in found if one.claim == "ledger-budget")
     assert (own.status, own.detail) == ("passed", f"{figure:g} of 5 nats")
-    monkeypatch.setattr(execute, "check_budget", lambda *_: None)
+    monkeypatch.setattr(protecting, "check_budget", lambda *_: None)
     night(budget=figure)
     assert failed(tmp_path) == set()
     night(budget=figure - 1e-4)

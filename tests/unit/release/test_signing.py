@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from funnel.audit.extras.signature import fingerprint, read_public_key
 from funnel.errors import DrawError
+from funnel.format.manifest import Signed
 from funnel.release.keys import load_key, new_key
 from funnel.release.sign import SigningKey, load_signing_key, new_signing_key, write_signing_key
 
@@ -24,7 +25,7 @@ def test_the_public_half_is_that_of_the_standard_and_the_auditor_reads_it() -> N
     assert key.public == PUBLIC
     assert read_public_key(key.public_text) == PUBLIC
     assert fingerprint(PUBLIC) == key.fingerprint
-    assert key.stated() == {"algorithm": "ed25519", "public_key": key.fingerprint}
+    assert key.stated() == Signed("ed25519", key.fingerprint)
 
 
 def test_what_is_signed_has_a_domain_of_its_own() -> None:
