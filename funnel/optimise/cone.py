@@ -10,26 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.shadow import Shadow, too_close
+from funnel.optimise.projection import Projection, too_close
 
 _SLACK = 1e-12
 """Least slack of the all-ones vector, as a share of a row's coefficients, that floats can work with."""
-
-
-@dataclass(frozen=True, eq=False)
-class Odds:
-    """The inequalities given[s] - ratio·given[t] for all s ≠ t, s slowest: as many as c(c-1) for `given` (c, a).
-
-    They say that all of given @ v lie within a factor of each other, which takes 2c with one auxiliary variable.
-    """
-
-    given: FloatArray
-    ratio: float
-
-    def rows(self) -> FloatArray:
-        """All of them (c(c-1), a)."""
-        pairs = self.given[:, None, :] - self.ratio * self.given[None, :, :]
-        return np.asarray(pairs[~np.eye(len(self.given), dtype=bool)])
 
 
 class Inside(Protocol):
@@ -56,9 +40,9 @@ class Cone:
     """The cone {v >= 0 : rows @ v <= 0, e·v = 0 for every e in equalities} in R^a, or a lifted one.
 
     `rows` has shape (r, a). `equalities` hold exact integers; a cone with equalities has no inequalities, so
-    its `rows` have shape (0, a). A lifted cone has auxiliary variables z, free in sign, and is their shadow
+    its `rows` have shape (0, a). A lifted cone has auxiliary variables z, free in sign, and is their projection
     {v >= 0 : rows @ v + lift @ z <= 0 for some z}, with `lift` of shape (r, k); a `lift` without columns is
-    none. Where all `rows` are those of some `odds`, in order, they are solved the faster.
+    none.
     The all-ones vector lies in the cone, and strictly inside every inequality that is not empty:
     whatever the data, releasing nothing is allowed. ValueError when that is not so, SolverError (precision)
     when it is so by less than floats can tell.
@@ -67,19 +51,16 @@ class Cone:
     rows: FloatArray
     equalities: tuple[tuple[int, ...], ...] = ()
     lift: FloatArray | None = None
-    odds: tuple[Odds, ...] = ()
 
     @classmethod
     def of_odds(cls, given: FloatArray, ratio: float) -> Cone:
-        """The cone {v >= 0 : given[s]·v <= ratio · given[t]·v for all s ≠ t}."""
-        odds = Odds(given, ratio)
-        return cls(odds.rows(), odds=(odds,))
+        """The cone {v >= 0 : given[s]·v <= ratio · given[t]·v for all s ≠ t}; c(c-1) rows for `given` (c, a)."""
+        pairs = given[:, None, :] - ratio * given[None, :, :]
+        return cls(pairs[~np.eye(len(given), dtype=bool)])
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.rows.shape[1] == 0 or not np.isfinite(self.rows).all():
             raise ValueError("the rows of a cone are a finite matrix with a column per value")
-        if self.odds and len(self.rows) != sum(len(odds.given) * (len(odds.given) - 1) for odds in self.odds):
-            raise ValueError("the rows of a cone of odds are those of its odds")
         if self.equalities and len(self.rows):
             raise ValueError("a cone has inequalities or equalities, not both")
         if self.lift is not None and (
@@ -95,7 +76,7 @@ class Cone:
     def _check_centre(self) -> None:
         """The all-ones vector meets each inequality, and by a margin that floats can resolve."""
         if self.lift is not None:
-            self._shadow.check_centre()
+            self._projection.check_centre()
             return
         proper = self._proper()
         slack = -proper.sum(axis=1) / np.abs(proper).sum(axis=1)
@@ -128,7 +109,7 @@ class Cone:
         All there are, for a cone that is not lifted; else one at most per row, and perhaps none.
         """
         if self.lift is not None:
-            return self._shadow.facets(matrix)
+            return self._projection.facets(matrix)
         proper = self._proper()
         return np.asarray(proper / -proper.sum(axis=1, keepdims=True))
 
@@ -151,7 +132,7 @@ class Cone:
         For a lifted cone it is found by a linear program per row.
         """
         if self.lift is not None:
-            return self._shadow.violation(matrix)
+            return self._projection.violation(matrix)
         if self.equalities:
             exact = self._float_equalities()
             excess = np.abs(matrix @ exact.T) / np.abs(exact).sum(axis=1)
@@ -174,10 +155,9 @@ class Cone:
         return both[:, : self.dimension], both[:, self.dimension :]
 
     @cached_property
-    def _shadow(self) -> Shadow:
+    def _projection(self) -> Projection:
         """Membership in a lifted cone."""
-        assert self.lift is not None  # noqa: S101 - for the type checker
-        return Shadow(self.rows, self.lift)
+        return Projection(self.rows, np.zeros((len(self.rows), 0)) if self.lift is None else self.lift)
 
     def _proper(self) -> FloatArray:
         """Inequalities that constrain something."""
@@ -197,7 +177,6 @@ def intersection(cones: Sequence[Cone]) -> Cone:
     rows = np.vstack([cone.rows for cone in cones])
     equalities = tuple(equality for cone in cones for equality in cone.equalities)
     if all(cone.lift is None for cone in cones):
-        odds = tuple(odds for cone in cones for odds in cone.odds) if all(cone.odds for cone in cones) else ()
-        return Cone(rows, equalities, odds=odds)
+        return Cone(rows, equalities)
     lifts = [np.zeros((len(cone.rows), 0)) if cone.lift is None else cone.lift for cone in cones]
     return Cone(rows, equalities, np.asarray(block_diag(*lifts)))

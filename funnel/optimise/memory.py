@@ -27,14 +27,14 @@ _MET = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _Found:
     """Rows on w = prior·v (k, a), each of sum one, and the constraints on w (m, a) under which they were found."""
 
     mass: FloatArray
     constraints: FloatArray | None
 
 
-_Memory = dict[bytes, deque[_Search]]
+_Memory = dict[bytes, deque[_Found]]
 _MEMORY: ContextVar[_Memory | None] = ContextVar("memory", default=None)
 
 
@@ -56,7 +56,7 @@ def keep(cone: Cone, prior: FloatArray, rows: FloatArray) -> None:
     memory = _MEMORY.get()
     if memory is not None:
         mass = rows * prior
-        search = _Search(mass / mass.sum(axis=1, keepdims=True), _constraints(cone, prior))
+        search = _Found(mass / mass.sum(axis=1, keepdims=True), _constraints(cone, prior))
         memory.setdefault(prior.tobytes(), deque(maxlen=_SEARCHES)).append(search)
 
 
@@ -92,7 +92,7 @@ def _constraints(cone: Cone, prior: FloatArray) -> FloatArray | None:
     return None if cone.lift is not None else cone.constraints(prior)
 
 
-def _moved(search: _Search, constraints: FloatArray) -> FloatArray:
+def _moved(search: _Found, constraints: FloatArray) -> FloatArray:
     """The points with the same zeros and the same constraints met as the rows of a search, under other constraints."""
     old = search.constraints
     if old is None or old.shape != constraints.shape:

@@ -12,7 +12,6 @@ import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.columns.chords import MISSED, filled
-from funnel.optimise.columns.compact import Compact
 from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases
 from funnel.optimise.linear.highs import Program
 
@@ -76,19 +75,16 @@ class OneByOne:
     """max slope·w subject to Σ w = 1, matrix @ w + lift @ z <= 0 and lower <= w <= upper, for many slopes and boxes.
 
     The last `equalities` rows of `matrix` (m, a) are equations; `lift` (m, k) has no columns where there are no
-    auxiliaries z. `compact`, where it is given, says the same in fewer inequalities. Points have a + k entries.
+    auxiliaries z. Points have a + k entries.
     """
 
     at_once, batched = 8, False
     """Boxes that are worth splitting together; programs are solved each by itself."""
 
-    def __init__(
-        self, matrix: FloatArray, lift: FloatArray, equalities: int, compact: Compact | None = None
-    ) -> None:
+    def __init__(self, matrix: FloatArray, lift: FloatArray, equalities: int) -> None:
         self.matrix, self.lift, self.equalities = matrix, lift, equalities
-        self.size, self._compact = matrix.shape[1], compact
-        rows = np.hstack([matrix, lift]) if compact is None else compact.rows
-        self._spare = np.zeros(rows.shape[1] - self.size)
+        self.size, rows = matrix.shape[1], np.hstack([matrix, lift])
+        self._spare = np.zeros(lift.shape[1])
         self._anywhere = _Lazy(rows, self.size, equalities, boxed=False)
         self._boxed = _Lazy(rows, self.size, equalities, boxed=True)
 
@@ -113,7 +109,7 @@ class OneByOne:
         for n in range(len(slope)):
             point, weights[n] = self._solved(lower[n], upper[n], slope[n])
             if point is not None:
-                how[n], points[n] = OPTIMAL, point[: points.shape[1]]
+                how[n], points[n] = OPTIMAL, point
             else:
                 weights[n] *= self._factor(weights[n], lower[n], upper[n], slope[n], float(enough[n]))
         width = max(int((weights != 0).sum(axis=1).max(initial=0)), 1)
@@ -133,8 +129,6 @@ class OneByOne:
             self._boxed.program.bounds(lower, upper)
             point, multipliers = self._boxed.solve(slope)
         weight = multipliers[:-1] if self.equalities else np.maximum(multipliers[:-1], 0.0)
-        if self._compact is not None:
-            return point, self._compact.spread(weight)
         return point, weight if np.isfinite(self._leftover(weight)) else np.zeros_like(weight)
 
     def _factor(

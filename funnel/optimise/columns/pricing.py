@@ -17,15 +17,15 @@ from funnel.optimise.certificate import Proof
 from funnel.optimise.columns.alone import OneByOne
 from funnel.optimise.columns.boxes import BoxSearch
 from funnel.optimise.columns.chords import xlogx
-from funnel.optimise.columns.compact import Compact, Scaled
 from funnel.optimise.columns.reach import Cut, cuts
+from funnel.optimise.columns.scaling import Scaled
 from funnel.optimise.columns.tree import Tree
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.batched import Programs
 
 _DUST = 1e-12
 """Share of a row's mass below which a coordinate is a rounding error."""
-_WIDEST = 32
+_WIDEST = 64
 """Constraints that may be met at once up to which programs are solved many at a time: wider bases take too long."""
 _CLOSE = 1e-11
 """Share of the centre that a row may need to be inside."""
@@ -54,8 +54,7 @@ class Slice:
         if not self.lifted and min(matrix.shape) <= _WIDEST:
             self.programs = Programs(self.matrix, self.equalities)
         else:
-            compact = Compact(cone.odds, self.matrix, prior) if cone.odds else None
-            self.programs = OneByOne(self.matrix, lift, self.equalities, compact)
+            self.programs = OneByOne(self.matrix, lift, self.equalities)
         self._tree: Tree | None = None
 
     @cached_property

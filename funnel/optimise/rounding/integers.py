@@ -65,7 +65,7 @@ def round_inward(
     target = worth(protocol, prior)
     if target <= _NOTHING:
         return Rounded(np.ones((1, cone.dimension), np.int64), 0)
-    search = _Search(prior, holds, target * (1 - max(loss, _EQUALITY_LOSS if cone.equalities else 0.0)))
+    search = _Coarsest(prior, holds, target * (1 - max(loss, _EQUALITY_LOSS if cone.equalities else 0.0)))
     if cone.equalities:
         basis = kernel(cone.equalities, cone.dimension)
         search.coarsest(lambda bits, _: round_exactly(protocol, basis, bits))
@@ -73,11 +73,11 @@ def round_inward(
         near = Near(protocol, prior, cone.facets(protocol))
         if not cone.complete:
             search.coarsest(partial(_cut_and_mix, near, cone))
-            return _compact(*search.result(target / 2))
+            return _merged(*search.result(target / 2))
         search.coarsest(partial(round_by_mixing, near))
         if choose and has_room(near):
             search.coarser(partial(round_by_choice, near, loss=loss))
-    return _compact(*search.result(target / 2))
+    return _merged(*search.result(target / 2))
 
 
 def _cut_and_mix(near: Near, cone: Inside, bits: int, margin: float) -> IntArray | None:
@@ -99,7 +99,7 @@ def _cut_and_mix(near: Near, cone: Inside, bits: int, margin: float) -> IntArray
     return None
 
 
-class _Search:
+class _Coarsest:
     """Integer protocols that lose little enough, ever coarser; and the ones that lose more, for want of better."""
 
     def __init__(self, prior: FloatArray, holds: Holds, enough: float) -> None:
@@ -151,7 +151,7 @@ class _Search:
         return value >= self.enough
 
 
-def _compact(weights: IntArray, bits: int) -> Rounded:
+def _merged(weights: IntArray, bits: int) -> Rounded:
     """Merge proportional rows, drop empty ones, and give back the bits that are not used."""
     weights = weights[weights.any(axis=1)]
     primitive = weights // np.gcd.reduce(weights, axis=1)[:, None]

@@ -1,4 +1,4 @@
-"""Membership in the shadow of a cone with auxiliary variables, by linear programs."""
+"""Membership in the projection of a cone with auxiliary variables, by linear programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NONE = 1e-9
 """A combination of rows that takes less than this at the all-ones vector, relative, is no inequality."""
 
 
-class Shadow:
+class Projection:
     """{v : rows @ v + lift @ z <= 0 for some z}, rows (r, a) and lift (r, k)."""
 
     def __init__(self, rows: FloatArray, lift: FloatArray) -> None:
