@@ -130,6 +130,7 @@ class Replay:
     `linear` (a,); rows have largest coefficient one, so that what floats lose can be told from the multipliers.
     """
 
+    @np.errstate(all="ignore")
     def __init__(self, tree: Tree, children: IntArray, rows: FloatArray, linear: FloatArray, peak: float) -> None:
         self.tree, self.children, self.rows, self.linear, self.peak = tree, children, rows, linear, peak
         self.weights = csr_array((tree.value, tree.index, tree.starts), shape=(len(tree), len(rows)))

@@ -34,7 +34,7 @@ def check(opened: Release) -> str:
 
     Raises Broken.
     """
-    manifest, found = opened.manifest, list[str]()
+    manifest, _, found = opened.manifest, opened.blocks, list[str]()
     if manifest.mechanism not in (*ANY, *FORMS):
         raise Broken("release.json", "this mechanism is unknown", " | ".join((*ANY, *FORMS)), manifest.mechanism)
     reads = manifest.mechanism in READERS
