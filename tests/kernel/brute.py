@@ -36,9 +36,7 @@ def seen(cells, blocks, keep=lambda x: True) -> dict[int, dict[tuple[int, ...], 
             continue
         row = found.setdefault(s, {})
         for y in product(*map(outputs, blocks)):
-            mass = count * math.prod(
-                (chance(b, s, v, w) for b, v, w in zip(blocks, x, y, strict=True)), start=One
-            )
+            mass = count * math.prod((chance(b, s, v, w) for b, v, w in zip(blocks, x, y, strict=True)), start=One)
             row[y] = row.get(y, Fraction(0)) + mass
     return found
 
@@ -99,10 +97,7 @@ def ldp_x(cells, blocks):
 
 def srlip(cells, blocks):
     """Labels of all columns together, every subset of them, every value that occurs."""
-    labels = {
-        tuple(row[1:-1]): sum((blocks[j].inputs[code] for j, code in enumerate(row[1:-1])), ())
-        for row in cells
-    }
+    labels = {tuple(row[1:-1]): sum((blocks[j].inputs[code] for j, code in enumerate(row[1:-1])), ()) for row in cells}
     width, best = len(next(iter(labels.values()))), One
     for size in range(width + 1):
         for places in combinations(range(width), size):

@@ -88,9 +88,7 @@ class Sample:
     lock: str | None = None
     earlier: tuple[journal.Entry, ...] = ()
     composed: journal.Together | None = None
-    plain: dict[str, bytes] = field(
-        default_factory=lambda: {"policy.yaml": b"version: 1\n", "plan.json": b"{}\n"}
-    )
+    plain: dict[str, bytes] = field(default_factory=lambda: {"policy.yaml": b"version: 1\n", "plan.json": b"{}\n"})
 
     def write(self, root: Path) -> tuple[Path, Path]:
         """Both folders, with every hash as it should be."""
@@ -170,8 +168,7 @@ class Sample:
             key_fingerprint=whole.draws.key_fingerprint,
             entity=self.terms.entity,
             drawn=tuple(
-                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None)
-                for columns in whole.public
+                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None) for columns in whole.public
             ),
             composed=together,
             lock=whole.locked.checksum if whole.locked else None,
@@ -193,9 +190,7 @@ def digest(raw: bytes) -> str:
 
 
 def entries(folder: Path, names: Any) -> dict[str, FileEntry]:
-    return {
-        name: FileEntry(digest(raw), len(raw)) for name in names for raw in [(folder / name).read_bytes()]
-    }
+    return {name: FileEntry(digest(raw), len(raw)) for name in names for raw in [(folder / name).read_bytes()]}
 
 
 def refit(public: Path, private: Path) -> None:
@@ -268,9 +263,7 @@ def draw(generator: np.random.Generator, cells: Any, blocks: Any) -> tuple[Any, 
             for y in drawn.tolist():
                 if brute.is_sets(block):
                     a = len(block.inputs)
-                    tally.update(
-                        [(code, other) for other in range(a) if y >> (a - 1 - other) & 1] + [(code, a)]
-                    )
+                    tally.update([(code, other) for other in range(a) if y >> (a - 1 - other) & 1] + [(code, a)])
                 else:
                     tally[(code + reads * s * len(block.inputs), y)] += 1
         together.update(zip(*(one.tolist() for one in codes), strict=True))
@@ -373,12 +366,9 @@ def sample(  # noqa: PLR0915 - a release has many parts
         manifest.Locked(text.rstrip()[-65:-1], MADE) if text else None, None, "0" * 64, "0" * 64, "0" * 64,
         {"funnel": "0"}, {},
     )  # fmt: skip
-    declared = (
-        {one.columns[0]: tuple(v for (v,) in one.values) for one in (hidden, *blocks)} if private else None
-    )
+    declared = {one.columns[0]: tuple(v for (v,) in one.values) for one in (hidden, *blocks)} if private else None
     columns = tuple(
-        tuple(terms.Attribute(name, None, None, None, None, "error") for name in one.columns)
-        for one in blocks
+        tuple(terms.Attribute(name, None, None, None, None, "error") for name in one.columns) for one in blocks
     )
     asked = terms.TermsFile(
         "funnel-terms/1", digest(b"version: 1\n"), "sample", "by hand", "id" if permanent else None, None, "error",
@@ -387,9 +377,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
         None, "csv", "refuse",
     )  # fmt: skip
-    records = tuple(
-        tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim)
-    )
+    records = tuple(tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim))
     kept_counts = counts.CountsFile(
         "funnel-counts/1", hidden, blocks, used, noisy, records if locked and not private else None
     )

@@ -77,9 +77,7 @@ def test_it_runs_where_nothing_but_numpy_is_installed(tmp_path):
 
 
 def test_importing_funnel_loads_nothing():
-    done = run(
-        code="import funnel, funnel.audit; print(sorted(one for one in sys.modules if 'funnel' in one))"
-    )
+    done = run(code="import funnel, funnel.audit; print(sorted(one for one in sys.modules if 'funnel' in one))")
     assert done.stdout == "['funnel', 'funnel.audit']\n", done.stderr
 
 
@@ -88,9 +86,7 @@ def test_the_one_file_says_what_the_kernel_says(kind, tmp_path):
     public, private = sample(**KINDS[kind]).write(tmp_path)
     file = write_standalone(tmp_path / "audit.pyz")
     numpy = str(Path(np.__file__).parents[1])
-    start = (
-        f"import sys, runpy; sys.path.append({numpy!r}); runpy.run_path({str(file)!r}, run_name='__main__')"
-    )
+    start = f"import sys, runpy; sys.path.append({numpy!r}); runpy.run_path({str(file)!r}, run_name='__main__')"
     alone = subprocess.run(
         [sys.executable, "-I", "-S", "-c", start, str(public), str(private)],
         capture_output=True, text=True, timeout=60, check=False,
@@ -104,9 +100,7 @@ def test_the_exit_code_says_whether_a_claim_fails(tmp_path):
     public, private = sample().write(tmp_path)
     file = str(write_standalone(tmp_path / "audit.pyz"))
     python = [sys.executable, file]
-    assert (
-        subprocess.run([*python, str(public)], capture_output=True, timeout=60, check=False).returncode == 0
-    )
+    assert subprocess.run([*python, str(public)], capture_output=True, timeout=60, check=False).returncode == 0
     (private / "ledger.head").write_text("{}\n")
     whole = [*python, str(public), str(private)]
     done = subprocess.run(whole, capture_output=True, text=True, timeout=60, check=False)

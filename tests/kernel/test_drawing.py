@@ -41,8 +41,7 @@ class Table:
         ]
         self.s[:3] = range(3)
         self.protocols: list[Protocol | UnaryProtocol] = [
-            random_protocol(i, "xzvw"[i], a, b, bits)
-            for i, (a, b) in enumerate(zip(sizes, outputs, strict=True))
+            random_protocol(i, "xzvw"[i], a, b, bits) for i, (a, b) in enumerate(zip(sizes, outputs, strict=True))
         ]
 
     def draw(self) -> list[np.ndarray]:
@@ -165,8 +164,7 @@ def test_blocks_that_share_randomness_are_caught() -> None:
     table = Table((4, 4), outputs=(4, 4))
     uniform = np.random.default_rng(9).integers(0, 1 << 16, ROWS)
     shared = [
-        (one.thresholds()[x] <= uniform[:, None]).sum(axis=1)
-        for one, x in zip(table.protocols, table.x, strict=True)
+        (one.thresholds()[x] <= uniform[:, None]).sum(axis=1) for one, x in zip(table.protocols, table.x, strict=True)
     ]
     assert table.failed(shared) == {"independent"}
 

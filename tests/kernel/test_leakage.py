@@ -74,9 +74,7 @@ def same(leakage: notions.Leakage, ratio: Fraction | None) -> bool:
         return leakage.text == notions.INFINITE and leakage.is_stated_as(None)
     expected = worst(ratio)
     exponents = [Fraction(k, 40) for k in range(200)]
-    return leakage.text == expected.text and [*map(leakage.within, exponents)] == [
-        *map(expected.within, exponents)
-    ]
+    return leakage.text == expected.text and [*map(leakage.within, exponents)] == [*map(expected.within, exponents)]
 
 
 @settings(max_examples=30, deadline=None)
@@ -104,9 +102,7 @@ def test_information_is_what_brute_force_finds(case):
     secret, public = secret_and_public(channel)
     assert information(secret) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
     assert information(public) == pytest.approx(brute.information(cells, blocks, public=True), abs=1e-12)
-    assert float(information_above(channel.table)) == pytest.approx(
-        brute.information(cells, blocks), abs=1e-12
-    )
+    assert float(information_above(channel.table)) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -115,9 +111,7 @@ def test_sets_are_listed_and_not_listed_alike(case):
     table, blocks = case
     table, blocks = table.reshape(len(table), table.shape[1], -1).sum(axis=2), blocks[:1]
     alone = channel_of(table, blocks)
-    listed = channel_of(
-        table[..., None], (*blocks, Weights("weights", ("z",), None, (("z",),), (("z",),), 0, [[1]]))
-    )
+    listed = channel_of(table[..., None], (*blocks, Weights("weights", ("z",), None, (("z",),), (("z",),), 0, [[1]])))
     for notion in (notions.lip, notions.ldp, notions.srlip, notions.pml, notions.lowered, notions.ldp_x):
         assert notion(alone).text == notion(listed).text
 
@@ -126,8 +120,7 @@ def test_composition_of_srlip_is_measured_and_not_believed():
     """The counterexample to the composition theorem ([DS] Theorem 4): S = A xor B, one block tells A, the other B."""
     table = np.array([[[5, 0], [0, 5]], [[0, 5], [5, 0]]])
     bit = tuple(
-        Weights("weights", (name,), None, (("0",), ("1",)), (("0",), ("1",)), 0, ((1, 0), (0, 1)))
-        for name in "ab"
+        Weights("weights", (name,), None, (("0",), ("1",)), (("0",), ("1",)), 0, ((1, 0), (0, 1))) for name in "ab"
     )
     assert notions.lip(channel_of(table, bit)).text == notions.INFINITE
     assert notions.srlip(channel_of(table, bit)).text == notions.INFINITE

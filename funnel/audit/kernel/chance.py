@@ -89,11 +89,7 @@ class Fit:
         worse = beyond(self.degrees, self.statistic / (1 + self._excess / self.degrees))
         better = 1 - beyond(self.degrees, self.statistic)
         if worse < FALSE_ALARM:
-            raise Broken(
-                draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}"
-            )
+            raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
         if even and self.degrees >= _DEGREES_EVEN and better < TOO_EVEN:
-            raise Broken(
-                draws.NAME, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}"
-            )
+            raise Broken(draws.NAME, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
         return worse

@@ -30,6 +30,7 @@ MOST_CELLS = 8_000_000
 MOST_CASES = 200_000
 """The same of what somebody may know beforehand."""
 _MOST_BITS = 900
+"""Of all weights together, so that a chance is a float."""
 _NEAR = 1 - 1e-9
 """Chances are divided in floats, which err by a relative 10^-15, to see where exact ratios need to be looked at."""
 
@@ -52,7 +53,7 @@ class Block:
     @property
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
-        return self.secret is not None
+        return self.secret is not None or int(self.weights.shape[1]) > 1
 
     @property
     def likelihood(self) -> FloatArray:
@@ -209,7 +210,8 @@ class Channel:
     def table(self) -> ExactArray:
         """T[s, y_1, …, y_k], records times weights. Raises Broken where it is too large."""
         steps = [len(self.counts), *(max(len(one.inputs), one.outputs) for one in self.blocks)]
-        if math.prod(steps) > MOST_CELLS or sum(one.bits for one in self.blocks) > _MOST_BITS:
+        bits = sum(one.bits * (len(one.inputs) if isinstance(one, Coins) else 1) for one in self.blocks)
+        if math.prod(steps) > MOST_CELLS or bits > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", math.prod(steps))
         return released_table(self.counts, [one.weights for one in self.blocks])

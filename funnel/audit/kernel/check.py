@@ -75,14 +75,10 @@ def findings(opened: Opened) -> Iterator[Finding]:
             else:
                 yield Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-            yield Finding(
-                claim, title, "failed", f"the check came to no end: {type(error).__name__}: {error}"
-            )
+            yield Finding(claim, title, "failed", f"the check came to no end: {type(error).__name__}: {error}")
         else:
             unchecked = isinstance(told, Unchecked)
-            yield Finding(
-                claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told))
-            )
+            yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))
 
 
 def verdict(found: list[Finding]) -> str:
@@ -92,6 +88,4 @@ def verdict(found: list[Finding]) -> str:
     lines = [f"FAILS: {', '.join(failed)}" if failed else "every claim that was looked at holds"]
     if waiting:
         lines.append(f"not checked: {', '.join(waiting)}")
-    return "\n".join(
-        [*lines, f"not looked at here: {LEFT}", f"nobody can know from these files: {UNKNOWABLE}"]
-    )
+    return "\n".join([*lines, f"not looked at here: {LEFT}", f"nobody can know from these files: {UNKNOWABLE}"])

@@ -55,9 +55,7 @@ def possible(opened: Opened) -> str:
             wrong = block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0
         if wrong.any():
             name = ", ".join(block.columns)
-            raise Broken(
-                draws.NAME, f"{name}: something impossible was drawn", "positive weights", int(wrong.sum())
-            )
+            raise Broken(draws.NAME, f"{name}: something impossible was drawn", "positive weights", int(wrong.sum()))
     return f"{counted(sum(map(len, opened.drawn)), 'pair')} of input and output, each with a positive weight"
 
 
@@ -67,7 +65,7 @@ def fits(opened: Opened) -> str | Unchecked:
     G tests of each input by itself, and of all inputs together, which sees what the first cannot where every cell of an
     input is small.
     """
-    possible(opened)
+    possible(opened)  # what has no weight is pooled with what has little, and would not show
     least, degrees = 1.0, 0
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         each, together = Fit(), Fit()
@@ -81,11 +79,9 @@ def fits(opened: Opened) -> str | Unchecked:
         degrees += each.degrees + together.degrees
     if degrees:
         return f"G tests with {counted(degrees, 'degree of freedom', 'degrees of freedom')}, p = {least:.2g}"
-    return (
-        "nothing is left to chance"
-        if not any(map(_random, opened.blocks))
-        else Unchecked("too few draws to tell")
-    )
+    if any(map(_random, opened.blocks)):
+        return Unchecked("too few draws to tell")
+    return "nothing is left to chance"
 
 
 def independent(opened: Opened) -> str | Unchecked:
@@ -102,9 +98,7 @@ def independent(opened: Opened) -> str | Unchecked:
     if len(blocks) == 1:
         return f"pairs of values within sets, p >= {least:.2g}" if opened.channel.sets else "one block"
     masses = replace(opened.channel, counts=opened.records.dense()).table.sum(axis=0)
-    whole: list[int] = (
-        masses.ravel().tolist()
-    )  # Python's integers, for the products may need more than 64 bits
+    whole: list[int] = masses.ravel().tolist()  # of any size, for the products may need more than a word
     total = sum(whole)
     expected = np.array([opened.manifest.rows * mass / total for mass in whole]).reshape(masses.shape)
     observed = np.zeros(masses.shape, np.int64)
@@ -114,10 +108,8 @@ def independent(opened: Opened) -> str | Unchecked:
         test, rest = Fit(), tuple(axis for axis in axes if axis not in group)
         test.add(expected.sum(axis=rest).astype(float).ravel(), observed.sum(axis=rest).ravel())
         names = " with ".join(", ".join(blocks[axis].columns) for axis in group)
-        least, degrees = (
-            min(least, test.refuse(f"what was drawn of {names}", even=False)),
-            degrees + test.degrees,
-        )
+        least = min(least, test.refuse(f"what was drawn of {names}", even=False))
+        degrees += test.degrees
     if not degrees:
         return Unchecked("too few rows to tell")
     return f"G tests with {counted(degrees, 'degree of freedom', 'degrees of freedom')}, p = {least:.2g}"
@@ -198,7 +190,5 @@ def _untied(opened: Opened, axis: int, block: Coins) -> float:
     chance = min(a * (a - 1) * math.exp(-exponent.max()), 1.0)
     if chance < FALSE_ALARM:
         name = ", ".join(block.columns)
-        raise Broken(
-            draws.NAME, f"{name}: coins do not fall independently", f"p >= {FALSE_ALARM}", f"p = {chance:.2g}"
-        )
+        raise Broken(draws.NAME, f"{name}: coins do not fall independently", f"p >= {FALSE_ALARM}", f"p = {chance:.2g}")
     return chance

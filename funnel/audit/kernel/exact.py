@@ -77,8 +77,6 @@ def released_table(counts: ExactArray, weights: Sequence[ExactArray]) -> ExactAr
     for axis, block in enumerate(weights, start=1):
         moved = np.moveaxis(table, axis, -1)
         rows = block if most < _WORD else block.astype(object)
-        sent = [
-            part.reshape(-1, part.shape[-1]) @ rows[:, s % rows.shape[1], :].T for s, part in enumerate(moved)
-        ]
+        sent = [part.reshape(-1, part.shape[-1]) @ rows[:, s % rows.shape[1], :].T for s, part in enumerate(moved)]
         table = np.moveaxis(np.stack(sent).reshape(*moved.shape[:-1], len(rows)), -1, axis)
     return table

@@ -36,9 +36,7 @@ def bounded(opened: Opened) -> str:
 
 
 def _above(what: str, limit: Fraction, found: Leakage) -> Broken:
-    return Broken(
-        protocol.NAME, f"the leakage breaks the bound of {what}", f"at most {float(limit)}", found.text
-    )
+    return Broken(protocol.NAME, f"the leakage breaks the bound of {what}", f"at most {float(limit)}", found.text)
 
 
 def stated(opened: Opened) -> str:
@@ -48,9 +46,7 @@ def stated(opened: Opened) -> str:
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
         figure, found = one.leakage[measure], leakage(opened.channel)
         if not found.is_stated_as(None if figure is None else rational(figure)):
-            raise Broken(
-                manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure
-            )
+            raise Broken(manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure)
         words.append(f"{measure} {'infinite' if figure is None else figure}")
     return f"{', '.join(words)} nats"
 
@@ -62,9 +58,7 @@ def informed(opened: Opened) -> str | Unchecked:
         return _TOO_MANY
     found, figure = information(joint[0]), opened.manifest.leakage["mutual_information"]
     if figure is None or not found - _FLOAT <= figure <= found + float(STEP) + _FLOAT:
-        raise Broken(
-            manifest.NAME, "leakage.mutual_information is not I(S;Y) rounded up", f"{found:.6f}", figure
-        )
+        raise Broken(manifest.NAME, "leakage.mutual_information is not I(S;Y) rounded up", f"{found:.6f}", figure)
     return f"I(S;Y) = {found:.6f} nats, stated {figure}"
 
 
@@ -77,7 +71,5 @@ def useful(opened: Opened) -> str | Unchecked:
     share = kept / whole if whole > 0 else told.normalised
     for what, exact in (("mutual_information", kept), ("entropy", whole), ("normalised", share)):
         if abs(exact - getattr(told, what)) > float(STEP) / 2 + _FLOAT:
-            raise Broken(
-                manifest.NAME, f"utility.{what} is not the true one", f"{exact:.6f}", getattr(told, what)
-            )
+            raise Broken(manifest.NAME, f"utility.{what} is not the true one", f"{exact:.6f}", getattr(told, what))
     return f"I(X;Y) = {kept:.6f}, H(X) = {whole:.6f} nats, ratio {share:.6f}"

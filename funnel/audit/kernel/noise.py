@@ -121,12 +121,8 @@ def spent(opened: Opened) -> str | Unchecked:
         return _PLAIN
     name = lock_facts(opened).get("estimated") if one.locked else one.release
     entries = [line.entry for line in opened.journal]
-    until = next(
-        (i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None
-    )
-    before = [
-        (entry.name, Fraction(entry.epsilon)) for entry in entries[:until] if isinstance(entry, EstimateEntry)
-    ]
+    until = next((i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None)
+    before = [(entry.name, Fraction(entry.epsilon)) for entry in entries[:until] if isinstance(entry, EstimateEntry)]
     total, budget = sum(epsilon for _, epsilon in before), opened.terms.estimate.budget
     told = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
     agree(journal.NAME, [
@@ -144,12 +140,7 @@ def confident(opened: Opened) -> str | Unchecked:
     B = ln(1 + q/n) at order 2, else αq/2n, q the quantile of χ² with a degree of freedom less than S x U has cells.
     """
     asked, joint, private = opened.manifest.parameters, opened.joint, opened.counts.private
-    if (
-        opened.manifest.notion != "rldp"
-        or asked.confidence is None
-        or asked.radius is None
-        or asked.order is None
-    ):
+    if opened.manifest.notion != "rldp" or asked.confidence is None or asked.radius is None or asked.order is None:
         return Unchecked(NOT_CLAIMED + "no confidence is stated")
     cells = joint.shape[0] * len({rest for _, rest in joint.told()})
     chance = 1 - asked.confidence
@@ -161,9 +152,7 @@ def confident(opened: Opened) -> str | Unchecked:
     else:
         needed = _despite_noise(opened, private, chance / 2)
     if asked.radius < needed * (1 - _ROUNDING):
-        raise Broken(
-            manifest.NAME, "the uncertainty set is too small for its confidence", needed, asked.radius
-        )
+        raise Broken(manifest.NAME, "the uncertainty set is too small for its confidence", needed, asked.radius)
     return f"radius {asked.radius:.6g} nats, {needed:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
 
 

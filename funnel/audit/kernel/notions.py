@@ -121,29 +121,16 @@ def rldp(channel: Channel) -> Leakage:
     """
     (block, *others), shown, possible = channel.blocks, channel.certificate, channel.possible
     order, radius = channel.parameters.order, channel.parameters.radius
-    if (
-        others
-        or isinstance(block, Coins)
-        or shown is None
-        or possible is None
-        or order is None
-        or radius is None
-    ):
-        raise Broken(
-            "release.json", "nothing shows a robust notion", "one block of weights", channel.parameters
-        )
+    if others or isinstance(block, Coins) or shown is None or possible is None or order is None or radius is None:
+        raise Broken("release.json", "nothing shows a robust notion", "one block of weights", channel.parameters)
     ball, weights = Ball(channel.counts, possible, rational(order), rational(radius)), block.weights
-    return Leakage(
-        "as certified", lambda bound: not_shown(ball, weights, exp_below(bound), shown) is None, exact=False
-    )
+    return Leakage("as certified", lambda bound: not_shown(ball, weights, exp_below(bound), shown) is None, exact=False)
 
 
 def mutual_information(channel: Channel) -> Leakage:
     """I(S;Y), an average: no single person is promised a bound."""
     if channel.sets:
-        raise Broken(
-            "release.json", "mutual information is not bounded over sets", "weights", "unary encoding"
-        )
+        raise Broken("release.json", "mutual information is not bounded over sets", "weights", "unary encoding")
     found = information_above(channel.table)
     return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
 

@@ -97,9 +97,7 @@ class Opened:
     def channel(self) -> Channel:
         """The channel released, at the counts that claims are about."""
         robust = self.robust if self.manifest.notion == "rldp" else None
-        return Channel(
-            self.joint.dense(), self.blocks, self.manifest.parameters, robust, self.joint.possible()
-        )
+        return Channel(self.joint.dense(), self.blocks, self.manifest.parameters, robust, self.joint.possible())
 
     @cached_property
     def journal(self) -> tuple[journal.Line, ...]:

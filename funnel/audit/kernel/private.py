@@ -55,9 +55,7 @@ def asked(opened: Opened) -> str:
         ("mechanism", mechanism, "auto" if chosen else one.mechanism),
     ])  # fmt: skip
     split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
-    if len(split) != len(one.split) or any(
-        abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)
-    ):
+    if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(manifest.NAME, "the policy asks for another split", split, one.split)
     return f"{policy.notion} at {policy.epsilon:g}, {counted(len(blocks), 'block')} of columns: as the policy says"
 

@@ -51,9 +51,7 @@ class Joint:
     def dense(self) -> IntArray:
         """N as an array of its shape, of at most MOST_CELLS."""
         if prod(self.shape) > MOST_CELLS:
-            raise Broken(
-                counts.NAME, "too many cells to be measured: nothing is proven", MOST_CELLS, self.shape
-            )
+            raise Broken(counts.NAME, "too many cells to be measured: nothing is proven", MOST_CELLS, self.shape)
         table = np.zeros(self.shape, np.int64)
         table[tuple(self.cells.T)] = self.number
         return table
@@ -105,9 +103,7 @@ def _block(one: protocol.Weights) -> Block:
     secret = (len(one.secret.values),) if one.secret else ()
     weights = _array(protocol.NAME, one.weights, (len(one.outputs), *secret, len(one.inputs)))
     if (weights.sum(axis=0, dtype=object) != 1 << one.bits).any():
-        raise Broken(
-            protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others"
-        )
+        raise Broken(protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others")
     weights = weights.reshape(len(one.outputs), -1, len(one.inputs))
     return Block(one.columns, one.inputs, one.bits, weights, one.secret)
 
@@ -115,9 +111,7 @@ def _block(one: protocol.Weights) -> Block:
 def _coins(one: protocol.Sets) -> Coins:
     _labels(protocol.NAME, one.columns, one.inputs)
     if not 0 < one.absent < one.present < 1 << one.bits or len(one.inputs) > MOST_VALUES:
-        raise Broken(
-            protocol.NAME, "the chances of a set are none", "0 < absent < present < 2^bits", one.present
-        )
+        raise Broken(protocol.NAME, "the chances of a set are none", "0 < absent < present < 2^bits", one.present)
     return Coins(one.columns, one.inputs, one.bits, one.present, one.absent)
 
 
@@ -148,10 +142,10 @@ def _rows(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
     listed = [row[:-1] for row in rows.tolist()]
     if any(before >= after for before, after in pairwise(listed)):
         raise Broken(file, "rows are not in order, each once", "ascending codes", "others")
-    if not len(rows) or rows[:, -1].min() < 1 or (rows[:, :-1] >= np.array(limits, object)).any():
-        raise Broken(
-            file, "a code or a count is out of range", f"codes below {limits}, positive counts", "others"
-        )
+    # Below 2^62 together, so that no sum of counts overflows.
+    small = len(rows) and rows[:, -1].min() > 0 and sum(rows[:, -1].tolist()) < 1 << 62
+    if not small or (rows[:, :-1] >= np.array(limits, object)).any():
+        raise Broken(file, "a code or a count is out of range", f"codes below {limits}, positive counts", "others")
     return rows
 
 
@@ -162,9 +156,7 @@ def answers(file: released.ReleasedFile, blocks: tuple[Block | Coins, ...], mani
         raise Broken(released.NAME, "another number of rows was released", manifest.rows, found)
     for axis, block in enumerate(blocks):
         if isinstance(block, Block) and not block.weights[np.unique(rows[:, axis])].any(axis=(1, 2)).all():
-            raise Broken(
-                released.NAME, "a value was released that no input can produce", block.columns, "weight 0"
-            )
+            raise Broken(released.NAME, "a value was released that no input can produce", block.columns, "weight 0")
     return rows
 
 
@@ -192,14 +184,10 @@ def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
         number = cells[:, -3] if own is None else _array(counts.NAME, own, (len(cells),))
         codes = cells[:, :-3]
         if (codes >= np.array(joint.shape)).any() or len(np.unique(codes, axis=0)) < len(codes):
-            raise Broken(
-                counts.NAME, "noisy cells are not distinct ones of the alphabets", joint.shape, "others"
-            )
+            raise Broken(counts.NAME, "noisy cells are not distinct ones of the alphabets", joint.shape, "others")
         found = Joint(joint.alphabets, codes[number > 0], number[number > 0])
     if found.rows != manifest.rows:
-        raise Broken(
-            counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows
-        )
+        raise Broken(counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows)
     return found
 
 
@@ -213,9 +201,7 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[Int
     found = []
     for grid, block in zip(file.blocks, blocks, strict=True):
         inputs = len(block.inputs) * (1 if isinstance(block, Coins) else block.weights.shape[1])
-        found.append(
-            _rows(draws.NAME, grid, (inputs, inputs + 1 if isinstance(block, Coins) else block.outputs))
-        )
+        found.append(_rows(draws.NAME, grid, (inputs, inputs + 1 if isinstance(block, Coins) else block.outputs)))
     return tuple(found)
 
 
