@@ -37,18 +37,17 @@ def robust_leakage(
     table: IntArray,
     weights: IntArray,
     possible: npt.NDArray[np.bool_],
-    radius: Fraction | None,
+    radius: Fraction,
     order: Fraction = Fraction(2),
 ) -> Leakage:
     """A certified upper bound on max ln P(y|s)/P(y|s') over F, for counts (c, a) and weights W[y, s|1, x].
 
     Above the true maximum by a relative 1e-8 at most, for α >= 1/2; for smaller orders both secrets are given the
-    whole radius, which is more. `radius` B in nats, None for all distributions on the possible cells. Infinite
-    where a chance can be driven to zero, or where that cannot be excluded. ValueError as for `Ball`; SolverError
-    when the time of the `clock` is over.
+    whole radius, which is more. `radius` B in nats. Infinite where a chance can be driven to zero, or where that cannot
+    be excluded. ValueError as for `Ball`; SolverError when the time of the `clock` is over.
     """
-    if radius is None or radius == 0:
-        return _plain(table, weights, possible, radius)
+    if radius == 0:
+        return leakage.ldp(sent(table, weights))
     search = Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
     top, certifier = search.largest(), Certifier(search.ball, search.rows)
     best: Fraction | None = Fraction(1)
@@ -63,7 +62,7 @@ def robust_holds(
     table: IntArray,
     weights: IntArray,
     possible: npt.NDArray[np.bool_],
-    radius: Fraction | None,
+    radius: Fraction,
     order: Fraction,
     bound: Fraction,
 ) -> bool:
@@ -72,8 +71,8 @@ def robust_holds(
     Stops at the first violation that floats see; exact arithmetic only where the margin does not decide. SolverError
     when the time of the `clock` is over.
     """
-    if radius is None or radius == 0:
-        return _plain(table, weights, possible, radius).within(bound)
+    if radius == 0:
+        return leakage.ldp(sent(table, weights)).within(bound)
     search = Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
     if bound < 1 or search.violates(float(bound)):
         return False
@@ -106,8 +105,7 @@ def worst_cases(
     """For rows (b, s|1, x) in any unit and each (y, s, s') whose ratio exceeds `above` the worst of F, largest first.
 
     In floats. (R1, R2) is a linear cut R1·v_s <= k R2·v_s' that every allowed row keeps and this row does not, for
-    k < ratio. Without `above` only the single worst case; with it, `most` at most. A radius of None is not taken:
-    all distributions are their corners, and linear inequalities say the same.
+    k < ratio. Without `above` only the single worst case; with it, `most` at most.
     """
     search = Search.of(table, rows, possible, radius, order)
     found = search.above(above)[:most] if above else [top] if (top := search.largest()) is not None else []
@@ -121,25 +119,6 @@ def worst_cases(
         )
         for pairs, index in found
     ]
-
-
-def _plain(
-    table: IntArray, weights: IntArray, possible: npt.NDArray[np.bool_], radius: Fraction | None
-) -> Leakage:
-    """The two ends: the estimate alone, and all distributions on the possible cells."""
-    if radius is not None:
-        return leakage.ldp(sent(table, weights))
-    rows = Rows.of(Ball(table, possible, Fraction(1), Fraction(2)), weights)
-    top, bottom = rows.top, rows.bottom
-    best = Fraction(1)
-    for first, second in np.argwhere(~np.eye(len(table), dtype=bool)):
-        if ((bottom[:, second] == 0) & (top[:, first] > 0)).any():
-            return Leakage(None)
-        some = np.flatnonzero(top[:, first] > 0)
-        ratio = top[some, first] / bottom[some, second]
-        near = some[ratio >= max(ratio.max(initial=0), float(best)) * (1 - _REJECTED)]
-        best = max([best, *(Fraction(int(top[y, first]), int(bottom[y, second])) for y in near)])
-    return Leakage(best)
 
 
 @dataclass(frozen=True, eq=False)
