@@ -14,13 +14,14 @@ def element(name: str, *children: str, **attributes: Attribute) -> Markup:
 
     Children that are not Markup are escaped; numbers lose needless digits.
     """
-    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(number(value))}"'
                       for key, value in attributes.items() if value is not None)  # fmt: skip
     inner = "".join(escape(child) for child in children)
     return Markup(f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>")  # noqa: S704
 
 
-def _number(value: Attribute) -> str:
+def number(value: Attribute) -> str:
+    """Two decimals at most, and none that are needless."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel import text
 from funnel.errors import InternalError
-from funnel.report import figures
+from funnel.report import figures, svg
 from funnel.report.facts import Facts
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=select_autoescape(["html"]), undefined=StrictUndefined,
+        loader=FileSystemLoader(TEMPLATES), autoescape=select_autoescape(["html", "svg"]), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     made.globals["counted"] = text.counted
@@ -49,6 +49,7 @@ def environment() -> Environment:
         )
     }
     made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
+    made.filters["px"] = svg.number
     made.filters["count"] = "{:,}".format
     return made
 
