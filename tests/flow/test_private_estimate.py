@@ -68,6 +68,9 @@ def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_pro
     found = claims(funnel.audit_release(summary.release, tmp_path / "private"))
     assert not [claim for claim, (status, _) in found.items() if status == "failed"]
     assert found["estimate-noise"][0] == found["estimate-spent"][0] == "passed"
+    status, detail = found["leakage-true"]
+    assert status == "not checked"
+    assert "as estimated" in detail
     manifest = text(Path(summary.release), "release.json")
     assert manifest["rows"] == summary.rows == 600
     assert manifest["estimate"] == {
@@ -250,6 +253,7 @@ def test_a_robust_promise_is_about_a_set_that_is_wide_enough_for_the_noise(tmp_p
     found = claims(funnel.audit_release(summary.release, tmp_path / "private"))
     assert not [claim for claim, (status, _) in found.items() if status == "failed"]
     assert found["uncertainty"][0] == found["estimate-noise"][0] == "passed"
+    assert "within" in found["leakage-true"][1]
     parameters = text(Path(summary.release), "release.json")["parameters"]
     assert parameters["radius"] > radius(0.95, 2, 6000, 6)
 

@@ -108,6 +108,7 @@ def test_a_night_that_is_far_from_the_lock_is_released_and_its_drift_stays_priva
     assert "nor does any release wait for it" in published
     found = funnel.audit_release(release, made / "private")
     assert found.passed, found.text()
+    assert "above ε" in claims(found)["leakage-true"][1]
 
 
 def test_an_unchanged_person_answers_as_before(tmp_path, key, monkeypatch):

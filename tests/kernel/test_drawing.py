@@ -78,7 +78,6 @@ class Table:
             blocks=blocks,
             records=records,
             channel=channel,
-            true_channel=channel,
             drawn=[np.column_stack([np.argwhere(one), one[one > 0]]) for one in tally.tables],
             answers=np.column_stack([codes, counts]),
             manifest=SimpleNamespace(rows=len(self.s)),

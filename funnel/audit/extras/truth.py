@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
@@ -19,7 +21,8 @@ def check(opened: Release) -> Unchecked:
         return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
     notion, epsilon = opened.manifest.notion, opened.manifest.epsilon
     # What holds for a set of distributions is compared with one of them.
-    found = (ldp if notion == "rldp" else NOTIONS[notion].leakage)(opened.true_channel)
+    true = replace(opened.channel, counts=opened.records.dense())
+    found = (ldp if notion == "rldp" else NOTIONS[notion].leakage)(true)
     about = _WIDER.get(notion, "the distribution as estimated")
     kept = "within" if found.within(rational(epsilon)) else "above"
     return Unchecked(

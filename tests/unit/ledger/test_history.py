@@ -252,7 +252,7 @@ def test_sets_are_composed_while_they_are_few(night):
     assert first["figure"] < second["figure"] <= ceiling(TUESDAY) + 1e-4
 
 
-@pytest.mark.parametrize("notion", ["lip", "ldp", "srlip", "ldp-x", "rldp"])
+@pytest.mark.parametrize("notion", ["lip", "ldp", "pml", "alip", "srlip", "ldp-x", "rldp"])
 def test_every_notion_measures_the_composed_channel(night, notion):
     privacy = {"privacy": {"notion": notion, "epsilon": 0.2}}
     if notion == "rldp":
