@@ -9,13 +9,12 @@ import numpy as np
 from funnel.data import Joint
 from funnel.data.joint import FloatArray
 from funnel.data.records import Records
-from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand
 from funnel.optimise.cone import Cone
-from funnel.optimise.master import master
+from funnel.optimise.master import master, too_rare
 from funnel.optimise.staircase import staircase
 
 _TIME = 60.0
@@ -37,27 +36,17 @@ class NonRobust(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Rays in closed form, as few as there are values, then rounded inward to integers. Raises SolverError."""
-        from scipy.sparse import csr_array
-
         records, counts = Records.of(joint), joint.table()
         prior, secret = counts.sum(axis=0) / joint.rows, counts.sum(axis=1) / joint.rows
         on_secret = staircase(secret, demand.notion.ratio)
         rows = _rows(on_secret.protocol, prior, secret, records)
-        rays = csr_array(rows / (rows @ prior)[:, None])
+        if not np.isfinite(rows).all():
+            raise too_rare()
         clock.check()
-        found = master(rays, prior, budget=_TIME)
-        used = np.flatnonzero(found.theta)
-        protocol = rays[used].toarray() * found.theta[used, None]
-        if not np.isfinite(rows).all() or not protocol.any(axis=0).all():
-            raise SolverError(
-                "precision",
-                "some records are so rare that the linear program loses them",
-                status="precision",
-                advice="Make the public columns coarser with `top` or `bins`, or use mechanism: optimal.",
-            )
+        found = master(rows / (rows @ prior)[:, None], prior, budget=_TIME)
         hidden = float(-(prior @ np.log(prior / secret[records.s])))
         cone: Cone = demand.cone()
-        rounded = round_named(protocol / protocol.sum(axis=0), cone, joint, demand)
+        rounded = round_named(found.protocol, cone, joint, demand)
         how = f"closed form, {len(rows):,} rays"
         return Solved(rounded, hidden + on_secret.bound, how, on_secret.certificate, about="secret")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray
+from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
 from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.utility import information
@@ -23,27 +24,46 @@ _UNUSED = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """Multipliers θ (k,) of the rays, the information they reach, a bound no protocol exceeds (nats), its λ (a,)."""
+    """Multipliers θ (k,) of the rays, the protocol (b, a) of those in use, whose columns sum to one, its information,
+    a bound no protocol exceeds (nats), and its λ (a,)."""
 
     theta: FloatArray
+    protocol: FloatArray
     value: float
     bound: float
     duals: FloatArray
 
 
-def master(rays: csr_array, prior: FloatArray, *, budget: Budget | float) -> Master:
+def master(rays: csr_array | FloatArray, prior: FloatArray, *, budget: Budget | float) -> Master:
     """max Σ θ_r μ(r) subject to Σ θ_r r = 1, θ >= 0, over rays (k, a) with prior·r = 1.
 
     At most a multipliers are positive. The bound holds for every cone whose extreme rays are all given:
     Σ θ_r = 1, so by duality no feasible θ exceeds Σ_x λ_x + max_r (μ(r) - λ·r), whatever λ is.
-    SolverError with status time, empty (no θ is feasible) or failed.
+    SolverError with status time, empty (no θ is feasible), precision (a value got lost) or failed.
     """
+    from scipy.sparse import csr_array
+
+    rays = csr_array(rays)
     worth = information(rays, prior)
     answer = _solve(rays, worth, Budget.of(budget))
     theta, duals = _polish(rays, np.maximum(answer.point, 0.0)), answer.multipliers
     value = float(worth @ theta)
     bound = float(duals.sum() + (worth - rays @ duals).max())
-    return Master(theta, value, max(bound, value), duals)
+    used = np.flatnonzero(theta)
+    protocol = rays[used].toarray() * theta[used, None]
+    if not protocol.any(axis=0).all():
+        raise too_rare()
+    return Master(theta, protocol / protocol.sum(axis=0), value, max(bound, value), duals)
+
+
+def too_rare() -> SolverError:
+    """The error of masses that floats cannot keep apart from nothing."""
+    return SolverError(
+        "precision",
+        "some values are so rare that the linear program loses them",
+        status="precision",
+        advice="Make the public columns coarser with `top` or `bins`, or use mechanism: optimal.",
+    )
 
 
 def _solve(rays: csr_array, worth: FloatArray, budget: Budget) -> Answer:

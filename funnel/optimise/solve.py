@@ -124,7 +124,7 @@ class _Problem:
         duals = found.certificate.duals
         near = information(csr_array(found.rays), self.prior) > found.rays @ duals - _NEAR
         memory.keep(self.cone, self.prior, found.rays[near])
-        solution = self._solution("columns", csr_array(found.rays), Budget(_LAST), found.certificate)
+        solution = self._solution("columns", found.rays, Budget(_LAST), found.certificate)
         return replace(solution, nodes=found.nodes)
 
     def _known_rows(self) -> FloatArray:
@@ -140,14 +140,11 @@ class _Problem:
         return np.vstack(known)
 
     def _solution(
-        self, method: Method, rays: csr_array, budget: Budget, proof: Certificate | None = None
+        self, method: Method, rays: csr_array | FloatArray, budget: Budget, proof: Certificate | None = None
     ) -> Solution:
         """The master over rays, and the bound that goes with them: without a proof, that of its duals."""
         optimum = master(rays, self.prior, budget=budget)
-        used = np.flatnonzero(optimum.theta)
-        protocol = rays[used].toarray() * optimum.theta[used, None]
         if proof is None:
             proof = Certificate(optimum.duals, optimum.bound - float(optimum.duals.sum()), 0.0, 0)
         bound = max(min(self.ceiling, proof.bound), optimum.value)
-        protocol /= protocol.sum(axis=0)
-        return Solution(protocol, optimum.value, bound, method, rays.shape[0], certificate=proof)
+        return Solution(optimum.protocol, optimum.value, bound, method, rays.shape[0], certificate=proof)

@@ -16,9 +16,10 @@ from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.climbing import climbs
-from funnel.optimise.columns.pricing import Slice, divergence, key
+from funnel.optimise.columns.pricing import Slice
+from funnel.optimise.columns.rows import Rows
 from funnel.optimise.cone import Cone
-from funnel.optimise.generation import Oracle, RestrictedMaster, generate
+from funnel.optimise.generation import Oracle, generate
 from funnel.optimise.linear.highs import Answer
 
 _ENTRY = 1e-9
@@ -35,6 +36,8 @@ _SPREAD, _PEAKED = 0.3, 0.1
 """Dirichlet parameters of random rows, and of what rows in use are mixed with."""
 _AIM = 0.95
 """Share of the gap allowed that a proof aims for; the rest is for rounding errors."""
+_ALIKE = 9
+"""Digits to which two rows are the same row."""
 _SEED = 0
 """Random starts are the same in every run."""
 
@@ -65,68 +68,58 @@ def columns(
     The all-ones row is always there, and H(X) bounds everything, so the budget may be spent before it begins. `start`
     (k, a) are rows of the cone with prior·v = 1 that take part from the beginning; `ceiling` (nats) is a bound known.
     """
-    search = _Rows(cone, prior, tolerance, ceiling, budget)
+    search = _Search(cone, Rows(prior, tolerance, ceiling, digits=_ALIKE), tolerance, budget)
     if start is not None:
-        search.add(start * prior)
+        search.rows.add(start * prior)
     return search.run()
 
 
-class _Rows:
-    """Rows, the master over them, the oracles that look for more, and the lowest bound so far."""
+class _Search:
+    """The oracles that look for rows of a polyhedral cone: climbs near the rows in use, and proofs."""
 
-    def __init__(
-        self, cone: Cone, prior: FloatArray, tolerance: float, ceiling: float, budget: Budget
-    ) -> None:
-        self.prior, self.tolerance, self.ceiling = prior, tolerance, ceiling
+    def __init__(self, cone: Cone, rows: Rows, tolerance: float, budget: Budget) -> None:
+        self.rows, self.prior, self.tolerance = rows, rows.prior, tolerance
         self.budget, self.climbing = budget, budget.part(_CLIMBING)
-        self.room = Slice(cone, prior)
-        self.mass: list[FloatArray] = []
+        self.room = Slice(cone, rows.prior)
         self.random = np.random.default_rng(_SEED)
-        self.master = RestrictedMaster(np.ones(len(prior)))
-        self.nodes, self.proven = 0, False
-        self.best = Certificate.of_entropy(prior, tolerance)
-        self.add([prior])
+        self.proven = False
 
     def run(self) -> Columns:
         """Add rows until the gap is closed, or nothing helps, or the budget is spent."""
-        self.add(self.climbs(np.eye(len(self.prior)), np.zeros(len(self.prior)), self.climbing))
+        self.rows.add(self.climbs(np.eye(len(self.prior)), np.zeros(len(self.prior)), self.climbing))
         # Many starts at once cost little; where they are climbed from one by one, one kind comes after the other.
         near: list[Oracle] = (
             [self.near_both] if self.room.programs.batched else [self.near_used, self.near_mixed]
         )
-        generate(self.master, [*near, self.prove], budget=self.budget, settled=self.closed)
-        return Columns(np.array(self.mass) / self.prior, self.best, self.nodes)
+        generate(self.rows.master, [*near, self.prove], budget=self.budget, settled=self.closed)
+        return Columns(self.rows.rays, self.rows.best, self.rows.nodes)
 
     def closed(self, value: float) -> bool:
         """Whether what is left is small enough."""
-        return min(self.best.bound, self.ceiling) - value <= self.tolerance
+        return self.rows.gap(value) <= self.tolerance
 
     def near_both(self, answer: Answer) -> bool:
         """Climb from random rows, rows in use, and half ways between, until a proof has been tried."""
         if self.proven:
             return False
-        used = self.used(answer)
+        used = self.rows.used(answer)
         return self.climb(np.vstack([self.starts(used), self.mixed(used)]), answer)
 
     def near_used(self, answer: Answer) -> bool:
         """Climb from random rows and rows in use."""
-        return self.climb(self.starts(self.used(answer)), answer)
+        return self.climb(self.starts(self.rows.used(answer)), answer)
 
     def near_mixed(self, answer: Answer) -> bool:
         """Climb from half ways between, until a proof has been tried."""
-        return not self.proven and self.climb(self.mixed(self.used(answer)), answer)
+        return not self.proven and self.climb(self.mixed(self.rows.used(answer)), answer)
 
     def climb(self, starts: FloatArray, answer: Answer) -> bool:
         """Add the rows of positive price near the starts; whether there are any."""
-        return self.add(self.climbs(starts, answer.multipliers / self.prior, self.climbing))
+        return self.rows.add(self.climbs(starts, answer.multipliers / self.prior, self.climbing))
 
     def climbs(self, starts: FloatArray, eta: FloatArray, budget: Budget) -> Iterable[FloatArray]:
         """Rows of positive price near the starts."""
         return (row for row, worth in climbs(self.room, starts, eta, budget) if worth > _ENTRY)
-
-    def used(self, answer: Answer) -> FloatArray:
-        """The rows w of the best protocol (k, a)."""
-        return np.array(self.mass)[answer.point > 0]
 
     def starts(self, used: FloatArray) -> FloatArray:
         """Where to climb from: random rows, and the rows in use."""
@@ -145,18 +138,6 @@ class _Rows:
         eta, enough = duals / self.prior, _BOXES if self.climbing.over else _ENOUGH
         aim = _AIM * (value + self.tolerance - float(duals.sum()))
         found = self.room.peak(eta, tolerance=aim, budget=self.budget, enough=enough)
-        self.nodes += found.nodes
-        certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
-        if certificate.bound < self.best.bound:
-            self.best = certificate
+        self.rows.bounded(duals, aim, found)
         better = [*self.climbs(found.points, eta, self.budget), *found.points]
-        return self.add(better) or self.closed(value)
-
-    def add(self, rows: Iterable[FloatArray]) -> bool:
-        """Let rows take part that do not yet; whether there are any."""
-        new = False
-        for row in rows:
-            if self.master.add(float(divergence(row, self.prior)), row / self.prior, key(row)):
-                self.mass.append(row)
-                new = True
-        return new
+        return self.rows.add(better) or self.closed(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.columns.pricing import divergence, price, tidy
+from funnel.optimise.columns.pricing import price, tidy
+from funnel.optimise.columns.rows import Rows
 from funnel.optimise.convex.cone import ConvexSlice, SeparationOracle
 from funnel.optimise.convex.peak import peak
-from funnel.optimise.generation import RestrictedMaster, generate
+from funnel.optimise.generation import generate
 from funnel.optimise.linear.highs import Answer
 from funnel.optimise.master import master
 
@@ -79,56 +79,47 @@ def close_in(
     of the value, or with the budget: whatever the cone, releasing nothing is allowed, and H(X) is a bound. `ceiling`
     is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
     """
-    search = _Rows(oracle, prior, tolerance, share, ceiling, Budget.of(budget))
+    rows = Rows(prior, tolerance, ceiling, digits=_ALIKE)
+    search = _Search(oracle, rows, tolerance, share, Budget.of(budget))
     search.begin(np.zeros((0, len(prior))) if start is None else start)
     return search.run()
 
 
-class _Rows:
-    """Rows of the cone, the master over them, the oracles that look for more, and the lowest bound so far."""
+class _Search:
+    """The oracles that look for rows of a convex cone: climbs near the rows in use, and proofs of ever smaller gaps."""
 
     def __init__(
         self,
         oracle: SeparationOracle,
-        prior: FloatArray,
+        rows: Rows,
         tolerance: float,
         share: float,
-        ceiling: float,
         budget: Budget,
     ) -> None:
-        self.prior, self.tolerance, self.share, self.ceiling = prior, tolerance, share, ceiling
+        self.rows, self.prior, self.tolerance, self.share = rows, rows.prior, tolerance, share
         self.budget, self.climbing = budget, budget.part(_CLIMBING)
-        self.room = ConvexSlice(oracle, prior)
-        self.mass: list[FloatArray] = []
+        self.room = ConvexSlice(oracle, rows.prior)
         self.random = np.random.default_rng(_SEED)
-        self.master = RestrictedMaster(np.ones(len(prior)))
-        self.nodes, self.fine = 0, _COARSEST
-        self.best = Certificate.of_entropy(prior, tolerance)
-        self.add([prior])
+        self.fine = _COARSEST
 
     def begin(self, start: FloatArray) -> None:
         """The rows given, each value with as much noise as it needs, and where climbs from single values end."""
         single = np.eye(len(self.prior))
         mass = start[start.any(axis=1)] * self.prior
         mass /= mass.sum(axis=1, keepdims=True)
-        self.add(self.room.land(np.vstack([single, mass]), cut=False)[0])
-        self.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, self.budget))
+        self.rows.add(self.room.land(np.vstack([single, mass]), cut=False)[0])
+        self.rows.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, self.budget))
 
     def run(self) -> Closed:
         """Close ever smaller gaps, until the last one is, or nothing helps, or the budget is spent."""
-        generate(self.master, [self.climbed, self.prove], budget=self.budget, settled=self.settled)
-        from scipy.sparse import csr_array
-
-        rows = csr_array(np.array(self.mass) / self.prior)
-        optimum = master(rows, self.prior, budget=Budget(_LAST))
-        used = np.flatnonzero(optimum.theta)
-        protocol = rows[used].toarray() * optimum.theta[used, None]
-        protocol /= protocol.sum(axis=0)
-        return Closed(protocol, optimum.value, self.best, len(self.room.matrix), self.nodes)
+        generate(self.rows.master, [self.climbed, self.prove], budget=self.budget, settled=self.settled)
+        optimum = master(self.rows.rays, self.prior, budget=Budget(_LAST))
+        inequalities, rows = len(self.room.matrix), self.rows
+        return Closed(optimum.protocol, optimum.value, rows.best, inequalities, rows.nodes)
 
     def settled(self, value: float) -> bool:
         """Whether the gap is closed, or there is none to close."""
-        return self.gap(value) <= self.asked(value) or not self.allowed(value)
+        return self.rows.gap(value) <= self.asked(value) or not self.allowed(value)
 
     def climbed(self, answer: Answer) -> bool:
         """Climb from many rows; whether that raised the value by enough for another round."""
@@ -136,14 +127,10 @@ class _Rows:
             return False
         closely = min(self.allowed(answer.optimum), _MUCH * self.asked(answer.optimum))
         self.fine = float(np.clip(closely / 3, _FINEST, _COARSEST))
-        starts = self.starts(np.array(self.mass)[answer.point > 0], answer.multipliers)
+        starts = self.starts(self.rows.used(answer), answer.multipliers)
         self.climb(starts, answer.multipliers / self.prior, _ENTRY * closely, self.climbing)
-        now = self.master.solve(self.budget)
+        now = self.rows.master.solve(self.budget)
         return now.optimal and now.optimum > answer.optimum + _SETTLED * closely
-
-    def gap(self, value: float) -> float:
-        """What the optimum may be worth more (nats)."""
-        return min(self.best.bound, self.ceiling) - value
 
     def asked(self, value: float) -> float:
         """The gap that is small enough (nats)."""
@@ -152,7 +139,7 @@ class _Rows:
     def allowed(self, value: float) -> float:
         """The next gap to close (nats)."""
         asked = self.asked(value)
-        least, most = _MUCH * asked, self.gap(value) * _LESS
+        least, most = _MUCH * asked, self.rows.gap(value) * _LESS
         return max([asked, *(stage * value for stage in _STAGES if least < stage * value < most)])
 
     def starts(self, used: FloatArray, duals: FloatArray) -> FloatArray:
@@ -174,30 +161,17 @@ class _Rows:
     def climb(self, starts: FloatArray, eta: FloatArray, least: float, budget: Budget) -> bool:
         """Let rows near the starts take part whose price is above `least`; whether there are any."""
         rows = self.room.climb(starts, eta, self.fine, budget)
-        return self.add(rows[price(rows, self.prior, eta) > least])
+        return self.rows.add(rows[price(rows, self.prior, eta) > least])
 
     def prove(self, answer: Answer) -> bool:
         """Bound what any row can add; whether the search found rows instead, or closed a good part of the gap."""
-        now = self.master.solve(self.budget)
+        now = self.rows.master.solve(self.budget)
         _, duals, value = (now if now.optimal else answer).require()
-        eta, before, allowed = duals / self.prior, self.gap(value), self.allowed(value)
+        eta, before, allowed = duals / self.prior, self.rows.gap(value), self.allowed(value)
         aim = _AIM * (value + allowed - float(duals.sum()))
         found = peak(self.room, eta, tolerance=aim, budget=self.budget, enough=_ENOUGH)
-        self.nodes += found.nodes
-        certificate = Certificate(duals, found.bound, aim, found.nodes, found.proof)
-        if certificate.bound < self.best.bound:
-            self.best = certificate
+        self.rows.bounded(duals, aim, found)
         best = found.points[np.argsort(-price(found.points, self.prior, eta))[:_MOST]]
-        new = self.add(best)
+        new = self.rows.add(best)
         new |= len(best) > 0 and self.climb(best, eta, 0.0, self.budget)
-        return new or self.gap(value) < _LESS * before
-
-    def add(self, rows: Iterable[FloatArray]) -> bool:
-        """Let rows take part that do not yet; whether there are any."""
-        new = False
-        for row in rows:
-            name = (np.round(row, _ALIKE) + 0.0).tobytes()
-            if self.master.add(float(divergence(row, self.prior)), row / self.prior, name):
-                self.mass.append(row)
-                new = True
-        return new
+        return new or self.rows.gap(value) < _LESS * before

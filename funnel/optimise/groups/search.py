@@ -150,12 +150,5 @@ class _Search:
 
     def mixed(self, rays: FloatArray) -> Solution:
         """The best protocol of some rows (k, a)."""
-        from scipy.sparse import csr_array
-
-        rays = rays / (rays @ self.prior)[:, None]
-        best = master(csr_array(rays), self.prior, budget=_LAST)
-        chosen = np.flatnonzero(best.theta)
-        protocol = rays[chosen] * best.theta[chosen, None]
-        return Solution(
-            protocol / protocol.sum(axis=0), best.value, self.ceiling, "columns", len(rays), self.nodes
-        )
+        best = master(rays / (rays @ self.prior)[:, None], self.prior, budget=_LAST)
+        return Solution(best.protocol, best.value, self.ceiling, "columns", len(rays), self.nodes)
