@@ -11,6 +11,7 @@ from funnel.plan.columns import OTHER, Key, present, public_key, secret_key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
 from funnel.policy import Policy
+from funnel.release.export import selection
 
 _NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
@@ -204,4 +205,6 @@ def _write(policy: Policy, names: _Names) -> Write:
     keys = [key for block in names.blocks for key in block]
     columns = [name for block in policy.blocks for name in block.columns]
     types = [key.released_type for key in keys]
-    return Write(tuple(columns), tuple(types), policy.release.format, policy.mechanism.form_of_sets())
+    form = policy.mechanism.form_of_sets()
+    statement = selection(columns, types) if form is None else None
+    return Write(tuple(columns), tuple(types), policy.release.format, statement, form)

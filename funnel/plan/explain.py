@@ -14,7 +14,6 @@ from funnel.notions import Shape
 from funnel.plan import stages
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
-from funnel.release.export import selection
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
             return [*stage.codes, stage.statement]
         case stages.Write():
             # The columns of sets have the names of values, which a plan does not know.
-            query = selection(stage.columns, stage.types)
-            return [] if stage.sets else [f"COPY ({query}) TO '<release>/data.{stage.format}'"]
+            query = stage.statement
+            return [] if query is None else [f"COPY ({query}) TO '<release>/data.{stage.format}'"]
         case _:
             return []

@@ -99,13 +99,15 @@ class Write:
     """Write the released rows, sorted by released value.
 
     `sets`: blocks of unary encoding are written as one list of values ("set") or as a 0/1 column for each value
-    ("bits"), under names that the values give; None where every mechanism in question releases plain values.
+    ("bits"), under names that the values give, so that no `statement` is known yet; None where every mechanism in
+    question releases plain values.
     """
 
     title: ClassVar[str] = "write"
     columns: tuple[str, ...]
     types: tuple[str, ...]
     format: str
+    statement: str | None
     sets: str | None = None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from funnel.engine.duckdb import DuckDB
-from funnel.plan import run as execute
+from funnel.plan import draw
 
 CAPABILITIES_3 = 0x20080522
 OVERRIDE = 1 << 1 | 1 << 2
@@ -105,7 +105,7 @@ class Reader:
 
     def watch(self) -> None:
         """Replace the engine's methods; batches become small, so that drawing has several."""
-        execute.BATCH = 64
+        draw.BATCH = 64
         for name in ("schema", "prepare", "rows"):
             setattr(DuckDB, name, self._watched(name, getattr(DuckDB, name)))
         stream = DuckDB.stream

@@ -35,6 +35,14 @@ def test_steps_come_in_the_order_of_the_work(tmp_path):
     assert compiled(fresh).identify is None
 
 
+def test_a_run_carries_out_the_stages_of_its_plan_in_their_order(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    path, told = write_policy(tmp_path), list[str]()
+    funnel.run(path, progress=lambda stage, *_: told.append(stage))
+    titles = [stage.title for stage in compiled(path).stages]
+    assert list(dict.fromkeys(one for one in told if one in titles)) == titles
+
+
 def test_every_misfit_is_reported_at_its_line(tmp_path):
     path = write_policy(
         tmp_path,
