@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
+_FIGURES = ("nats", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most")
 
 
 @functools.cache
@@ -33,21 +34,7 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     made.globals["counted"] = text.counted
-    made.filters |= {
-        name: getattr(figures, name)
-        for name in (
-            "nats",
-            "unit",
-            "share",
-            "belief",
-            "percent",
-            "points",
-            "factor",
-            "power",
-            "epsilon",
-            "most",
-        )
-    }
+    made.filters |= {name: getattr(figures, name) for name in _FIGURES}
     made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
     made.filters["px"] = svg.number
     made.filters["count"] = "{:,}".format

@@ -21,7 +21,7 @@ from funnel.data.channel import released_table
 from funnel.format.manifest import Parameters
 from funnel.measure.information import mutual_information
 from funnel.measure.leakage import ldp, lip
-from funnel.notions import NOTIONS
+from funnel.notions import NOTIONS, implications
 from funnel.report import page, words
 from funnel.report.facts import Facts
 from funnel.report.realised import realised
@@ -348,6 +348,19 @@ def test_stronger_notions_pass_on_their_bounds() -> None:
         assert row(content, "Information on illness")["implied"] == f"at most {epsilon:g} nats"
         promised = [one for one in content["consequences"] if one["because"] == "this is the promise"]
         assert len(promised) == 1 and promised[0]["implied"] == f"at most {epsilon:g} nats"
+
+
+@pytest.mark.parametrize("notion", sorted(NOTIONS))
+def test_what_a_template_says_to_follow_is_what_the_notion_says(notion: str) -> None:
+    """The words state numbers of their own: they are those of the notions' chains of implications."""
+    release = sample.sample(two_columns(), [sample.response(two_columns().blocks[0], 1.0)], notion)
+    epsilon = 0.0 if notion == "perfect" else 0.7
+    said = words.notion(Facts(replace(release.manifest, epsilon=epsilon), release.protocols))
+    asked = {name: value for name, value in vars(release.manifest.parameters).items() if value is not None}
+    given_bound = implications.bound(notion, epsilon, asked)
+    for block, implied in (("belief", "lip"), ("odds", "ldp"), ("information", "mutual-information")):
+        least = implications.least(given_bound, implied)
+        assert (float(said[block]) if said[block] else None) == pytest.approx(least), block
 
 
 def test_a_bound_on_the_average_implies_none_on_single_beliefs() -> None:
