@@ -6,13 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.data.alphabet import Alphabet
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable
+
+Codes = npt.NDArray[np.integer]
 
 MAX_BITS = 62
 """Weights and their sums stay within a signed 64-bit integer."""
@@ -24,6 +28,9 @@ class Randomiser(ABC):
     A record's answer depends on x, and on s where the protocol reads the `secret`. Chances are whole numbers over
     2^`bits`. What the answers tell is asked for here, so that callers need not know which kind they have.
     """
+
+    uniforms: ClassVar[Literal["one", "each"]]
+    """Whether a record's answer takes one uniform, or one for each value that might be in it."""
 
     inputs: Alphabet
     bits: int
@@ -47,6 +54,18 @@ class Randomiser(ABC):
     @abstractmethod
     def released(self, counts: ExactArray) -> ReleasedTable:
         """T[s, y] of records N[s, x] (c, a) of this block alone, in exact integers."""
+
+    @abstractmethod
+    def no_draws(self) -> IntArray:
+        """Counts of draws before any: inputs (s·a + x, or x) by outputs, or by what is counted of an answer."""
+
+    @abstractmethod
+    def count_draws(self, table: IntArray, x: Codes, y: Codes) -> None:
+        """Add input and output codes (rows,) to such counts."""
+
+    @abstractmethod
+    def drawn_for(self, table: IntArray) -> IntArray:
+        """Records of each input (inputs,) in such counts."""
 
     @abstractmethod
     def likelihoods(self) -> tuple[IntArray, int]:
@@ -80,6 +99,8 @@ class Protocol(Randomiser):
     The axis of s has length 1 where the mechanism reads only x (`secret` is None), else length c.
     """
 
+    uniforms: ClassVar[Literal["one", "each"]] = "one"
+
     inputs: Alphabet
     outputs: Alphabet
     bits: int
@@ -108,6 +129,20 @@ class Protocol(Randomiser):
     def released(self, counts: ExactArray) -> ReleasedTable:
         """Σ_x N[s, x] W[y, s, x]."""
         return sent(counts, self.weights)
+
+    def no_draws(self) -> IntArray:
+        """A cell for each input and output."""
+        return np.zeros((self.weights[0].size, len(self.outputs)), np.int64)
+
+    def count_draws(self, table: IntArray, x: Codes, y: Codes) -> None:
+        """One for each record."""
+        cell = x * np.int64(table.shape[1])
+        cell += y
+        np.add.at(table.reshape(-1), cell, 1)
+
+    def drawn_for(self, table: IntArray) -> IntArray:
+        """All outputs together."""
+        return np.asarray(table.sum(axis=1))
 
     def likelihoods(self) -> tuple[IntArray, int]:
         """The weights themselves."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from funnel.data.alphabet import Alphabet, Label
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.protocol import MAX_BITS, Protocol, Randomiser
+from funnel.data.protocol import MAX_BITS, Codes, Protocol, Randomiser
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import Subsets
 from funnel.errors import InternalError
@@ -63,6 +63,8 @@ class UnaryProtocol(Randomiser):
     `high` where it holds x and to `low` where it does not: the factor left out depends on y alone.
     """
 
+    uniforms: ClassVar[Literal["one", "each"]] = "each"
+
     inputs: Alphabet
     bits: int
     present: int
@@ -111,6 +113,22 @@ class UnaryProtocol(Randomiser):
     def released(self, counts: ExactArray) -> Subsets:
         """The sets that records N[s, x] (c, a) may release, which are never listed."""
         return Subsets(counts, self)
+
+    def no_draws(self) -> IntArray:
+        """M[x, x'] for the sets drawn for x that hold x', and M[x, a] for all of them."""
+        return np.zeros((len(self.inputs), len(self.inputs) + 1), np.int64)
+
+    def count_draws(self, table: IntArray, x: Codes, y: Codes) -> None:
+        """Bit by bit."""
+        a = len(self.inputs)
+        table[:, a] += np.bincount(x, minlength=a)
+        codes = y.astype(np.int64, copy=False)
+        for bit in range(a):
+            table[:, bit] += np.bincount(x[self.outputs.holds(codes, bit) == 1], minlength=a)
+
+    def drawn_for(self, table: IntArray) -> IntArray:
+        """The last column."""
+        return np.asarray(table[:, -1])
 
     def likelihoods(self) -> tuple[IntArray, int]:
         """`high` or `low` for every set y and value x, (2^a, 1, a), and the bits of their sum over y."""

@@ -31,7 +31,7 @@ class Coins:
         self._shift = np.uint64(64 - protocol.bits)
         self._present, self._absent = np.uint64(protocol.present), np.uint64(protocol.absent)
 
-    def draw(self, inputs: IntArray, records: Words) -> IntArray:
+    def from_blocks(self, inputs: IntArray, records: Words) -> IntArray:
         """Codes of sets (n,) for input codes (n,) and one block (n, 2) of words per record."""
         rows, plain = len(inputs), self._buffer.plain
         plain[:rows, 0] = records[:, 0]

@@ -70,18 +70,14 @@ class Drawer:
 
     def _from_noise(self, noise: Noise, batch: pa.RecordBatch) -> list[Codes]:
         return [
-            table.draw(codes, noise.words(self._rows, block, len(codes), self._buffer))
-            if isinstance(table, InverseTable)
-            else table.draw(codes, noise.blocks(self._rows, block, len(codes), self._buffer))
+            table.from_blocks(codes, noise.blocks(self._rows, block, len(codes), self._buffer))
             for block, (table, codes) in enumerate(zip(self._tables, self.inputs(batch), strict=True))
         ]
 
     def _from_answers(self, batch: pa.RecordBatch) -> list[Codes]:
         entities = read_entities(_column(batch, "entity"))
         return [
-            table.draw(codes, answers.words(entities, codes, self._buffer))
-            if isinstance(table, InverseTable)
-            else table.draw(codes, answers.blocks(entities, codes, self._buffer))
+            table.from_blocks(codes, answers.blocks(entities, codes, self._buffer))
             for table, answers, codes in zip(self._tables, self._answers, self.inputs(batch), strict=True)
         ]
 

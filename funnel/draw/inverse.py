@@ -46,6 +46,10 @@ class InverseTable:
             found[open_rows] = self._settle(inputs[open_rows], uniform, ~found[open_rows], entry[open_rows])
         return found.astype(self.code_type, copy=False)
 
+    def from_blocks(self, inputs: IntArray, blocks: Words) -> Codes:
+        """The same for one block (n, 2) of words per record, of which the first decides."""
+        return self.draw(inputs, blocks[:, 0])
+
     def _settle(self, inputs: IntArray, uniform: Words, first: Codes, entry: IntArray) -> IntArray:
         """Bisect the thresholds of each row's input between the first and the last output of its bucket."""
         after = self._guide[entry + 1]

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import IntArray
+from funnel.data.protocol import Codes
 from funnel.draw.draw import CHUNK, input_codes
 from funnel.errors import PlanError, SourceError
-
-Codes = npt.NDArray[np.integer]
 
 _DENSE = 1 << 22
 """Most combinations of released values that are counted in one flat array."""
@@ -32,9 +30,9 @@ class Tally:
 
     def __init__(self, protocols: Sequence[AnyProtocol]) -> None:
         self._protocols = tuple(protocols)
-        self.tables: list[IntArray] = [np.zeros(_shape(protocol), np.int64) for protocol in protocols]
-        self._released = _counter(tuple(len(protocol.outputs) for protocol in protocols))
-        self._one_table = len(protocols) == 1 and isinstance(protocols[0], Protocol)
+        self.tables: list[IntArray] = [protocol.no_draws() for protocol in protocols]
+        self._released = _counter(tuple(protocol.size for protocol in protocols))
+        self._one_table = len(protocols) == 1 and protocols[0].uniforms == "one"
 
     def add(self, batch: pa.RecordBatch, drawn: pa.RecordBatch) -> None:
         """Count one batch as it went into `Drawer.draw` and as it came out."""
@@ -46,12 +44,7 @@ class Tally:
     def count(self, inputs: Sequence[Codes], outputs: Sequence[Codes]) -> None:
         """Count input codes and output codes of every block, (rows,) each."""
         for protocol, table, x, y in zip(self._protocols, self.tables, inputs, outputs, strict=True):
-            if isinstance(protocol, UnaryProtocol):
-                _count_bits(protocol, table, x, y)
-                continue
-            cell = x * np.int64(table.shape[1])
-            cell += y
-            np.add.at(table.reshape(-1), cell, 1)
+            protocol.count_draws(table, x, y)
         if not self._one_table:
             self._released.add(np.stack([y.astype(np.int64) for y in outputs]))
 
@@ -80,17 +73,9 @@ class Tally:
             )
 
 
-def _shape(protocol: AnyProtocol) -> tuple[int, int]:
-    """Inputs and outputs of a block's counts."""
-    if isinstance(protocol, UnaryProtocol):
-        return len(protocol.inputs), len(protocol.inputs) + 1
-    inputs, outputs = protocol.thresholds().shape
-    return inputs, outputs
-
-
 def _check_inputs(protocol: AnyProtocol, table: IntArray, counted: IntArray) -> None:
     """Rows drawn for each input of a block against those counted (c, a). Raises SourceError."""
-    drawn = table[:, -1] if isinstance(protocol, UnaryProtocol) else table.sum(axis=1)
+    drawn = protocol.drawn_for(table)
     moved = drawn - (counted.ravel() if protocol.reads_secret else counted.sum(axis=0))
     if moved.any():
         rows = max(int(moved[moved > 0].sum()), int(-moved[moved < 0].sum()))
@@ -99,16 +84,6 @@ def _check_inputs(protocol: AnyProtocol, table: IntArray, counted: IntArray) -> 
             f"the source changed between counting and drawing: {rows:,} rows came, went or moved to another value of "
             f"{' + '.join(protocol.inputs.columns)} ({int(counted.sum()):,} counted, {int(drawn.sum()):,} drawn)",
             advice="Nothing was published. Run again when the table is at rest, or read from a snapshot.",
-        )
-
-
-def _count_bits(protocol: UnaryProtocol, table: IntArray, x: Codes, y: Codes) -> None:
-    """Add a block's sets (rows,), bit by bit, to its counts (a, a + 1)."""
-    a = len(protocol.inputs)
-    table[:, a] += np.bincount(x, minlength=a)
-    for bit in range(a):
-        table[:, bit] += np.bincount(
-            x[protocol.outputs.holds(y.astype(np.int64, copy=False), bit) == 1], minlength=a
         )
 
 

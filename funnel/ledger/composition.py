@@ -25,32 +25,21 @@ A value is what the record was drawn for: one that a new lock takes out of `othe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
-import numpy as np
-
-from funnel.data import AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.alphabet import Label
 from funnel.data.released import Channel
 from funnel.format.journal import Together
 from funnel.ledger.records import DrawRecord, by_label, coupled, restated
-from funnel.measure.average import information_above
 from funnel.measure.composition import composed, fingerprint, identity, measurable, spread
 from funnel.measure.exact import log_above, rational
 from funnel.measure.figures import leakage_figure, round_up
-from funnel.measure.leakage import AnyLeakage, Average, Leakage
+from funnel.measure.leakage import AnyLeakage, Leakage
 from funnel.measure.overlap import Input, Pooling, all_inputs
 from funnel.notions import Notion
-
-MOST_STEPS = 1 << 23
-"""Products of whole numbers for which one composed channel is measured."""
-_ROBUST_STEPS = 1 << 17
-"""The same where every output has its own search over a set of distributions."""
-_KNOWN_STEPS = 1 << 26
-"""The same over all values of public columns that may be known, each of which is measured by itself."""
 
 Way = Literal["exact", "ceiling", "sum"]
 _WAYS: tuple[Way, ...] = ("exact", "ceiling", "sum")
@@ -99,8 +88,8 @@ def grouped(draws: Sequence[DrawRecord]) -> list[list[DrawRecord]]:
     """The draws that share their uniforms; groups are independent."""
     found: dict[object, list[DrawRecord]] = {}
     for one in draws:
-        sets = isinstance(one.protocol, UnaryProtocol)
-        found.setdefault((one.drawer, sets, one.meaning, one.entity), []).append(one)
+        uniforms = None if one.protocol is None else one.protocol.uniforms
+        found.setdefault((one.drawer, uniforms, one.meaning, one.entity), []).append(one)
     return list(found.values())
 
 
@@ -146,8 +135,8 @@ class _History:
         if exact is None or not found:
             found += self._with(self._ceiling(), other, "ceiling")
             found += self._summed(other)
-        if self.notion.measure == "mutual_information":
-            found.append((self._entropy(), "ceiling"))
+        if (most := self.notion.most(self.joint)) is not None:
+            found.append((round_up(most.nats), "ceiling"))
         if not found:
             return None, "sum" if self.foreign else "exact" if exact is not None else "ceiling"
         return min(found, key=lambda one: (one[0], _WAYS.index(one[1])))
@@ -176,7 +165,7 @@ class _History:
         """
         values = mine.protocol.inputs.values if mine.protocol else ()
         known = all(self._knows(one, values) for one in group)
-        if self.coupled or (self.notion.measure != "ldp_x" and not known):
+        if self.coupled or not (known or self.notion.between_values):
             return None
         return _added(grouped(group), values)
 
@@ -204,19 +193,10 @@ class _History:
         alone = [fingerprint(mine.protocol) for mine in self.own if mine.protocol]
         if [fingerprint(one) for one in blocks] == alone:
             return self.alone
-        robust = self.notion.measure == "rldp"
-        wide = any(isinstance(one, Protocol) and one.weights.dtype == object for one in blocks)
-        if not measurable(len(self.joint.secret), self.joint.shape[1:], blocks, self._most()) or (
-            robust and wide
-        ):
+        secrets, *public = self.joint.shape
+        if not measurable(secrets, public, blocks, self.notion.measuring_steps(public)):
             return None
-        return self.notion.leakage(Channel(self.joint, blocks))
-
-    def _most(self) -> int:
-        """Steps that are worth taking: fewer where each of them is repeated, or is a search."""
-        if self.notion.measure == "srlip":
-            return _KNOWN_STEPS // math.prod(size + 1 for size in self.joint.shape[1:])
-        return _ROBUST_STEPS if self.notion.measure == "rldp" else MOST_STEPS
+        return self.notion.leakage(Channel(self.joint, blocks)) if self.notion.can_measure(blocks) else None
 
     def _ceiling(self) -> AnyLeakage | None:
         """X as it is; nothing where a draw looks at the secret too."""
@@ -224,11 +204,6 @@ class _History:
             return None
         blocks = [identity(block) for block in self.joint.blocks]
         return self.notion.leakage(Channel(self.joint, blocks))
-
-    def _entropy(self) -> float:
-        """H(S): on average nobody can learn more."""
-        by_secret = np.bincount(self.joint.cells[:, 0], weights=self.joint.counts).astype(np.int64)
-        return round_up(Average(information_above(np.diag(by_secret))).nats)
 
 
 def _added(groups: Sequence[Sequence[DrawRecord]], values: Sequence[Any] | None) -> Fraction | None:

@@ -46,6 +46,8 @@ Nats = Annotated[
         description="Bound of the notion, in nats; smaller is more private",
     ),
 ]
+MOST_STEPS = 1 << 23
+"""Products of whole numbers for which one composed channel is measured."""
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Split = Literal["equal", "optimal"] | dict[str, Share]
 
@@ -138,6 +140,8 @@ class Notion(BaseModel, ABC):
     """Whether the sensitive columns may also be released, through the protocol."""
     secret_may_be_read: ClassVar[bool] = False
     """Whether a draw that reads the hidden secret as well as x can keep the notion."""
+    between_values: ClassVar[bool] = False
+    """Whether it bounds odds between true values, so that only records are compared that are drawn for at all."""
     sets: ClassVar[Literal["no", "alone", "beside"]] = "no"
     """Whether unary encoding, whose outputs are sets, is measured: of a single block alone, or beside others too."""
 
@@ -163,6 +167,18 @@ class Notion(BaseModel, ABC):
     def holds(self, channel: Channel, leakage: AnyLeakage | None = None) -> bool:
         """Whether a whole release keeps all that the notion asks, exactly; `leakage` is its own, where known."""
         return (self.leakage(channel) if leakage is None else leakage).within(self.bound)
+
+    def measuring_steps(self, public: Sequence[int]) -> int:
+        """Products of whole numbers for which composed releases of blocks of a_j values are worth measuring."""
+        return MOST_STEPS
+
+    def can_measure(self, protocols: Sequence[AnyProtocol]) -> bool:
+        """Whether the weights of composed releases are of a size that the notion measures."""
+        return True
+
+    def most(self, joint: Joint) -> AnyLeakage | None:
+        """What no release whatever of these records leaks more than; None where nothing is known beforehand."""
+        return None
 
     def implies(self) -> Iterator[Implied]:
         """Bounds of other notions that follow from this one at once; `implications` follows them further."""

@@ -32,6 +32,7 @@ class LdpX(Notion):
 
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "ldp_x"
+    between_values: ClassVar[bool] = True
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
 
     notion: Literal["ldp-x"]

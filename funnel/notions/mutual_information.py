@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+import numpy as np
+
+from funnel.data import Joint
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.errors import InternalError
@@ -43,6 +46,11 @@ class MutualInformation(TableNotion):
     def table_keeps(self, table: ReleasedTable) -> bool:
         """Whether I(S;Y) is certainly at most ε."""
         return information_within(_counted(table), self.bound)
+
+    def most(self, joint: Joint) -> Average:
+        """H(S): on average nobody can learn more."""
+        by_secret = np.bincount(joint.cells[:, 0], weights=joint.counts).astype(np.int64)
+        return Average(information_above(np.diag(by_secret)))
 
     @property
     def bound(self) -> Fraction:

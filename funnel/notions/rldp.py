@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,6 +42,8 @@ CONFIDENCE = 0.95
 """Chance that the truth lies in the uncertainty set, where the policy does not say."""
 LEAST_RADIUS = 1e-12
 """Nats; nobody measures a smaller ball around the estimate."""
+ROBUST_STEPS = 1 << 17
+"""Products of whole numbers for which a composed channel is measured."""
 MOST_RADIUS = 100.0
 """Nats; a larger ball holds every distribution of use."""
 
@@ -173,6 +175,14 @@ class Rldp(Notion):
     def leakage_at(self, channel: Channel) -> tuple[str, measures.Leakage]:
         """LDP at the channel's own distribution: what holds for a set of them is compared with one."""
         return "ldp", measures.ldp(channel.table)
+
+    def measuring_steps(self, public: Sequence[int]) -> int:
+        """Fewer, as every output has its own search over the set of distributions."""
+        return ROBUST_STEPS
+
+    def can_measure(self, protocols: Sequence[AnyProtocol]) -> bool:
+        """Weights of at most 62 bits."""
+        return all(one.likelihoods()[0].dtype != object for one in protocols)
 
     def implies(self) -> Iterator[Implied]:
         """The estimate lies in every set."""
