@@ -40,20 +40,6 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class OverSets:
-    """The bound of protocols that are robust by way of box sets, by lists of vertices.
-
-    `large` is the group whose vertices are taken one by one, between `rhos`, each with the best of the prices `kappas`.
-    """
-
-    duals: tuple[float, ...]
-    peak: float
-    large: Count
-    rhos: tuple[float, ...]
-    kappas: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class SolutionFile:
     """For every block how it was solved, a certified bound of I(X;Y) in nats (None: none claimed), and its ε."""
 
@@ -62,4 +48,3 @@ class SolutionFile:
     upper_bounds: tuple[Nats | None, ...]
     budgets: tuple[Nats, ...]
     certificate: Certificate | None
-    over_sets: OverSets | None

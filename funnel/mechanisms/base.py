@@ -18,7 +18,6 @@ from funnel.measure.information import released_information
 from funnel.notions import NOTIONS, Demand, Notion
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cost import Extent, expected_cost
-from funnel.optimise.groups import GroupCertificate
 
 LOSS = 2e-5
 """Share of the information that rounding an optimum to integers may cost; it decides how fine the weights are."""
@@ -36,7 +35,7 @@ class Solved:
     """A protocol for one block; `bound` is a certified upper bound of I(X;Y) in nats, None if none is claimed.
 
     `certificate` is what shows it: about rows over public values, or over those of the secret, which bound I(S;Y)
-    and with it I(X;Y) <= H(X|S) + I(S;Y). `over_sets` bounds only protocols that are robust by way of box sets.
+    and with it I(X;Y) <= H(X|S) + I(S;Y).
     """
 
     protocol: AnyProtocol
@@ -44,7 +43,6 @@ class Solved:
     how: str
     certificate: Certificate | None = None
     about: Literal["public", "secret"] = "public"
-    over_sets: GroupCertificate | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from funnel.notions import Demand
 from funnel.notions.rldp import RobustDemand
 from funnel.optimise.cost import Extent
 from funnel.optimise.groups import GAP as GROUPS_GAP
-from funnel.optimise.groups import GroupCertificate, GroupCone, maximise_groups, serves
+from funnel.optimise.groups import GroupCone, maximise_groups, serves
 from funnel.optimise.worst_case import Sets
 
 _SMALL = 20
@@ -73,6 +73,4 @@ def best_of_groups(
         else "not proved optimal in time"
     )
     how = f"columns, {found.rays:,} parts of {len(sets.members)} groups priced; {known}"
-    told = found.certificate
-    over_sets = told if isinstance(told, GroupCertificate) and sets is demand.sets else None
-    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret", over_sets=over_sets)
+    return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")

@@ -12,7 +12,6 @@ import numpy as np
 from funnel.format import solution as files
 from funnel.mechanisms import Solved
 from funnel.optimise.certificate import Proof
-from funnel.optimise.groups import GroupCertificate
 
 MOST_BYTES = 1 << 28
 """Of a proof before it is packed: what the auditor reads at most."""
@@ -33,16 +32,7 @@ def solution_file(
         upper_bounds=tuple(each.bound for each in solved),
         budgets=tuple(budgets),
         certificate=None if one is None else _certificate(one, packed),
-        over_sets=None if one is None or one.over_sets is None else _over_sets(one.over_sets),
     ), packed
-
-
-def _over_sets(told: GroupCertificate) -> files.OverSets:
-    """The bound of protocols that are robust by way of box sets, and the lists of vertices that it rests on."""
-    listing = told.listing
-    return files.OverSets(
-        _floats(told.duals), told.peak, listing.large, _floats(listing.rhos), _floats(listing.kappas)
-    )
 
 
 def _certificate(solved: Solved, packed: bytes | None) -> files.Certificate | None:

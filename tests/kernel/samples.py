@@ -107,7 +107,7 @@ class Sample:
                 draws.NAME: write(self.draws),
                 terms.NAME: write(self.terms),
                 solution.NAME: write(
-                    solution.SolutionFile("funnel-solution/1", ("by hand",), (None,), (1.0,), None, None)
+                    solution.SolutionFile("funnel-solution/1", ("by hand",), (None,), (1.0,), None)
                 ),
             }
             | page

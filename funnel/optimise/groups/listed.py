@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.groups.levels import HIGH, LOW, Groups, Means
 
@@ -30,22 +29,6 @@ _RELAXED = 1e-9
 """Share by which M may be larger than it may, against rounding errors."""
 _ALIKE = 0.999
 """Share of a vertex's largest entry from which an entry is at the upper level."""
-
-
-@dataclass(frozen=True, eq=False)
-class Listing:
-    """The large group whose vertices are taken one by one, ends of intervals of ρ, and values of κ."""
-
-    large: int
-    rhos: FloatArray
-    kappas: FloatArray
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GroupCertificate(Certificate):
-    """A certificate that rests on lists of vertices."""
-
-    listing: Listing
 
 
 def listable(groups: Groups) -> bool:
@@ -165,18 +148,13 @@ class Listed:
     def __init__(self, groups: Groups, ratio: float) -> None:
         self.groups, self.large = groups, int(groups.prior.sum(axis=1).argmax())
         self.kappas = 1 + 2 * math.log(ratio) * np.linspace(-_BEYOND, 1 + _BEYOND, _KAPPAS)
-        self.rhos = rhos = np.exp(np.linspace(0.0, math.log(ratio), _INTERVALS + 1))
+        rhos = np.exp(np.linspace(0.0, math.log(ratio), _INTERVALS + 1))
         high = np.full(2, ratio * (1 + _RELAXED))
         self.intervals = [
             (Vertices(groups, ends, high), Vertices(groups, np.ones(2), high * ends))
             for ends in np.column_stack([rhos[:-1], rhos[1:]])
         ]
         self.size = sum(len(one) for pair in self.intervals for one in pair)
-
-    @property
-    def listing(self) -> Listing:
-        """What it takes to make the same lists again."""
-        return Listing(self.large, self.rhos, self.kappas)
 
     def price(self, duals: FloatArray, most: int) -> Found:
         """Bound all rows at prices λ (a,), with `most` rows of the highest; one for each kind of vertex of s*."""

@@ -16,10 +16,11 @@ import numpy as np
 from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
+from funnel.optimise.certificate import Certificate
 from funnel.optimise.groups.coupling import coupled
 from funnel.optimise.groups.descent import descend
 from funnel.optimise.groups.levels import Groups
-from funnel.optimise.groups.listed import GroupCertificate, Listed, listable
+from funnel.optimise.groups.listed import Listed, listable
 from funnel.optimise.groups.modes import promising
 from funnel.optimise.groups.parts import Mode, Part, Parts
 from funnel.optimise.linear.highs import Answer
@@ -114,7 +115,7 @@ class _Search:
             return found
         self.nodes, peak = vertices.size, best.peak + _ROUNDING
         aim = self.gap * found.value
-        certificate = GroupCertificate(best.duals, peak, aim, vertices.size, listing=vertices.listing)
+        certificate = Certificate(best.duals, peak, aim, vertices.size)
         if best.bound > enough:
             found = max(found, self.mixed(best.rows), key=lambda one: one.value)
         return replace(found, bound=certificate.bound, certificate=certificate)

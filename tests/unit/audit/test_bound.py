@@ -82,7 +82,7 @@ class Case:
         certificate = Certificate(
             self.about, tuple(map(float, self.duals)), self.peak, 0, None if proof is None else Proof(**proof)
         )
-        solution = SolutionFile("funnel-solution/1", ("by tests",), (self.bound,), (self.epsilon,), certificate, None)
+        solution = SolutionFile("funnel-solution/1", ("by tests",), (self.bound,), (self.epsilon,), certificate)
         (kept / "solution.json").write_bytes(write(replace(solution, **changes)))
         return Release(public, private)
 

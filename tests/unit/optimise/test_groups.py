@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from funnel.measure.information import kept_information
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.cone import Cone
-from funnel.optimise.groups import GroupCertificate, maximise_groups, serves
+from funnel.optimise.groups import maximise_groups, serves
 from funnel.optimise.groups.cone import GroupCone
 from funnel.optimise.groups.coupling import coupled
 from funnel.optimise.groups.levels import Groups, Limits, climb
@@ -168,7 +168,7 @@ def test_groups_and_whole_rows_have_the_same_optimum(counts, width: float, epsil
     whole = maximise(box_cone(sets, ratio), prior, budget=60, gap=1e-4)
     parts = maximise_groups(sets, ratio, prior, budget=60, gap=0.1)
     assert serves(sets)
-    assert isinstance(parts.certificate, GroupCertificate)
+    assert parts.certificate is not None
     assert parts.certificate.bound == pytest.approx(parts.bound, abs=1e-12)
     assert parts.value == pytest.approx(kept_information(prior, parts.protocol), abs=1e-9)
     assert parts.value <= whole.bound + 1e-9

@@ -326,7 +326,7 @@ def test_how_a_ceiling_was_proven_is_told_with_the_evidence() -> None:
     proof = Proof("0" * 64, 3, 217, 4)
     for given_proof, words in ((proof, "branch and bound over 217 boxes"), (None, "kept in solution.json")):
         found = Certificate("public", (0.1,), 0.0, 217, given_proof)
-        solution = SolutionFile("funnel-solution/1", ("",), (1.9,), (1.0,), found, None)
+        solution = SolutionFile("funnel-solution/1", ("",), (1.9,), (1.0,), found)
         proven = replace(release, solution=solution)
         assert words in text_of(proven.full()) and words not in text_of(proven.published())
 
