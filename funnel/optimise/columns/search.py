@@ -68,13 +68,13 @@ def columns(
     The all-ones row is always there, and H(X) bounds everything, so the budget may be spent before it begins. `start`
     (k, a) are rows of the cone with prior·v = 1 that take part from the beginning; `ceiling` (nats) is a bound known.
     """
-    search = _Search(cone, Rows(prior, tolerance, ceiling, digits=_ALIKE), tolerance, budget)
+    search = _PolyhedralSearch(cone, Rows(prior, tolerance, ceiling, digits=_ALIKE), tolerance, budget)
     if start is not None:
         search.rows.add(start * prior)
     return search.run()
 
 
-class _Search:
+class _PolyhedralSearch:
     """The oracles that look for rows of a polyhedral cone: climbs near the rows in use, and proofs."""
 
     def __init__(self, cone: Cone, rows: Rows, tolerance: float, budget: Budget) -> None:

@@ -80,12 +80,12 @@ def close_in(
     is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
     """
     rows = Rows(prior, tolerance, ceiling, digits=_ALIKE)
-    search = _Search(oracle, rows, tolerance, share, Budget.of(budget))
+    search = _ConvexSearch(oracle, rows, tolerance, share, Budget.of(budget))
     search.begin(np.zeros((0, len(prior))) if start is None else start)
     return search.run()
 
 
-class _Search:
+class _ConvexSearch:
     """The oracles that look for rows of a convex cone: climbs near the rows in use, and proofs of ever smaller gaps."""
 
     def __init__(

@@ -69,10 +69,10 @@ def maximise_groups(
     the search ends when it is within the share `gap` of the value; else it is the `ceiling` (nats). `budget` is in
     seconds, or with nodes: starts of climbs. SolverError (time, failed) where not even a first protocol is found.
     """
-    return _Search(Groups.of(sets, prior), ratio, prior, gap, ceiling).run(Budget.of(budget))
+    return _GroupSearch(Groups.of(sets, prior), ratio, prior, gap, ceiling).run(Budget.of(budget))
 
 
-class _Search:
+class _GroupSearch:
     """Parts, the protocols made of them, and the bound."""
 
     def __init__(self, groups: Groups, ratio: float, prior: FloatArray, gap: float, ceiling: float) -> None:

@@ -5,6 +5,7 @@ The only place that calls the library. Multipliers are d optimum / d row of max 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.errors import SolverError
+from funnel.optimise.linear.quiet import silenced
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -100,7 +102,7 @@ class Program:
             known.kUnbounded: "unbounded",
             known.kTimeLimit: "time",
         }
-        self._limited = False
+        self._limited, self._whole = False, nodes is not None
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
         self._set(solver="choose" if nodes else "simplex", simplex_strategy=_SIMPLEX[method])
@@ -169,7 +171,8 @@ class Program:
         if seconds < np.inf or self._limited:
             self._limited = seconds < np.inf
             self._set(time_limit=float(min(seconds + self._solver.getRunTime(), _ENDLESS)))
-        self._solver.run()
+        with silenced() if self._whole else nullcontext():
+            self._solver.run()
         status, solution = self._status(), self._solver.getSolution()
         if status != "optimal":
             return Answer(status, self._ray() if status == "empty" else np.zeros(self._solver.getNumRow()))

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.linear.highs import Program
-from funnel.optimise.quiet import silenced
 from funnel.optimise.utility import information_slope
 
 if TYPE_CHECKING:
@@ -148,8 +147,7 @@ class _IntegerProgram:
             presolve=True,
             nodes=_NODES,
         )
-        with silenced():
-            answer = program.solve()
+        answer = program.solve()
         if not answer.optimal:
             return None
         weights = self.base.copy()
