@@ -42,8 +42,9 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
 }
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
-    "whether the data file and the reports are those of released.json; the bound on utility; whether policy.yaml"
-    " reads as terms.json says; how the composed leakage was worked out; a signature"
+    "whether the data file and the reports are those of released.json; the bound on utility; whether policy.yaml reads"
+    " as terms.json says, and the values of a private estimate are those it declares; how the composed leakage was"
+    " worked out; a signature"
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (

@@ -22,7 +22,6 @@ from funnel.format.canonical import encode
 from funnel.format.counts import Private
 from funnel.format.journal import EstimateEntry, ReleaseEntry
 from funnel.format.schema import as_json
-from funnel.format.terms import TermsFile
 
 SENSITIVITY = 2
 """Counts that change, by one each, when one of a given number of records takes other values."""
@@ -44,7 +43,6 @@ def lawful(opened: Opened) -> str | Unchecked:
     for alphabet in joint.alphabets:
         for place, name in enumerate(alphabet.columns):
             columns.setdefault(name, set()).update(value[place] for value in alphabet.values)
-    _declared(opened.terms, columns)
     cells, true, noise = _noisy(private)
     found = true + noise
     robust = opened.manifest.notion == "rldp"
@@ -60,16 +58,6 @@ def lawful(opened: Opened) -> str | Unchecked:
         agree(counts.NAME, [("hash of the noisy counts in the lock", lock_facts(opened).get("noisy"), own)])
     chance = _chance(noise, Fraction(private.epsilon) / SENSITIVITY)
     return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p = {chance:.2g}"
-
-
-def _declared(asked: TermsFile, columns: dict[str, set[str | None]]) -> None:
-    """No value was found in the table: all are declared, or bins; names in either case. Raises Broken."""
-    bins = {one.name.lower(): one.bins for block in asked.public for one in block if one.bins is not None}
-    missing: set[str | None] = {None} if asked.missing == "category" else set()
-    values = {name.lower(): {*one, *missing} for name, one in (asked.estimate.values or {}).items()}
-    for name, found in ((name.lower(), found) for name, found in columns.items()):
-        if len(found) != len(bins[name]) + len(missing) if name in bins else found != values.get(name):
-            raise Broken(counts.NAME, f"the values of {name} are not those declared", values.get(name), found)
 
 
 def _noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:
