@@ -1,0 +1,149 @@
+"""What the ledger says was drawn: blocks of releases, with the protocols that are left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.overlaps import Drawer
+from funnel.audit.kernel.files import content, sha256
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.canonical import FormatError
+from funnel.format.fields import Label
+from funnel.format.journal import NAME, ReleaseEntry
+from funnel.format.protocol import NAME as PROTOCOL
+from funnel.format.protocol import ProtocolFile, Sets, Weights
+from funnel.format.schema import read
+
+Protocol = Weights | Sets | Drawer
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One block of one release, as the ledger tells of it; `protocol` is None where no copy of it is left.
+
+    `source` is where its random numbers come from: the key's fingerprint, or the release where draws are fresh.
+    """
+
+    columns: tuple[str, ...]
+    meaning: tuple[str, ...]
+    base: tuple[str, ...]
+    reads: tuple[str, ...] | None
+    source: str
+    entity: str | None
+    protocol: Protocol | None
+    name: object
+
+    @property
+    def drawer(self) -> object:
+        """Parts that are alike here share their numbers, if their values mean the same."""
+        return self.source, self.columns, self.reads
+
+    @property
+    def known(self) -> frozenset[Label] | None:
+        """The values of x that were drawn for; None where nobody knows."""
+        if self.protocol is None or isinstance(self.protocol, Drawer):
+            return None if self.protocol is None else frozenset(x for _, x in self.protocol.columns)
+        return frozenset(self.protocol.inputs)
+
+    @property
+    def pools(self) -> bool:
+        """Whether values that had no name were drawn for as `other`."""
+        return isinstance(self.protocol, Drawer) and self.protocol.pools
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Its columns with their meanings."""
+        return set(zip(self.columns, self.meaning, strict=True))
+
+    def tonight(self, own: Sequence[Part]) -> Part:
+        """The same in terms of this release, where each of its values says what was drawn for.
+
+        The two differ in which values had a name. Where this release names all that was named then, a value without a
+        name then was drawn for as `other`.
+        """
+        for mine in own:
+            alike = (self.columns, self.base, self.reads) == (mine.columns, mine.base, None)
+            single = len(self.columns) == 1 and self.meaning != mine.meaning
+            if alike and single and isinstance(self.protocol, Weights) and isinstance(mine.protocol, Weights):
+                if mine.meaning != mine.base and not set(self.protocol.inputs) <= set(mine.protocol.inputs):
+                    continue
+                drawer = Drawer.of(self.protocol, pools=self.meaning != self.base)
+                return replace(self, protocol=drawer, meaning=mine.meaning)
+        return self
+
+    def labelled(self) -> Part:
+        """The same with the values named put aside: answers for one label share their number whatever was named."""
+        return replace(self, meaning=self.base) if isinstance(self.protocol, Weights) else self
+
+
+def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
+    """What an entry says was drawn, with its protocol. Raises Broken where the two do not fit."""
+    blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
+    told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
+    drawn = [(one.columns, _reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
+    source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
+    if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
+        raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
+    return [
+        Part(one.columns, one.meaning, one.base, one.reads, source, entry.entity, block, (entry.protocol_sha256, place))
+        for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
+    ]
+
+
+def _reads(block: Weights | Sets) -> tuple[str, ...] | None:
+    return block.secret.columns if isinstance(block, Weights) and block.secret else None
+
+
+def once(parts: Iterator[Part]) -> list[Part]:
+    """Permanent draws that only repeat what was said count once."""
+    return list({(one.name, one.columns, one.meaning, one.source, one.entity): one for one in parts}.values())
+
+
+def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
+    """An earlier release's protocol, from the archive or the release itself; None where no copy is left.
+
+    Raises Broken where the archive's was changed.
+    """
+    name = f"{entry.protocol_sha256}.json"
+    archived, published = opened.root / "protocols" / name, opened.release.parent / entry.release / PROTOCOL
+    for path in (archived, published):
+        if path.is_file():
+            raw = content(path)
+            if sha256(raw) == entry.protocol_sha256:
+                try:
+                    return read(ProtocolFile, path.name, raw)
+                except FormatError as error:
+                    raise Broken(name, "the archived protocol is none", error.expected, error.found) from None
+            if path == archived:
+                raise Broken(f"protocols/{name}", "the archived protocol was changed", name, sha256(raw))
+    return None
+
+
+def groups_of(parts: Sequence[Part]) -> list[list[Protocol]]:
+    """Protocols that share their numbers, each once."""
+    found: dict[object, dict[object, Protocol]] = {}
+    for one in parts:
+        if one.protocol is not None:
+            group = found.setdefault((one.drawer, isinstance(one.protocol, Sets), one.meaning, one.entity), {})
+            group.setdefault(_content(one.protocol), one.protocol)
+    return [list(group.values()) for group in found.values()]
+
+
+def _content(protocol: Protocol) -> object:
+    """Equal for protocols that draw alike."""
+    return protocol.key if isinstance(protocol, Drawer) else protocol
+
+
+def tangled(parts: Sequence[Part]) -> bool:
+    """Whether one number may have served one text in two meanings: then nothing is known of how these go together."""
+    meanings: dict[object, dict[object, list[frozenset[Label] | None]]] = {}
+    for one in parts:
+        meanings.setdefault(one.drawer, {}).setdefault((one.meaning, one.entity), []).append(one.known)
+    for used in meanings.values():
+        for some, others in combinations(used.values(), 2):
+            if any(a is None or b is None or a & b for a in some for b in others):
+                return True
+    return False
