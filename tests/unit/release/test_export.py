@@ -1,0 +1,76 @@
+"""The table of a release: those rows, under those names and types, and the same bytes whenever it is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pytest
+
+from funnel.data import Alphabet, Protocol, UnaryProtocol
+from funnel.errors import PlanError, ReleaseError
+from funnel.format import schema
+from funnel.format.canonical import FormatError
+from funnel.format.released import ReleasedFile
+from funnel.release.export import export, released_file
+
+X = Alphabet(("x",), (("a",), ('b,"c"',), (None,)))
+N = Alphabet(("n",), (("-3",), ("20",)))
+PLAIN = Protocol(X, X, 1, np.array([[[2, 1, 0]], [[0, 1, 0]], [[0, 0, 2]]]))
+NUMBERS = Protocol(N, N, 0, np.array([[[1, 0]], [[0, 1]]]))
+ROWS = np.array([[0, 1], [1, 0], [2, 1]]), np.array([2, 1, 3])
+
+
+def written(protocols, table, form, folder):
+    path = folder / f"data.{form}"
+    export(protocols, table, form, path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_each_row_stands_as_often_as_it_was_drawn_in_order(form, tmp_path):
+    protocols = (PLAIN, NUMBERS)
+    table = released_file(protocols, ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
+    path = written(protocols, table, form, tmp_path)
+    rows = duckdb.sql(f"FROM '{path}'").fetchall()
+    assert rows == [("a", 20)] * 2 + [('b,"c"', -3)] + [(None, 20)] * 3
+    again = tmp_path / "again"
+    again.mkdir()
+    read = schema.read(ReleasedFile, "released.json", schema.write(table))
+    assert written(protocols, read, form, again).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "names", "first"),
+    [("set", ("x",), ("[]",)), ("bits", ("x=a", 'x=b,"c"', "x is missing"), (0, 0, 0))],
+)
+def test_sets_have_names_of_their_own(form, names, first, tmp_path):
+    protocol = UnaryProtocol(X, 4, 8, 3, form)
+    table = released_file((protocol,), ("x",), ("VARCHAR",), np.array([[0], [5]]), np.array([1, 2]))
+    assert table.columns == names
+    rows = duckdb.sql(f"FROM '{written((protocol,), table, 'parquet', tmp_path)}'").fetchall()
+    assert (rows[0], len(rows)) == (first, 3)
+    assert rows[1] == (('["a",null]',) if form == "set" else (1, 0, 1))
+
+
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(PlanError, match="two released columns"):
+        released_file((PLAIN, NUMBERS), ("x", "X"), ("VARCHAR", "BIGINT"), *ROWS)
+
+
+@pytest.mark.parametrize("kind", ["VARCHAR) FROM read_text('/etc/passwd') --", "bigint", ""])
+def test_a_type_is_a_word_and_no_sql(kind):
+    table = released_file((PLAIN, NUMBERS), ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
+    with pytest.raises(FormatError):
+        schema.read(ReleasedFile, "released.json", schema.write(replace(table, types=("VARCHAR", kind))))
+
+
+def test_an_export_reaches_no_file_but_its_own(tmp_path):
+    """Names and types may be others' work."""
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "out").mkdir()
+    table = released_file((PLAIN, NUMBERS), ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
+    hostile = f"VARCHAR) AS n, (SELECT content FROM read_text('{tmp_path}/secret.txt')) AS z FROM released --"
+    with pytest.raises(ReleaseError, match="Permission"):
+        export((PLAIN, NUMBERS), replace(table, types=("VARCHAR", hostile)), "csv", tmp_path / "out" / "data.csv")
