@@ -96,8 +96,11 @@ class LedgerView:
 
     def text(self) -> str:
         """A table, and what it comes to."""
-        if not self.releases:
-            return f"no release yet in {self.path}" + self._of_budget("\n") + self._spent()
+        told = [f"no release yet in {self.path}"] if not self.releases else self._table()
+        return "\n".join([*told, *self._composed(), *self._left(), *self._spent(), *self._lost()])
+
+    def _table(self) -> list[str]:
+        """A line for each release, and how many there are."""
         table = [list(_HEAD), *(one.cells() for one in self.releases)]
         wide = [max(map(len, column)) for column in zip(*table, strict=True)]
         rows = [
@@ -107,13 +110,7 @@ class LedgerView:
             ).rstrip()
             for row in table
         ]
-        whole = f"ledger     {len(self.releases):,} in {self.path}, an unbroken chain"
-        return (
-            "\n".join([*rows, whole, *self._composed()])
-            + self._of_budget("\n")
-            + self._spent()
-            + self._lost()
-        )
+        return [*rows, f"ledger     {len(self.releases):,} in {self.path}, an unbroken chain"]
 
     def _composed(self) -> list[str]:
         """Two lines: a record whose values stay, and one whose values change."""
@@ -131,24 +128,26 @@ class LedgerView:
             f"changing   {varying}",
         ]
 
-    def _of_budget(self, start: str) -> str:
+    def _left(self) -> list[str]:
         if self.policy.budget is None:
-            return ""
-        return f"{start}budget     {self.policy.budget:g} nats, of which {self.left:.4f} are left"
+            return []
+        return [f"budget     {self.policy.budget:g} nats, of which {self.left:.4f} are left"]
 
-    def _spent(self) -> str:
+    def _spent(self) -> list[str]:
         """What private estimates took, those of runs that published nothing among them."""
         found, budget = self.estimates, self.policy.estimate.budget
         if not found.estimates:
-            return ""
+            return []
         allowed = "" if budget is None else f" of {budget:g}"
-        return f"\nestimates  {found.estimates:,} private ones, {float(found.epsilon):g} nats spent{allowed}"
+        return [f"estimates  {found.estimates:,} private ones, {float(found.epsilon):g} nats spent{allowed}"]
 
-    def _lost(self) -> str:
+    def _lost(self) -> list[str]:
         lost = [one.release for one in self.releases if not one.protocol_kept]
         if not lost:
-            return ""
-        return f"\nmissing    the protocols of {len(lost):,} releases: {', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
+            return []
+        return [
+            f"missing    the protocols of {len(lost):,} releases: {', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
+        ]
 
 
 def ledger_view(policy: Policy) -> LedgerView:

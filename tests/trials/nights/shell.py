@@ -116,6 +116,9 @@ def _load() -> None:
     import scipy.optimize
     import scipy.sparse  # noqa: F401
 
+    import funnel.audit.history
+    import funnel.cli.app
+    import funnel.plan.run  # noqa: F401
 
 
 def _carry_out(asked: Mapping[str, Any]) -> int:
