@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from funnel.data import Joint
@@ -57,7 +55,7 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     if len(prior) > _SMALL:
         start = _start(demand, prior, _POLYTOPES * time_limit, gap)
     known = Adversary(
-        demand.table, demand.possible, radius, order, math.exp(demand.notion.epsilon) * (1 + _ABOVE)
+        demand.table, demand.possible, radius, order, demand.notion.ratio * (1 + _ABOVE)
     )
     least = _LEAST * gap * float(-(prior @ np.log(prior)))
     share = gap * _MARGIN
@@ -78,7 +76,7 @@ def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: floa
     """The best protocol found over boxes."""
     ceiling = demand.ceiling()
     if serves(demand.sets):
-        ratio = math.exp(demand.notion.epsilon)
+        ratio = demand.notion.ratio
         return maximise_groups(demand.sets, ratio, prior, budget=time_limit, ceiling=ceiling).protocol
     return maximise(demand.cone(), prior, budget=time_limit, gap=gap, ceiling=ceiling).protocol
 
@@ -130,7 +128,7 @@ def _within(
 def _exceeds(protocol: FloatArray, demand: RobustDemand) -> bool:
     """Whether a real protocol (b, a) exceeds e^ε anywhere in F, as the measurement sees it."""
     radius, order = demand.notion.exact()
-    most = math.exp(demand.notion.epsilon)
+    most = demand.notion.ratio
     return bool(worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, most, 1))
 
 
