@@ -156,20 +156,27 @@ def _among(choices: tuple[Any, ...]) -> Reader:
 
 def _union(kinds: tuple[Any, ...]) -> Reader:
     """The first type that fits; among several records the one whose `kind` fits."""
+    readers = [(one is type(None), _reader(one)) for one in kinds]
+    records = [one for one in kinds if dataclasses.is_dataclass(one)]
+    by_kind = {
+        name: _reader(one)
+        for one in (records if len(records) > 1 else [])
+        for name in get_args(get_type_hints(one)["kind"])
+    }
 
     def reader(file: str, path: str, value: Any) -> Any:
-        records = [one for one in kinds if dataclasses.is_dataclass(one)]
-        if len(records) > 1 and isinstance(value, dict):
-            for one in records:
-                if value.get("kind") in get_args(get_type_hints(one)["kind"]):
-                    return _reader(one)(file, path, value)
+        kind = value.get("kind") if by_kind and isinstance(value, dict) else None
+        if isinstance(kind, str) and kind in by_kind:
+            return by_kind[kind](file, path, value)
+        if value is None and any(null for null, _ in readers):
+            return None
         failed = FormatError(file, path, "a known kind", value)
-        for one in kinds:
+        for null, one in readers:
             try:
-                return _reader(one)(file, path, value)
+                return one(file, path, value)
             except FormatError as error:
                 # What is said of a value is what its own type says of it, not that it is not null.
-                failed = failed if one is type(None) else error
+                failed = failed if null else error
         raise failed
 
     return reader

@@ -61,6 +61,7 @@ def test_no_changed_byte_reads_as_the_same_record(data: st.DataObject) -> None:
         ({"previous": "g" * 64}, "previous"),
         ({"more": 1}, ""),
         ({"entry": {"kind": "other"}}, "entry"),
+        ({"entry": {"kind": ["key"]}}, "entry"),
         ({"entry": {"kind": "estimate", "name": "", "epsilon": "1/2"}}, "entry.name"),
         ({"entry": {"kind": "estimate", "name": None, "epsilon": "1/2"}}, "entry.name"),
         ({"entry": {"kind": "estimate", "name": "census", "epsilon": "0.5"}}, "entry.epsilon"),
