@@ -15,8 +15,8 @@ from funnel.errors import LedgerError
 from funnel.ledger.journal import Journal
 from funnel.plan import protect as protecting
 from tests.support.ledger import rechained
+from tests.support.people import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
 from tests.support.policies import write_policy
-from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import funnel
+from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
-from tests.unit.ledger.test_history import MONDAY, SMALL, people
 
 NIGHTLY = Path(funnel.__file__).parent.parent / "examples" / "nightly"
 

@@ -8,59 +8,30 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
 import funnel
 from funnel.draw.histogram import Estimated
 from funnel.errors import AuditFailure, FunnelError
-from funnel.format import schema
 from funnel.format.canonical import encode
-from funnel.format.manifest import Manifest
-from funnel.format.protocol import ProtocolFile
-from funnel.format.released import ReleasedFile
 from funnel.ledger.estimates import charge
 from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
 from funnel.plan import count as counted
-from funnel.report import published
+from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
 from tests.support.ledger import rechained
-from tests.support.policies import write_policy
 
-PEOPLE = "SELECT 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(600) t(i)"
-VALUES = {"s": ["s0", "s1", "never"], "x": ["x0", "x1", "x2"]}
 ONE = " UNION ALL SELECT '{secret}', 'alone'"
 """One person has a value of their own."""
 
 
-def policy(folder: Path, query: str = PEOPLE, **changes) -> Path:
-    duckdb.sql(f"COPY ({query}) TO '{folder}/table.parquet'")
-    terms = {
-        "source": {"table": "table.parquet"}, "sensitive": ["s"], "public": ["x"], "draws": None,
-        "estimate": {"kind": "private", "epsilon": 1.0, "minimum": 1, "values": VALUES},
-    }  # fmt: skip
-    return write_policy(folder, **{**terms, **changes})
 
 
-def claims(report: funnel.AuditReport) -> dict[str, tuple[str, str]]:
-    return {one.claim: (one.status, one.detail) for one in report.findings}
 
 
-def text(folder: Path, name: str) -> dict:
-    return json.loads((folder / name).read_text())
 
 
-def as_published(release: Path, drawn: Path) -> tuple[Manifest, ProtocolFile, dict]:
-    """What a release publishes beside its table, told of the values that were drawn for another one.
-
-    Its report.json is a pure function of the three files that are read here, as its audit has found.
-    """
-    stated = schema.read(Manifest, "release.json", (release / "release.json").read_bytes())
-    shown = schema.read(ProtocolFile, "protocol.json", (release / "protocol.json").read_bytes())
-    table = schema.read(ReleasedFile, "released.json", (drawn / "released.json").read_bytes())
-    named = replace(stated, release="id", created="2026-01-01T00:00:00Z", plan_sha256="", files={})
-    return named, shown, published(named, shown, table)  # the plan names folders
 
 
 def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_protected(tmp_path):

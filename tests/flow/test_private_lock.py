@@ -18,7 +18,7 @@ from funnel.format.journal import EstimateEntry, ReleaseEntry
 from funnel.ledger.journal import Journal
 from funnel.plan import count as counted
 from funnel.plan import protect as protecting
-from tests.flow.test_private_estimate import PEOPLE, VALUES, as_published, claims, policy, text
+from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
 from tests.support.ledger import rechained
 
 FAR = "SELECT 's' || (i % 2) AS s, 'x' || (i % 2) AS x FROM range(600) t(i)"

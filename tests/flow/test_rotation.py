@@ -18,8 +18,8 @@ from funnel.plan import prepare
 from funnel.release.holding import alone
 from funnel.release.naming import last_named, next_time
 from tests.support.ledger import an_entry
+from tests.support.people import FRESH, MONDAY, SMALL, people
 from tests.support.policies import write_policy
-from tests.unit.ledger.test_history import FRESH, MONDAY, SMALL, people
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from funnel.errors import DrawError, PolicyError, ReleaseError
 from funnel.format import schema
 from funnel.format.manifest import FileEntry, Manifest
 from funnel.plan.rebuild import rebuild
+from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
-from tests.unit.ledger.test_history import MONDAY, SMALL, people
 
 SIGNED = SMALL | {"release__sign": "file:sign.key"}
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -27,25 +26,8 @@ from funnel.measure.information import mutual_information
 from funnel.mechanisms.product import protect
 from funnel.policy import Policy
 from tests.support.ledger import an_entry, an_id
+from tests.support.people import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
 from tests.support.policies import write_policy
-
-SMALL = {
-    "source": {"table": "people.parquet", "entity": "id"},
-    "sensitive": ["s"],
-    "public": ["x"],
-    "mechanism": "randomised-response",
-    "privacy": {"notion": "ldp", "epsilon": 0.2},
-}
-MONDAY = [[60, 40, 30], [30, 50, 45]]
-TUESDAY = [[66, 40, 30], [30, 50, 45]]
-
-
-def people(folder: Path, counts: Sequence[Sequence[int]]) -> None:
-    """A table of N[s, x] people with ids."""
-    rows = [(s, x) for s, row in enumerate(counts) for x, many in enumerate(row) for _ in range(many)]
-    values = ", ".join(f"({i}, 's{s}', 'x{x}')" for i, (s, x) in enumerate(rows))
-    target = folder / "people.parquet"
-    duckdb.sql(f"COPY (SELECT * FROM (VALUES {values}) t(id, s, x)) TO '{target}' (FORMAT parquet)")
 
 
 class Nights:
@@ -117,13 +99,8 @@ def bins(*edges: float) -> list[dict]:
     return [{"name": "n", "bins": list(edges)}]
 
 
-def ceiling(counts: Sequence[Sequence[int]]) -> float:
-    """max ln p(x|s)/p(x|s')."""
-    given = np.array(counts, float) / np.sum(counts, axis=1, keepdims=True)
-    return float(np.log(given.max(axis=0) / given.min(axis=0)).max())
 
 
-FRESH = {"draws": {"kind": "fresh"}, "source": {"table": "people.parquet"}}
 
 
 def test_a_repetition_under_one_key_adds_nothing(night):

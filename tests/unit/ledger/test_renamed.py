@@ -21,7 +21,7 @@ from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread
 from funnel.measure.overlap import Pooling, overlap
-from tests.unit.ledger.test_composed import NOTIONS, OF_ANOTHER, learnt
+from tests.support.composing import NOTIONS, OF_ANOTHER, learnt
 
 BITS = 2
 OTHER = "other"

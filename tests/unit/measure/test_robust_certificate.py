@@ -15,7 +15,7 @@ from funnel.format.robust import NAME, RobustFile
 from funnel.format.schema import read, write
 from funnel.measure.robust import robust_leakage, worst_cases
 from funnel.measure.robust_certificate import robust_certificate
-from tests.unit.measure.test_robust import CONVEX, ORDERS, RADII, cases
+from tests.support.robust import CONVEX, ORDERS, RADII, cases
 
 FEWER = settings(max_examples=30)
 """Each example measures a protocol."""

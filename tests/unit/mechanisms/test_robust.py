@@ -21,7 +21,7 @@ from funnel.mechanisms.product import protect
 from funnel.notions import Ldp, LdpX, Rldp
 from funnel.optimise.solve import maximise
 from tests.support.census import census
-from tests.unit.optimise.rays import listed_rays
+from tests.support.rays import listed_rays
 
 SETTINGS = settings(
     max_examples=6,

@@ -16,9 +16,9 @@ from funnel.optimise.cone import Cone
 from funnel.optimise.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
 from funnel.optimise.linear.batched import Programs
 from funnel.optimise.solve import maximise
+from tests.support.cones import census, ldp, lip, perfect, prior_of, problems
+from tests.support.proofs import excess
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import census, ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.test_proof import excess
 
 MANY = 20
 CLOSE = 1e-8

@@ -10,7 +10,7 @@ import pytest
 from funnel.measure import clock
 from funnel.optimise.budget import Budget
 from funnel.optimise.solve import maximise
-from tests.unit.optimise.cones import CONES, census, entropy, lifted_ldp, prior_of
+from tests.support.cones import CONES, census, entropy, lifted_ldp, prior_of
 
 
 def test_a_part_spends_from_the_whole() -> None:

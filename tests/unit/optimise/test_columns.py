@@ -25,8 +25,7 @@ from funnel.optimise.linear.highs import Program
 from funnel.optimise.master import Master, master
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
-from tests.support.strategies import tables
-from tests.unit.optimise.cones import (
+from tests.support.cones import (
     CONES,
     census,
     entropy,
@@ -37,7 +36,8 @@ from tests.unit.optimise.cones import (
     prior_of,
     problems,
 )
-from tests.unit.optimise.rays import listed_rays
+from tests.support.rays import listed_rays
+from tests.support.strategies import tables
 
 TOLERANCE = 1e-6
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from funnel.errors import SolverError
 from funnel.optimise.cone import Cone, intersection
 from funnel.optimise.linear.highs import Program
+from tests.support.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import ldp, lifted_ldp, lip, perfect, prior_of, problems
 
 
 def test_all_ones_must_be_strictly_inside() -> None:

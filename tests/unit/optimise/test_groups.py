@@ -20,7 +20,7 @@ from funnel.optimise.groups.levels import Groups, Limits, climb
 from funnel.optimise.groups.listed import Vertices
 from funnel.optimise.solve import maximise
 from funnel.optimise.worst_case import Sets, box_cone
-from tests.unit.optimise.rays import listed_rays
+from tests.support.rays import listed_rays
 
 SETTINGS = settings(deadline=None, max_examples=10)
 

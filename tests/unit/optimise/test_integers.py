@@ -18,8 +18,7 @@ from funnel.optimise.rounding.integers import Rounded, round_inward
 from funnel.optimise.rounding.rows import Near, has_room, round_by_choice, round_by_mixing
 from funnel.optimise.solve import Solution, maximise
 from funnel.optimise.utility import worth
-from tests.support.strategies import tables
-from tests.unit.optimise.cones import (
+from tests.support.cones import (
     CONES,
     census,
     entropy,
@@ -31,6 +30,7 @@ from tests.unit.optimise.cones import (
     prior_of,
     problems,
 )
+from tests.support.strategies import tables
 
 
 def rounded(cone: Cone, prior: np.ndarray, **options: float) -> tuple[Solution, Rounded]:

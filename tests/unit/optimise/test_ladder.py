@@ -18,9 +18,9 @@ from funnel.optimise.master import master
 from funnel.optimise.planar import plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
+from tests.support.cones import CONES, census, entropy, perfect, prior_of
+from tests.support.rays import listed_rays, planar_rays
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import CONES, census, entropy, perfect, prior_of
-from tests.unit.optimise.rays import listed_rays, planar_rays
 
 CLOSE = 1e-7
 """Nats by which two ways may differ: floats, and the gap that pricing leaves."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from funnel.optimise import memory
 from funnel.optimise.cone import Cone
 from funnel.optimise.solve import Solution, maximise
+from tests.support.cones import CONES, census, entropy, lifted_ldp, lip, perfect, prior_of
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import CONES, census, entropy, lifted_ldp, lip, perfect, prior_of
 
 EPSILONS = st.floats(0.05, 3)
 

@@ -19,9 +19,9 @@ from funnel.optimise.pairs import Paired, Side, best_of_pairs
 from funnel.optimise.planar import plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
+from tests.support.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
+from tests.support.rays import planar_rays
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.rays import planar_rays
 
 TABLE = np.array([[9, 8, 7, 0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 9, 8, 7, 6, 5]])
 

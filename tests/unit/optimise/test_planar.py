@@ -7,9 +7,9 @@ from hypothesis import given
 
 from funnel.optimise.cone import Cone
 from funnel.optimise.planar import plane_facets
+from tests.support.cones import census, ldp, lip, perfect, prior_of, problems
+from tests.support.rays import listed_rays, planar_rays
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import census, ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.rays import listed_rays, planar_rays
 
 
 def canonical(rays: np.ndarray, prior: np.ndarray) -> np.ndarray:

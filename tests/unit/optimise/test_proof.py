@@ -16,53 +16,10 @@ from funnel.optimise.columns.pricing import Peak, Slice, price
 from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Program
+from tests.support.cones import CONES, census, ldp, lifted_ldp, lip, perfect, prior_of, problems
+from tests.support.proofs import MARGIN, excess
+from tests.support.rays import listed_rays
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import CONES, census, ldp, lifted_ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.rays import listed_rays
-
-MARGIN = 1e-9
-
-
-def xlogx(t: np.ndarray) -> np.ndarray:
-    return t * np.log(np.where(t > 0, t, 1.0))
-
-
-def excess(proof: Proof, linear: np.ndarray, peak: float) -> float:
-    """By how much (nats) a box that is not split may exceed the peak, going by the multipliers alone."""
-    count, size = proof.boxes, len(linear)
-    assert ((proof.value >= 0) | (proof.index >= len(proof.inequalities) - proof.equalities)).all()
-    children: list[list[int]] = [[] for _ in range(count)]
-    for box in range(1, count):
-        assert proof.parent[box] < box
-        children[proof.parent[box]].append(box)
-    worst, waiting = -np.inf, [(0, np.zeros(size), np.ones(size))]
-    while waiting:
-        box, lower, upper = waiting.pop()
-        if (lower > upper).any():
-            continue
-        width = upper - lower
-        chord = np.divide(xlogx(upper) - xlogx(lower), width, out=np.zeros(size), where=width > 0)
-        part = slice(proof.starts[box], proof.starts[box + 1])
-        rate = chord - linear - proof.value[part] @ proof.inequalities[proof.index[part]] - proof.level[box]
-        top = (xlogx(lower) - chord * lower).sum() + proof.level[box]
-        over = top + np.maximum(rate * lower, rate * upper).sum() - peak
-        if not children[box]:
-            worst = max(worst, over)
-        if not children[box] or over <= 0:
-            continue
-        reach = over / np.maximum(np.abs(rate), 1e-300) + MARGIN
-        left, right = children[box]
-        assert (proof.which[left], proof.at[left]) == (proof.which[right], proof.at[right])
-        assert proof.upper[left] != proof.upper[right]
-        for child in (left, right):
-            least = np.where(rate > 0, np.maximum(lower, upper - reach), lower)
-            most = np.where(rate < 0, np.minimum(upper, lower + reach), upper)
-            if proof.upper[child]:
-                least[proof.which[child]] = max(least[proof.which[child]], proof.at[child])
-            else:
-                most[proof.which[child]] = min(most[proof.which[child]], proof.at[child])
-            waiting.append((child, least, most))
-    return float(worst)
 
 
 def search(cone: Cone, prior: np.ndarray, eta: np.ndarray, tolerance: float, most: int = 10_000) -> Peak:

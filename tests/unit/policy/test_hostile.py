@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from funnel.errors import CATALOGUE, PolicyError
 from funnel.policy import Policy, loads
 from funnel.policy.reader import read
+from tests.support.schemas import SCHEMA, fits
 from tests.unit.policy.pages import GOOD
-from tests.unit.policy.test_schema import SCHEMA, fits
 
 SCRAPS = st.sampled_from(
     [

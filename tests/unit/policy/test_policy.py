@@ -18,17 +18,8 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy import Attribute, Block, Policy, load, loads, problem_at
 from funnel.policy.words import PLANNED
+from tests.support.small import SMALL
 from tests.unit.policy.pages import GOOD, accepted, good, marked, places
-
-SMALL = """\
-version: 1
-name: small
-source: {table: t.csv}
-sensitive: s
-public: [x]
-privacy: {notion: lip, epsilon: 1}
-release: {to: out, private: kept}
-"""
 
 
 def test_the_smallest_policy_and_its_defaults() -> None:

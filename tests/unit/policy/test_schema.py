@@ -12,13 +12,12 @@ from jsonschema import Draft202012Validator
 
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy import json_schema
 from funnel.policy.reader import read
+from tests.support.schemas import SCHEMA, fits
+from tests.support.small import SMALL
+from tests.support.spoilt import SPOILT
 from tests.unit.policy.pages import GOOD, MARK, good
-from tests.unit.policy.test_policy import SMALL
-from tests.unit.policy.test_problems import SPOILT
 
-SCHEMA = json_schema()
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted(
     path
@@ -28,9 +27,6 @@ SHIPPED = sorted(
 )
 
 
-def fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether the jsonschema library accepts a value."""
-    return Draft202012Validator(schema).is_valid(value)
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from funnel.measure.uncertainty import limits, project, rad, radius, resampled
+from tests.support.balls import divergence, onto
 
 ESTIMATE = np.array([[0.07, 0.10], [0.26, 0.57]])
 SHARES = ESTIMATE.sum(axis=1)
@@ -22,29 +23,8 @@ WEIGHT = st.one_of(st.just(0.0), st.floats(1e-3, 1))
 DISTRIBUTIONS = st.lists(st.floats(0.01, 1), min_size=2, max_size=6).map(lambda w: np.array(w) / np.sum(w))
 
 
-def divergence(order: float, p: np.ndarray, q: np.ndarray) -> float:
-    """D_α(p||q) by its definition."""
-    p, q = np.ravel(p), np.ravel(q)
-    q = q[p > 0]
-    p = p[p > 0]
-    if order == 1:
-        return float((p * np.log(p / q)).sum()) if q.all() else math.inf
-    if order > 1 and not q.all():
-        return math.inf
-    total = float((p**order * q ** (1 - order)).sum())
-    return math.log(total) / (order - 1) if total else math.inf
 
 
-def onto(order: float, bound: float, p: np.ndarray, towards: np.ndarray) -> np.ndarray:
-    """The last point of the ball on the way from p to another distribution."""
-    if divergence(order, p, towards) <= bound:
-        return towards
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        inside = divergence(order, p, p + middle * (towards - p)) <= bound
-        low, high = (middle, high) if inside else (low, middle)
-    return p + low * (towards - p)
 
 
 def test_examples_1_and_2_of_rldp():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from funnel.errors import SolverError
 from funnel.optimise.rounding.lattice import MAX_DIMENSION, kernel, nearest, reduce, round_exactly
 from funnel.optimise.solve import maximise
+from tests.support.cones import census, perfect, prior_of
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import census, perfect, prior_of
 
 
 def determinant(matrix: np.ndarray) -> Fraction:

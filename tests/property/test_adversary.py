@@ -42,8 +42,8 @@ def cases(draw):
     )
 
 
+@settings(max_examples=25)
 @given(cases())
-@settings(max_examples=25, deadline=None)
 def test_inequalities_come_from_pairs_inside_the_set_and_none_is_worse(case):
     table, possible, distance, order, rows = case
     known = Adversary(table, possible, distance, order, RATIO)
@@ -62,8 +62,8 @@ def test_inequalities_come_from_pairs_inside_the_set_and_none_is_worse(case):
         assert worst is None or worst.ratio <= RATIO * (1 + 1e-7)
 
 
+@settings(max_examples=25)
 @given(cases())
-@settings(max_examples=25, deadline=None)
 def test_pairs_of_order_two_are_inside_in_exact_arithmetic(case):
     """Where x tells s, the two halves of an inequality do not overlap: w √χ1 + w' √χ2 + rest <= e^{B/2}."""
     table, possible, distance, _, rows = case

@@ -18,9 +18,9 @@ from funnel.optimise.linear.highs import Answer, Status
 from funnel.optimise.master import master
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information_slope, worth
+from tests.support.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
+from tests.support.rays import listed_rays
 from tests.support.strategies import tables
-from tests.unit.optimise.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems
-from tests.unit.optimise.rays import listed_rays
 
 
 def optimum(table: np.ndarray, kind: str, epsilon: float) -> float:
