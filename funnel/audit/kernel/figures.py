@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.information import entropy, information, secret_and_public
+from funnel.audit.kernel.information import entropy, information
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, ldp, lip
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken, Unchecked
@@ -53,7 +53,7 @@ def stated(opened: Opened) -> str:
 
 def informed(opened: Opened) -> str | Unchecked:
     """The manifest's I(S;Y) is the true one, rounded up at the fourth decimal."""
-    joint = secret_and_public(opened.channel)
+    joint = opened.averaged
     if joint is None:
         return _TOO_MANY
     found, figure = information(joint[0]), opened.manifest.leakage["mutual_information"]
@@ -64,7 +64,7 @@ def informed(opened: Opened) -> str | Unchecked:
 
 def useful(opened: Opened) -> str | Unchecked:
     """The manifest's I(X;Y), H(X) and their ratio are the true ones."""
-    joint, told = secret_and_public(opened.channel), opened.manifest.utility
+    joint, told = opened.averaged, opened.manifest.utility
     if joint is None:
         return _TOO_MANY
     kept, whole = information(joint[1]), entropy(joint[1].sum(axis=1))

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from funnel.audit.kernel import sound
 from funnel.audit.kernel.channel import Block, Channel, Coins
-from funnel.audit.kernel.exact import IntArray
+from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.files import content
+from funnel.audit.kernel.information import secret_and_public
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import (
     counts,
@@ -98,6 +99,11 @@ class Opened:
         """The channel released, at the counts that claims are about."""
         robust = self.robust if self.manifest.notion == "rldp" else None
         return Channel(self.joint.dense(), self.blocks, self.manifest.parameters, robust, self.joint.possible())
+
+    @cached_property
+    def averaged(self) -> tuple[FloatArray, FloatArray] | None:
+        """P(s, y) and P(x, y) of the channel, which averages are taken of; None where they are too large."""
+        return secret_and_public(self.channel)
 
     @cached_property
     def journal(self) -> tuple[journal.Line, ...]:
