@@ -62,19 +62,20 @@ def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, 
     without unpacking the value; DuckDB gives the columns their types, and writes CSV.
     """
     import duckdb
-    import pyarrow.parquet as pq
 
     rows = np.array(released.rows, np.int64)
+    distinct, texts = _distinct(protocols, rows[:, :-1]), set(released.types) == {"VARCHAR"}
     try:
+        if form == "parquet" and texts:  # nothing to be cast, so without an engine
+            _write_parquet(distinct.rename_columns(list(released.columns)), rows[:, -1], target)
+            return
         with _connection(target.parent) as connection:
-            connection.register("released", _distinct(protocols, rows[:, :-1]))
+            connection.register("released", distinct)
             typed = connection.sql(selection(released.columns, released.types)).to_arrow_table()
-            schema, batches = _repeated(typed, rows[:, -1])
             if form == "parquet":
-                with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
-                    for batch in batches:
-                        writer.write_batch(batch)
+                _write_parquet(typed, rows[:, -1], target)
             else:
+                schema, batches = _repeated(typed, rows[:, -1])
                 connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
                 options = f"FORMAT csv, HEADER{_quoting(protocols)}"
                 connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target))} ({options})")
@@ -85,6 +86,16 @@ def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, 
             where=str(target.parent),
             advice="Free disk space or choose another folder, then run again.",
         ) from None
+
+
+def _write_parquet(typed: pa.Table, counts: IntArray, target: Path) -> None:
+    """Row i of a table (m,) counts[i] times."""
+    import pyarrow.parquet as pq
+
+    schema, batches = _repeated(typed, counts)
+    with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _connection(folder: Path) -> duckdb.DuckDBPyConnection:
