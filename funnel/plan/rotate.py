@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def rotate(
     last = last_asked(asked_by(policy), Journal(private).releases())
     old, new = None if last is None else last.key_fingerprint, None
     if accept or to is not None:
-        with alone(private):
+        # Before the first release there is nothing to enter, and perhaps no folder to enter it in.
+        with nullcontext() if last is None else alone(private):
             new = _agreed(policy, private, named, to)
     return Rotation(before, summary.together, old, new, to)
 

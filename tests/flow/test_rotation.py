@@ -149,6 +149,7 @@ def test_before_the_first_release_a_new_key_costs_what_that_release_does(
     told = funnel.rotate_key(policy, tmp_path / "b.key")
     assert told.now == 0
     assert told.old is None
+    assert not (tmp_path / "private").exists()
     assert funnel.run(named(tmp_path, "b")).as_dict()["composed"]["figure"] == told.after.figure
 
 
