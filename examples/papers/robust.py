@@ -14,8 +14,7 @@ from funnel.data import Joint
 from funnel.data.joint import FloatArray, IntArray
 from funnel.measure.information import entropy, kept_information
 from funnel.mechanisms import IndependentReporting, NonRobust, SecretRandomisedResponse
-from funnel.notions import Ldp, LdpX, Notion
-from funnel.notions.rldp import Rldp, RobustDemand
+from funnel.notions import Ldp, LdpX, Notion, Rldp, RobustDemand
 from funnel.optimise.solve import maximise
 
 SECONDS, GAP = 3.0, 4e-3

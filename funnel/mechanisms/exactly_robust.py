@@ -46,7 +46,7 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     with the time. Where orders below one half make the pairs no convex set, polytopes have the last word. Raises
     SolverError.
     """
-    radius, order = demand.notion.exact()
+    radius, order = demand.ball
     prior = joint.table().sum(axis=0) / joint.rows
     if radius == 0 or order < LEAST_ORDER or len(demand.table) < 2:
         return _by_polytopes(joint, demand, time_limit, gap)
@@ -127,7 +127,7 @@ def _within(
 
 def _exceeds(protocol: FloatArray, demand: RobustDemand) -> bool:
     """Whether a real protocol (b, a) exceeds e^ε anywhere in F, as the measurement sees it."""
-    radius, order = demand.notion.exact()
+    radius, order = demand.ball
     most = demand.notion.ratio
     return bool(worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, most, 1))
 

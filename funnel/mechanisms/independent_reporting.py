@@ -18,7 +18,7 @@ from funnel.measure.information import kept_information
 from funnel.measure.uncertainty import rad
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.notions import Demand
-from funnel.notions.rldp import RobustDemand
+from funnel.notions.robust import RobustDemand, as_robust
 
 _SPLITS = 40
 """Steps of the search for the best split of ε between secret and rest."""
@@ -48,7 +48,7 @@ class IndependentReporting(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """The best split, on as few bits as it needs. Raises SolverError."""
-        if (robust := demand.robust) is None:
+        if (robust := as_robust(demand)) is None:
             raise InternalError("independent reporting was asked to serve a notion that is not robust")
         records, prior = Records.of(joint), joint.table().sum(axis=0) / joint.rows
         strength = _Strength(robust, records, self.calibration)
@@ -122,7 +122,7 @@ class _Strength:
 
     def _distance(self, *, per_pair: bool) -> float:
         """d of [RLDP] Theorem 5, or its tighter form over pairs."""
-        order, radii = self.demand.notion.order, self.demand.radii
+        order, radii = self.demand.order, self.demand.radii
         reach = np.array([rad(order, b, rho) for b, rho in zip(radii, self.demand.given, strict=True)])
         apart = np.abs(self.given[:, None] - self.given[None]).sum(axis=2)
         sums = reach[:, None] + reach[None] if per_pair else np.full_like(apart, 2 * reach.max())

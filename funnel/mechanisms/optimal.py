@@ -11,7 +11,7 @@ from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
-from funnel.notions import Demand, Notion
+from funnel.notions import Demand, Notion, as_robust
 from funnel.optimise.cone import Cone
 from funnel.optimise.cost import Extent
 from funnel.optimise.solve import maximise
@@ -47,7 +47,7 @@ class Optimal(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
-        if (robust := demand.robust) is not None:
+        if (robust := as_robust(demand)) is not None:
             return exactly_robust(joint, robust, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 

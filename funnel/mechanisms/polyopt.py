@@ -13,7 +13,7 @@ from funnel.mechanisms.base import Mechanism, Outlook, Solved
 from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
 from funnel.notions import Demand
-from funnel.notions.rldp import RobustDemand
+from funnel.notions.robust import RobustDemand, as_robust
 from funnel.optimise.cost import Extent
 from funnel.optimise.groups import GAP as GROUPS_GAP
 from funnel.optimise.groups import GroupCone, maximise_groups, serves
@@ -43,7 +43,7 @@ class Polyopt(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone, then round inward to integers. Raises SolverError."""
-        if (robust := demand.robust) is None:
+        if (robust := as_robust(demand)) is None:
             raise InternalError("polyopt was asked to serve a notion that is not robust")
         sets = robust.sets if self.sets == "box" else robust.sets.simplices()
         if self.sets != "printed" and sets.dimension > _SMALL and serves(sets):

@@ -16,7 +16,8 @@ from funnel.notions.lip import Lip
 from funnel.notions.mutual_information import MutualInformation
 from funnel.notions.perfect import Perfect
 from funnel.notions.pml import Pml
-from funnel.notions.rldp import Rldp, RobustDemand
+from funnel.notions.rldp import Rldp
+from funnel.notions.robust import RobustDemand, as_robust
 from funnel.notions.shape import Foreseen, Shape
 from funnel.notions.srlip import Srlip
 
@@ -53,4 +54,5 @@ __all__ = [
     "RobustDemand",
     "Shape",
     "Srlip",
+    "as_robust",
 ]

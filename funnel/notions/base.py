@@ -33,8 +33,6 @@ from funnel.optimise.cost import Extent
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from funnel.notions.rldp import RobustDemand
-
 MAX_EPSILON = 100.0
 """Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
 Nats = Annotated[
@@ -76,11 +74,6 @@ class Demand(ABC):
     def cone_is_all(self) -> bool:
         """Whether every protocol that keeps the bound has its rows in the cone, so that its optimum is the optimum."""
         return True
-
-    @property
-    def robust(self) -> RobustDemand | None:
-        """The demand itself where it holds for a set of distributions, so that its cone is reached by cuts alone."""
-        return None
 
     def each_table(self) -> Sequence[ExactArray] | None:
         """The tables N[s, x] (c, a) that the bound must hold for, each by itself; None where it is not about tables."""

@@ -4,39 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import possible, together
-from funnel.data.joint import FloatArray, IntArray
+from funnel.data.joint import IntArray
 from funnel.data.released import Channel
 from funnel.errors import InternalError, PlanError
 from funnel.format.robust import RobustFile
 from funnel.measure import leakage as measures
 from funnel.measure.exact import rational
-from funnel.measure.information import entropy
-from funnel.measure.robust import robust_holds, robust_leakage
+from funnel.measure.robust import robust_leakage
 from funnel.measure.robust_certificate import robust_certificate
-from funnel.measure.uncertainty import limits, project, radius
+from funnel.measure.uncertainty import radius
 from funnel.measure.widening import noise_width, widened
-from funnel.notions.base import Amiss, Arranged, Demand, Implied, Nats, Notion
+from funnel.notions.base import Amiss, Arranged, Implied, Nats, Notion
 from funnel.notions.change import Judged, ordered
+from funnel.notions.robust import RobustDemand
 from funnel.notions.shape import Foreseen, Shape
-from funnel.optimise.certificate import Certificate
-from funnel.optimise.cone import Cone
 from funnel.optimise.cost import Extent
-from funnel.optimise.solve import Solution
-from funnel.optimise.staircase import staircase
-from funnel.optimise.worst_case import Sets, box_cone, simplex_cone
-
-Polytope = Literal["box", "simplex", "printed"]
 
 CONFIDENCE = 0.95
 """Chance that the truth lies in the uncertainty set, where the policy does not say."""
@@ -157,7 +147,8 @@ class Rldp(Notion):
         """What the one block must keep."""
         if released or len(joint.blocks) > 1:
             raise ValueError("robust privacy is about one block of whole records")
-        return RobustDemand(self.settled(joint), joint)
+        settled = self.settled(joint)
+        return RobustDemand(settled, joint, settled.exact())
 
     def leakage(self, channel: Channel) -> measures.Leakage:
         """A certified upper bound of max ln P(y|s)/P(y|s') over all P in F."""
@@ -243,88 +234,6 @@ def _weights(channel: Channel) -> IntArray:
     """The weights of the one block of whole records."""
     (protocol,) = channel.protocols
     return protocol.likelihoods()[0]
-
-
-@dataclass(frozen=True, eq=False)
-class RobustDemand(Demand):
-    """The bound for a joint of one block, for every distribution in the uncertainty set."""
-
-    notion: Rldp
-    joint: Joint
-
-    def cone(self, shape: Polytope = "box") -> Cone:
-        """Rows that keep the bound for all P_{U|s} in a polytope around what F allows for each s.
-
-        box: {L <= R <= U}; simplex: {L <= R} ([RLDP] Definition 3 without its empty rows s1 = s2); printed: with
-        these rows, for comparison only.
-        """
-        ratio = self.notion.ratio
-        if shape == "box":
-            return box_cone(self.sets, ratio)
-        return simplex_cone(self.sets, ratio, within=shape == "printed")
-
-    def keeps(self, weights: IntArray) -> bool:
-        """Whether no distribution in F leaks more, certified in exact arithmetic."""
-        radius, order = self.notion.exact()
-        return robust_holds(self.table, weights, self.possible, radius, order, self.notion.bound)
-
-    @property
-    def robust(self) -> RobustDemand:
-        """Itself."""
-        return self
-
-    @property
-    def cone_is_all(self) -> bool:
-        """Polytopes are larger than what F allows, so some robust protocols have rows outside the cone."""
-        return False
-
-    def ceiling(self) -> float:
-        """H(X|S) + max I(S;Y) over LDP channels on S at the estimate, which lies in F."""
-        hidden = entropy(self.table) - entropy(self.table.sum(axis=1) / self.joint.rows)
-        return hidden + self._on_secret.bound
-
-    def ceiling_certificate(self) -> Certificate | None:
-        """That of the LDP channels on S."""
-        return self._on_secret.certificate
-
-    @cached_property
-    def _on_secret(self) -> Solution:
-        """The most informative LDP channel on S at the estimate."""
-        return staircase(self.table.sum(axis=1) / self.joint.rows, self.notion.ratio)
-
-    @property
-    def radius(self) -> float:
-        """The radius B of F in nats."""
-        return float(self.notion.exact()[0])
-
-    @cached_property
-    def table(self) -> IntArray:
-        """N[s, x], (c, a)."""
-        return self.joint.table()
-
-    @cached_property
-    def possible(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Which x can occur with s, (c, a)."""
-        return possible(self.joint)
-
-    @cached_property
-    def given(self) -> list[FloatArray]:
-        """P̂_{x|s} over the x that are possible with each s."""
-        counts = self.table.astype(float)
-        return [row[mask] / row.sum() for row, mask in zip(counts, self.possible, strict=True)]
-
-    @cached_property
-    def radii(self) -> list[float]:
-        """The radius B_s of each projection F_{U|s} ([RLDP] Theorem 1)."""
-        chances = self.table.sum(axis=1) / self.joint.rows
-        return [float(project(self.radius, self.notion.order, chance)) for chance in chances]
-
-    @cached_property
-    def sets(self) -> Sets:
-        """L <= P_{x|s} <= U for every s."""
-        ends = [limits(self.notion.order, b, rho) for b, rho in zip(self.radii, self.given, strict=True)]
-        members = [np.flatnonzero(mask) for mask in self.possible]
-        return Sets(members, [low for low, _ in ends], [high for _, high in ends], self.table.shape[1])
 
 
 def record_cells(joint: Joint) -> int:

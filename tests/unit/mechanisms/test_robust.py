@@ -95,7 +95,7 @@ def table_of(shape: tuple[int, int], rows: int, seed: int) -> Joint:
 def robust_rows(demand, prior: np.ndarray, count: int) -> np.ndarray:
     """Random rows v with prior·v = 1, each with as little noise as makes it robust, as is measured."""
     rows = np.random.default_rng(3).dirichlet(np.full(len(prior), 0.3), size=count) / prior
-    radius, order = demand.notion.exact()
+    radius, order = demand.ball
     low, high = np.zeros(count), np.ones(count)
     for _ in range(30):
         middle = (low + high) / 2
