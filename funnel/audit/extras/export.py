@@ -131,7 +131,13 @@ def _batches(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]
                 raise Broken(path.name, "the file has metadata of its own", "none", sorted(file.metadata.metadata))
             return list(file.schema_arrow.names), file.iter_batches(1 << 18)
         told = duckdb.connect(":memory:").read_csv(
-            str(path), header=True, all_varchar=True, delimiter=",", quotechar='"', escapechar='"'
+            str(path),
+            header=True,
+            all_varchar=True,
+            delimiter=",",
+            quotechar='"',
+            escapechar='"',
+            allow_quoted_nulls=False,  # an empty text stands in quotes, a missing value does not
         )
         return list(told.columns), iter(told.to_arrow_table().to_batches(1 << 18))
     except (pa.ArrowException, duckdb.Error, OSError) as error:
