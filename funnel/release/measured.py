@@ -68,12 +68,14 @@ class Measured:
 def measure(protection: Protection) -> Measured:
     """Measure the channel that is released, over all blocks together."""
     joint, table = protection.joint, protection.channel.table
+    lip = leakage.lip(table)
     return Measured(
-        leakage.lip(table),
+        lip,
         leakage.ldp(table),
         protection.leakage,
         protection.notion.measure,
-        mutual_information(table),
+        # Where no belief moves, nothing is told: the noise of floats would be rounded up to 0.0001.
+        0.0 if lip.ratio == 1 else mutual_information(table),
         protection.kept,
         public_entropy(joint),
         protection.bound,
