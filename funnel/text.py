@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 def human(column: str) -> str:
@@ -36,6 +36,18 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 value`, `16 values`, `1,200 boxes`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Rows of cells (m, n) as m lines with aligned columns: those in `right` end together, others begin so."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def sentence(text: str) -> str:

@@ -23,6 +23,7 @@ from funnel.plan.prepare import USUAL, Limits, Report, planned, silent
 from funnel.policy import Policy
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
+from funnel.text import table
 
 EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Nats, where none are asked for."""
@@ -74,19 +75,12 @@ class Comparison:
 
     def text(self) -> str:
         """A table for each mechanism's share, then what could not be solved and why."""
-        names = [line.name for line in self.lines]
-        wide = max(map(len, names)) + 2
-        lines = [
-            self.title,
-            "",
-            "epsilon".ljust(wide) + "".join(_cells(p.epsilon for p in self.lines[0].points)),
-        ]
+        rows = [["epsilon", *(f"{point.epsilon:g}" for point in self.lines[0].points)]]
         for line in self.lines:
-            lines.append(line.name.ljust(wide) + "".join(map(_share, (p.normalised for p in line.points))))
+            rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
-                bounds = "".join(map(_share, (point.upper_bound for point in line.points)))
-                lines.append("  at most, proven".ljust(wide) + bounds)
-        return "\n".join([*lines, *self._notes()])
+                rows.append(["  at most, proven", *(_share(point.upper_bound) for point in line.points)])
+        return "\n".join([self.title, "", *table(rows, range(1, len(rows[0]))), *self._notes()])
 
     @property
     def title(self) -> str:
@@ -254,9 +248,5 @@ def _upper_bound(found: Protection) -> float | None:
     return min(found.bound / found.entropy, 1.0) if found.entropy else 1.0
 
 
-def _cells(values: Iterator[float]) -> list[str]:
-    return [f"{value:g}".rjust(9) for value in values]
-
-
 def _share(value: float | None) -> str:
-    return ("–" if value is None else f"{value:.2%}").rjust(9)
+    return ("–" if value is None else f"{value:.2%}").rjust(7)

@@ -24,7 +24,7 @@ from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.format import protocol, released
 from funnel.measure.recovery import HOPELESS, from_bits, recover
-from funnel.text import shown
+from funnel.text import shown, table
 
 DELICATE = 1e6
 """Condition number above which a warning is given."""
@@ -67,9 +67,10 @@ class BlockEstimates:
         rows += [_row(one) for one in self.estimates]
         rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-") for value, count in rest]
         rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known"))
+        notes = (f"  Note: {note}" for note in self.notes)
         head = f"{shown(', '.join(self.columns))}: {len(self.inputs)} values, {self.outputs} outputs, "
         head += f"rank of Q {self.rank}, condition number {self.condition:,.3g}"
-        return "\n".join([head, *_aligned(rows), *(f"  Note: {note}" for note in self.notes)])
+        return "\n".join([head, *(f"  {line}" for line in table(rows, range(1, 5))), *notes])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form; `complete` says whether every value has an estimate of its own."""
@@ -199,11 +200,5 @@ def _notes(block: Protocol, rank: int, condition: float, found: int) -> list[str
 def _row(one: Estimate) -> tuple[str, ...]:
     numbers = (one.count, one.standard_error, one.low, one.high)
     count, error, low, high = (f"{round(number, 1) + 0.0:,.1f}" for number in numbers)
-    return " | ".join(shown(readable(value)) for value in one.values), f"{one.released:,}", count, error, \
-        f"{low} to {high}"  # fmt: skip
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in
-            zip(row[1:], widths[1:], strict=True))]) for row in rows]  # fmt: skip
+    values = " | ".join(shown(readable(value)) for value in one.values)
+    return values, f"{one.released:,}", count, error, f"{low} to {high}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel import api
-from funnel.cli.console import emit, progress, say
+from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Private
 
 EPILOG = "Example: funnel audit releases/census/latest --private private/census"
@@ -47,11 +47,7 @@ def audit(
         raise typer.BadParameter("records are counted again for the private evidence: give --private, too")
     with progress() as report:
         found = api.audit(release, private, public_key=public_key, table=table, progress=report)
-    if json:
-        emit(found.as_dict())
-    else:
-        for line in found.text().splitlines():
-            say(line, _shade(line))
+    show(found, json, _shade)
     if not found.passed:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 
 from funnel import api
 from funnel.analyst.compare import SECONDS
-from funnel.cli.console import emit, progress, say
+from funnel.cli.console import progress, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
 EPILOG = "Example: funnel compare policies/income.yaml --epsilon 0.5,1,2 --picture income.svg"
@@ -61,7 +61,4 @@ def compare(
         )
     if picture is not None:
         api.write_picture(found, picture)
-    if json:
-        emit(found.as_dict())
-    else:
-        say(found.text())
+    show(found, json)

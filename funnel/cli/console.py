@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -35,10 +35,28 @@ def say(text: str, style: str | None = None) -> None:
     console().print(_visible(text), style=style)
 
 
-def findings(text: str) -> None:
-    """Print findings of a comparison, each line in the colour of its verdict."""
-    for line in text.splitlines():
-        say(line, _SHADES.get(line.split(" ", 1)[0]))
+class Told(Protocol):
+    """What a function of the Python interface found, for people and for programs."""
+
+    def text(self) -> str:
+        """Lines for a person."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+
+
+def show(found: Told, json: bool, shade: Callable[[str], str | None] = lambda _: None) -> None:
+    """Print what was found: as JSON where it was asked for, else its lines, each in its `shade`."""
+    if json:
+        emit(found.as_dict())
+    else:
+        for line in found.text().split("\n"):  # not at what else ends lines: values are data
+            say(line, shade(line))
+
+
+def verdict(line: str) -> str | None:
+    """The colour of a finding's verdict, its first word."""
+    return _SHADES.get(line.split(" ", 1)[0])
 
 
 def complain(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel import api
-from funnel.cli.console import emit, findings
+from funnel.cli.console import show, verdict
 from funnel.cli.options import Json
 
 EPILOG = """Examples: funnel diff old.yaml new.yaml; git show HEAD:census.yaml | funnel diff - census.yaml
@@ -36,8 +36,5 @@ def diff(
     if str(old) == str(new) == "-":
         raise typer.BadParameter("standard input can be one side only")
     found = api.diff(old, new)
-    if json:
-        emit(found.as_dict())
-    else:
-        findings(found.text())
+    show(found, json, verdict)
     raise typer.Exit(1 if found.fails(allow=allow) else 0)

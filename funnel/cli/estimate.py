@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel import api
-from funnel.cli.console import emit, say
+from funnel.cli.console import show
 from funnel.cli.options import Json
 
 EPILOG = "Example: funnel estimate releases/census/latest --confidence 0.99"
@@ -24,8 +24,4 @@ def estimate(
     """Work out true counts from a release: unbiased estimates with standard errors and confidence intervals."""
     if not 0 < confidence < 1:
         raise typer.BadParameter("give a share between 0 and 1, such as 0.95", param_hint="--confidence")
-    found = api.estimate_counts(release, confidence)
-    if json:
-        emit(found.as_dict())
-    else:
-        say(found.text())
+    show(api.estimate_counts(release, confidence), json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from funnel.cli.console import emit, progress, say
+from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 from funnel.plan import keyring
 
@@ -79,7 +79,4 @@ def key_rotate(
         found = keyring.rotate_key(
             policy, to, accept=accept, locked=locked, memory=memory, threads=threads, progress=report
         )
-    if json:
-        emit(found.as_dict())
-    else:
-        say(found.text())
+    show(found, json)

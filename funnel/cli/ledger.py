@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel import api
-from funnel.cli.console import emit, say
+from funnel.cli.console import show
 from funnel.cli.options import Json, PolicyFile
 
 EPILOG = "Example: funnel ledger policies/marital-status.yaml"
@@ -11,8 +11,4 @@ EPILOG = "Example: funnel ledger policies/marital-status.yaml"
 
 def ledger(policy: PolicyFile, json: Json = False) -> None:
     """Show the releases so far, what they give away together, and what is left of the budget."""
-    found = api.ledger(policy)
-    if json:
-        emit(found.as_dict())
-    else:
-        say(found.text())
+    show(api.ledger(policy), json)

@@ -8,7 +8,7 @@ import typer
 
 from funnel import api
 from funnel.analyst.relock import ROOM
-from funnel.cli.console import complain, emit, findings, progress, say
+from funnel.cli.console import complain, progress, show, verdict
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
 EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml
@@ -44,16 +44,13 @@ def lock(
         if force:
             raise typer.BadParameter("--check changes nothing, so --force has nothing to do")
         found = api.check_lock(policy)
-        emit(found.as_dict()) if json else say(found.text(), None if found.ok else "bold red")
+        show(found, json, lambda _: None if found.ok else "bold red")
         raise typer.Exit(0 if found.ok else 1)
     if room is not None and not 0 <= room < 1:
         raise typer.BadParameter("give a part of epsilon, such as 0.05", param_hint="--room")
     with progress() as report:
         made = api.lock(policy, room=room, force=force, memory=memory, threads=threads, progress=report)
-    if json:
-        emit(made.as_dict())
-    else:
-        findings(made.text())
+    show(made, json, verdict)
     if not made.written and not made.same:
         complain(
             f"{made.path}: there is another lock, and it stays as it is [lock-exists]\n"

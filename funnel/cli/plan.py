@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funnel import api
-from funnel.cli.console import emit, say
+from funnel.cli.console import show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
 EPILOG = "Example: funnel plan policies/marital-status.yaml"
@@ -11,8 +11,4 @@ EPILOG = "Example: funnel plan policies/marital-status.yaml"
 
 def plan(policy: PolicyFile, json: Json = False, memory: Memory = "2GB", threads: Threads = None) -> None:
     """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve."""
-    explained = api.plan(policy, memory=memory, threads=threads)
-    if json:
-        emit(explained.as_dict())
-    else:
-        say(explained.text())
+    show(api.plan(policy, memory=memory, threads=threads), json)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from funnel import api
-from funnel.cli.console import complain, emit, progress, say
+from funnel.cli.console import complain, progress, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
 EPILOG = "Example: funnel run policies/marital-status.yaml"
@@ -31,9 +31,6 @@ def run(
         summary = api.run(
             policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
         )
-    if json:
-        emit(summary.as_dict())
-    else:
-        say(summary.text())
+    show(summary, json)
     for warning in summary.warnings:
         complain(f"warning: {warning}")

@@ -12,9 +12,10 @@ from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
 from funnel.policy import Policy
+from funnel.text import table
 
 _HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
-_NUMBERS = {"#", "epsilon", "leakage", "composed", "added"}
+_NUMBERS = [_HEAD.index(name) for name in ("#", "epsilon", "leakage", "composed", "added")]
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,7 @@ class LedgerView:
 
     def _table(self) -> list[str]:
         """A line for each release, and how many there are."""
-        table = [list(_HEAD), *(one.cells() for one in self.releases)]
-        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-        rows = [
-            "  ".join(
-                cell.rjust(size) if name in _NUMBERS else cell.ljust(size)
-                for name, cell, size in zip(_HEAD, row, wide, strict=True)
-            ).rstrip()
-            for row in table
-        ]
+        rows = table([_HEAD, *(one.cells() for one in self.releases)], _NUMBERS)
         return [*rows, f"ledger     {len(self.releases):,} in {self.path}, an unbroken chain"]
 
     def _composed(self) -> list[str]:
