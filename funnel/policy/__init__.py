@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from funnel.policy.columns import Attribute, Block
-from funnel.policy.load import load, loads, problem_at
+from funnel.policy.load import load, loads
 from funnel.policy.model import Draws, Estimate, Policy, Release, Source
 from funnel.policy.schema import json_schema
 
 __all__ = [
     "Attribute", "Block", "Draws", "Estimate", "Policy", "Release", "Source", "json_schema",
-    "load", "loads", "problem_at",
+    "load", "loads",
 ]  # fmt: skip

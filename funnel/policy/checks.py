@@ -16,7 +16,7 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.columns import adds_up, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-from funnel.policy.mention import Mention
+from funnel.policy.mention import Mention, at, attribute, items, members, mentions
 from funnel.policy.private import private_estimate
 
 
@@ -31,46 +31,10 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _folders(document.data, directory)
 
 
-def mentions(data: Any) -> Iterator[Mention]:
-    """Every column that the policy names, the entity first."""
-    entity, sensitive, public = _at(data, "source", "entity"), _at(data, "sensitive"), _at(data, "public")
-    if isinstance(entity, str):
-        yield Mention(entity, ("source", "entity"), "entity")
-    if isinstance(sensitive, str):
-        yield Mention(sensitive, ("sensitive",), "sensitive")
-    for path, item in _items(sensitive, ("sensitive",)):
-        if isinstance(item, str):
-            yield Mention(item, path, "sensitive")
-    for path, item in _items(public, ("public",)):
-        for inner, member in _items(item, path) if isinstance(item, list) else [(path, item)]:
-            yield from _attribute(member, inner)
-
-
-def _attribute(item: Any, path: Path) -> Iterator[Mention]:
-    """The column of a public attribute in either spelling."""
-    if isinstance(item, dict):
-        item, path = item.get("name"), (*path, "name")
-    if isinstance(item, str):
-        yield Mention(item, path, "public")
-
-
-def _at(data: Any, *keys: str) -> Any:
-    """The value at a path of keys, None where there is no such thing."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data
-
-
-def _items(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The items of a list with their paths."""
-    if isinstance(value, list):
-        yield from (((*path, index), item) for index, item in enumerate(value))
-
-
 def _columns(document: Document) -> Iterator[Finding]:
     """A column has one role and stands there once; names that differ in case only are the same to DuckDB."""
     seen, released = dict[str, Mention](), dict[str, Mention]()
-    notion = NOTIONS.get(str(_at(document.data, "privacy", "notion")))
+    notion = NOTIONS.get(str(at(document.data, "privacy", "notion")))
     both = notion is not None and notion.secret_may_be_public
     for mention in mentions(document.data):
         first = seen.setdefault(folded(mention.column), mention)
@@ -111,15 +75,12 @@ def _second_mention(first: Mention, again: Mention, line: int) -> Finding:
 def _changed_secrets(data: Any) -> Iterator[Finding]:
     """A secret that is released too is released as it is hidden: a coarser one would be another column."""
     hidden = {folded(one.column) for one in mentions(data) if one.role == "sensitive"}
-    for path, item in _items(_at(data, "public"), ("public",)):
-        for inner, member in _items(item, path) if isinstance(item, list) else [(path, item)]:
-            name = member.get("name") if isinstance(member, dict) else None
-            changes = _changing(member) if isinstance(member, dict) else []
-            if isinstance(name, str) and folded(name) in hidden and changes:
-                told = f"`{shortened(name)}` is sensitive"
-                said = f"{told}, and what is released of it cannot have `{changes[0]}`"
-                place = (*inner, changes[0])
-                yield Finding(place, "sensitive-public", said, "Release it as it is.", key=True)
+    for path, member in members(data):
+        name = member.get("name") if isinstance(member, dict) else None
+        changes = _changing(member) if isinstance(member, dict) else []
+        if isinstance(name, str) and folded(name) in hidden and changes:
+            said = f"`{shortened(name)}` is sensitive, and what is released of it cannot have `{changes[0]}`"
+            yield Finding((*path, changes[0]), "sensitive-public", said, "Release it as it is.", key=True)
 
 
 def _changing(member: dict[str, Any]) -> list[str]:
@@ -138,29 +99,24 @@ def _mechanism_place(named: Any) -> Path:
 
 def _mechanism(data: Any) -> Iterator[Finding]:
     """The mechanism can keep the notion, and finds the secret among the public columns where it needs it."""
-    named = _at(data, "mechanism")
+    named = at(data, "mechanism")
     kind = named.get("kind") if isinstance(named, dict) else "optimal" if named is None else named
-    notion, path = _at(data, "privacy", "notion"), _mechanism_place(named)
-    if (
-        not isinstance(kind, str)
-        or not isinstance(notion, str)
-        or kind not in MECHANISMS
-        or notion not in NOTIONS
-    ):
+    notion, path = at(data, "privacy", "notion"), _mechanism_place(named)
+    if not isinstance(kind, str) or not isinstance(notion, str):
+        return
+    if kind not in MECHANISMS or notion not in NOTIONS:
         return
     found = list(mentions(data))
     hidden = {folded(one.column) for one in found if one.role == "sensitive"}
     shown = {folded(one.column) for one in found if one.role == "public"}
-    reason = MECHANISMS[kind].misfit(notion, secret_public=bool(hidden) and hidden <= shown)
-    if reason is not None:
-        fitting = [
-            name
-            for name, one in MECHANISMS.items()
-            if one.misfit(notion, secret_public=bool(hidden) and hidden <= shown) is None
-        ]
-        yield Finding(
-            path, "mechanism-notion", f"`{kind}` {reason}", f"Mechanisms that fit here: {', '.join(fitting)}."
-        )
+    reasons = {
+        name: one.misfit(notion, secret_public=bool(hidden) and hidden <= shown)
+        for name, one in MECHANISMS.items()
+    }
+    if reasons[kind] is not None:
+        fitting = ", ".join(name for name, reason in reasons.items() if reason is None)
+        said = f"`{kind}` {reasons[kind]}"
+        yield Finding(path, "mechanism-notion", said, f"Mechanisms that fit here: {fitting}.")
     elif MECHANISMS[kind].one_block(NOTIONS[notion]) and len(_blocks(data) or ()) > 1:
         yield Finding(
             path,
@@ -172,7 +128,7 @@ def _mechanism(data: Any) -> Iterator[Finding]:
 
 def _split(data: Any) -> Iterator[Finding]:
     """Either a word, or a positive share for every block that sums to one."""
-    path, split = ("privacy", "split"), _at(data, "privacy", "split")
+    path, split = ("privacy", "split"), at(data, "privacy", "split")
     if isinstance(split, dict):
         yield from list(_shares(split)) or _names(split, _blocks(data))
     elif split not in (None, "equal", "optimal"):
@@ -196,9 +152,9 @@ def _shares(split: dict[str, Any]) -> Iterator[Finding]:
 def _blocks(data: Any) -> list[tuple[str, ...]] | None:
     """The columns of each public block; None where some cannot be read, or stand there twice."""
     blocks = []
-    for path, item in _items(_at(data, "public"), ("public",)):
+    for path, item in items(at(data, "public"), ("public",)):
         members = item if isinstance(item, list) else [item]
-        columns = tuple(found.column for member in members for found in _attribute(member, path))
+        columns = tuple(found.column for member in members for found in attribute(member, path))
         if len(columns) != len(members) or not columns:
             return None
         blocks.append(columns)
@@ -222,7 +178,7 @@ def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Itera
         yield Finding(
             path,
             "split",
-            f"the split leaves out {listed(absent).replace(' or ', ' and ')}",
+            f"the split leaves out {listed(absent, 'and')}",
             "Name every block of `public` once.",
             key=True,
         )
@@ -241,7 +197,7 @@ def _misnamed(path: Path, fits: int, blocks: list[tuple[str, ...]]) -> Finding:
 
 def _draws(data: Any) -> Iterator[Finding]:
     """Permanent draws need an entity and a key; a key without either word is a misunderstanding."""
-    draws, source = _at(data, "draws"), _at(data, "source")
+    draws, source = at(data, "draws"), at(data, "source")
     if not isinstance(draws, dict | None) or not isinstance(source, dict | None):
         return
     given, entity = draws or {}, "entity" in (source or {})
@@ -273,13 +229,13 @@ def _draws(data: Any) -> Iterator[Finding]:
 
 def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:
     """Nothing private lies in the folder that is published; symbolic links are followed where they exist."""
-    to = _at(data, "release", "to")
+    to = at(data, "release", "to")
     if not isinstance(to, str) or "\0" in to:
         return
-    table = _at(data, "source", "table")
-    inside: dict[Path, Any] = {("release", "private"): _at(data, "release", "private")}
+    table = at(data, "source", "table")
+    inside: dict[Path, Any] = {("release", "private"): at(data, "release", "private")}
     for place in (("draws", "key"), ("release", "sign")):
-        key = _at(data, *place)
+        key = at(data, *place)
         if isinstance(key, str) and key.startswith("file:"):
             inside[place] = key.removeprefix("file:")
     if isinstance(table, str) and "://" not in table:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path as FilePath
 from typing import Any
 
 from funnel.errors import Problem
+from funnel.text import listed as joined
 
 Path = tuple[str | int, ...]
 """The way to a part of a policy: keys and list positions, e.g. ("public", 1, "bins", 0)."""
@@ -45,6 +49,29 @@ class Finding:
     message: str
     suggestion: str | None = None
     key: bool = False
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Name and text of a policy file and where its parts stand.
+
+    All origins are equal: two policies are equal when they say the same, wherever they were written.
+    """
+
+    file: str = field(default="policy.yaml", compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    places: Places = field(default_factory=Places, compare=False, repr=False)
+    columns: Mapping[str, Path] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file's bytes, in hexadecimal."""
+        return sha256(self.text.encode("utf-8")).hexdigest()
+
+    @property
+    def directory(self) -> FilePath:
+        """The folder that holds the file."""
+        return FilePath(self.file).parent
 
 
 @dataclass
@@ -105,8 +132,6 @@ def described(value: Any) -> str:
 
 def nearest(word: str, allowed: Collection[str]) -> str | None:
     """The allowed word that was probably meant."""
-    from difflib import get_close_matches
-
     folded = {one.lower(): one for one in allowed}
     found = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None
@@ -118,9 +143,9 @@ def choice(word: str, allowed: Collection[str]) -> str:
     return f"Did you mean `{shortened(meant)}`?" if meant else f"Use {listed(allowed)}."
 
 
-def listed(words: Collection[str]) -> str:
+def listed(words: Collection[str], last: str = "or") -> str:
     """`a`, `b` or `c`; a long list is cut."""
     quoted = [f"`{shortened(word)}`" for word in words]
     if len(quoted) > MOST_LISTED:
         quoted[MOST_LISTED:] = [f"{len(quoted) - MOST_LISTED} more"]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    return joined(quoted, last)

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from funnel.data.alphabet import folded
 from funnel.errors import InternalError, PolicyError, Problem
-from funnel.policy.checks import check, mentions
-from funnel.policy.document import Document, Finding, described
+from funnel.policy.checks import check
+from funnel.policy.document import Document, Finding, Origin, described
+from funnel.policy.mention import mentions
 from funnel.policy.model import Policy
-from funnel.policy.origin import Origin
 from funnel.policy.reader import MAX_BYTES, read
 from funnel.policy.words import beside_tag, translate
 
@@ -47,17 +47,6 @@ def loads(text: str, path: str | FilePath = "policy.yaml") -> Policy:
     columns = {folded(mention.column): mention.path for mention in mentions(document.data)}
     policy._origin = Origin(file, text, document.places, columns)
     return policy
-
-
-def problem_at(
-    policy: Policy, path: tuple[str | int, ...], code: str, message: str, suggestion: str | None = None
-) -> Problem:
-    """A problem found after loading, at the place of the policy file that caused it.
-
-    `path` is the way to it, e.g. ("source", "filter") or `policy.place(column)`; what the file does not spell
-    out is placed at the nearest part that it does.
-    """
-    return policy.problem(path, code, message, suggestion)
 
 
 def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:

@@ -1,8 +1,10 @@
-"""A column as a policy names it."""
+"""The columns that a policy names, found in its plain data whatever else is wrong with it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from funnel.policy.document import Path
 
@@ -14,3 +16,42 @@ class Mention:
     column: str
     path: Path
     role: str
+
+
+def mentions(data: Any) -> Iterator[Mention]:
+    """Every column that the policy names, the entity first."""
+    entity, sensitive = at(data, "source", "entity"), at(data, "sensitive")
+    if isinstance(entity, str):
+        yield Mention(entity, ("source", "entity"), "entity")
+    for path, item in [(("sensitive",), sensitive), *items(sensitive, ("sensitive",))]:
+        if isinstance(item, str):
+            yield Mention(item, path, "sensitive")
+    for path, member in members(data):
+        yield from attribute(member, path)
+
+
+def attribute(item: Any, path: Path) -> Iterator[Mention]:
+    """The column of a public attribute in either spelling."""
+    if isinstance(item, dict):
+        item, path = item.get("name"), (*path, "name")
+    if isinstance(item, str):
+        yield Mention(item, path, "public")
+
+
+def members(data: Any) -> Iterator[tuple[Path, Any]]:
+    """Every public attribute, also inside a block, with its path."""
+    for path, item in items(at(data, "public"), ("public",)):
+        yield from items(item, path) if isinstance(item, list) else [(path, item)]
+
+
+def at(data: Any, *keys: str) -> Any:
+    """The value at a path of keys, None where there is no such thing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def items(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The items of a list with their paths."""
+    if isinstance(value, list):
+        yield from (((*path, index), item) for index, item in enumerate(value))

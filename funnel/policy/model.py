@@ -21,8 +21,7 @@ from funnel.mechanisms import AnyMechanism, Optimal
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
 from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, spellings
-from funnel.policy.document import Path, shortened
-from funnel.policy.origin import Origin
+from funnel.policy.document import Origin, Path, shortened
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
 """Safe as the name of a folder everywhere: no separators, no leading or trailing dot."""
@@ -266,7 +265,7 @@ class Policy(Section):
         return self.directory / text
 
     def place(self, column: str) -> Path:
-        """The path at which a used column is named, for `problem_at`; () where it is not."""
+        """The path at which a used column is named, for `problem`; () where it is not."""
         return self._origin.columns.get(folded(column), ())
 
     def problem(self, path: Path, code: str, message: str, suggestion: str | None = None) -> Problem:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, product
 from typing import Any
 
 from funnel.data.alphabet import folded
 from funnel.notions import NOTIONS
 from funnel.policy.document import Finding, Path, choice, listed, shortened
-from funnel.policy.mention import Mention
+from funnel.policy.mention import Mention, at, members
 
 OWN = ("epsilon", "budget", "values")
 _PLACE: Path = ("estimate", "values")
@@ -18,7 +17,7 @@ _PLACE: Path = ("estimate", "values")
 
 def private_estimate(data: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
     """Everything that is wrong about the estimate, seen beside the columns and the notion."""
-    estimate = data.get("estimate") if isinstance(data, dict) else None
+    estimate = at(data, "estimate")
     if not isinstance(estimate, dict):
         return
     if estimate.get("kind", "counts") == "counts":
@@ -30,7 +29,7 @@ def private_estimate(data: Any, mentions: Sequence[Mention]) -> Iterator[Finding
                 )
     elif estimate["kind"] == "private":
         yield from _budget(estimate)
-        yield from _notion(data.get("privacy"))
+        yield from _notion(data)
         yield from _domain(data, estimate.get("values"), mentions)
 
 
@@ -45,11 +44,11 @@ def _budget(estimate: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(("estimate", "budget"), "wrong-value", said, "It is `estimate.epsilon` or more.")
 
 
-def _notion(privacy: Any) -> Iterator[Finding]:
+def _notion(data: Any) -> Iterator[Finding]:
     """What the notion itself does not offer over noisy counts."""
-    named = privacy.get("notion") if isinstance(privacy, dict) else None
+    named = at(data, "privacy", "notion")
     if isinstance(named, str) and named in NOTIONS:
-        for one in NOTIONS[named].amiss_over_noise(privacy):
+        for one in NOTIONS[named].amiss_over_noise(data["privacy"]):
             yield Finding(("privacy", one.key), one.code, one.said, one.advice, key=one.of_key)
 
 
@@ -89,12 +88,9 @@ def _repeated(declared: Mapping[Any, Any]) -> Iterator[Finding]:
 
 def _reductions(data: Any) -> dict[str, str]:
     """`bins` or `top`, by column, where a public attribute has one."""
-    public = data.get("public")
-    lists = (
-        [item if isinstance(item, list) else [item] for item in public] if isinstance(public, list) else []
-    )
     return {
         folded(item["name"]): key
-        for item, key in product(chain.from_iterable(lists), ("bins", "top"))
+        for _, item in members(data)
+        for key in ("bins", "top")
         if isinstance(item, dict) and key in item and isinstance(item.get("name"), str)
     }

@@ -20,9 +20,6 @@ from funnel.policy.scalars import is_number
 SECTIONS: dict[Path, type[BaseModel]] = {
     (): Policy, ("source",): Source, ("estimate",): Estimate, ("draws",): Draws, ("release",): Release,
 }  # fmt: skip
-PLANNED: dict[Path, frozenset[str]] = {}
-"""Values of version 1 of the language that this version of funnel does not offer yet."""
-
 _TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "privacy": ("notion", NOTIONS), "mechanism": ("kind", MECHANISMS),
 }  # fmt: skip
@@ -119,16 +116,13 @@ def path_of(loc: tuple[str | int, ...], data: Any) -> Path:
 def _tag(section: str, data: Any) -> str:
     """The notion or mechanism that the policy names, which also is a model's name in its registry."""
     named = data[section]
-    return str(named if isinstance(named, str) else named["notion" if section == "privacy" else "kind"])
+    return str(named if isinstance(named, str) else named[_TAGS[section][0]])
 
 
 def _model(path: Path, data: Any) -> type[BaseModel]:
     """The model that a mapping at a path is read into."""
-    if path == ("privacy",):
-        return NOTIONS[_tag("privacy", data)]
-    if path == ("mechanism",):
-        return MECHANISMS[_tag("mechanism", data)]
-    return SECTIONS.get(path, Attribute)
+    section = str(path[0]) if len(path) == 1 else ""
+    return _TAGS[section][1][_tag(section, data)] if section in _TAGS else SECTIONS.get(path, Attribute)
 
 
 def _place(path: Path) -> str:
@@ -205,22 +199,19 @@ def _version(given: Any) -> Finding:
 
 def _untagged(path: Path) -> Finding:
     """A section without the key that says what it is about."""
-    key, allowed = ("notion", NOTIONS) if path == ("privacy",) else ("kind", MECHANISMS)
+    key, allowed = _TAGS[str(path[0])]
     said = f"`{key}` is missing{_place(path)}"
     return Finding((*path, key), "missing-key", said, f"Use {listed(allowed)}.", key=True)
 
 
 def _not_a_choice(path: Path, kind: str, given: Any, context: dict[str, Any], data: Any) -> Finding:
-    """A word that is not among those allowed, or is part of the language but not of this version."""
+    """A word that is not among those allowed."""
     allowed = re.findall(r"'([^']*)'", context.get("expected", ""))
     if kind == "union_tag_invalid":
-        key, registry = ("notion", NOTIONS) if path == ("privacy",) else ("kind", MECHANISMS)
+        key, registry = _TAGS[str(path[0])]
         path, given, allowed = (*path, key), data[path[0]], list(registry)
         given = given[key] if isinstance(given, dict) else given
     place = dotted(path[:1] if isinstance(data[path[0]], str) else path)
-    if isinstance(given, str) and given in PLANNED.get(path, ()):
-        said = f"`{place}: {given}` is not offered in this version of funnel"
-        return Finding(path, "unsupported", said, f"Use {listed(allowed)}.")
     advice = choice(given, allowed) if isinstance(given, str) else f"Use {listed(allowed)}."
     return Finding(path, "wrong-value", f"`{place}` cannot be {described(given)}", advice)
 

@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from funnel.errors import PolicyError
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy import Attribute, Block, Policy, load, loads, problem_at
-from funnel.policy.words import PLANNED
+from funnel.policy import Attribute, Block, Policy, load, loads
 from tests.support.small import SMALL
 from tests.unit.policy.pages import GOOD, accepted, good, marked, places
 
@@ -125,12 +124,6 @@ def test_the_default_mechanism_must_serve_the_notion_too() -> None:
 def test_options_of_a_mechanism() -> None:
     policy = accepted(good(mechanism="mechanism: {kind: optimal, time_limit: 5}"))
     assert policy.mechanism.model_dump() == {"kind": "optimal", "time_limit": 5.0, "gap": 1e-6}
-
-
-def test_what_is_offered_is_not_announced_as_planned() -> None:
-    """When a notion or mechanism arrives, its name leaves the list of those to come."""
-    assert not PLANNED.get(("privacy", "notion"), frozenset()) & NOTIONS.keys()
-    assert not PLANNED.get(("mechanism", "kind"), frozenset()) & MECHANISMS.keys()
 
 
 # draws
@@ -298,7 +291,7 @@ def test_tables_beside_the_published_folder_are_fine(table: str) -> None:
 def test_later_problems_find_their_place() -> None:
     policy = accepted(GOOD)
     found = {
-        name: problem_at(policy, policy.place(name), "unknown-column", "no such column")
+        name: policy.problem(policy.place(name), "unknown-column", "no such column")
         for name in ("marital_status", "education", "AGE", "hours", "person_id")
     }
     assert {name: (one.line, one.column) for name, one in found.items()} == {
@@ -308,7 +301,7 @@ def test_later_problems_find_their_place() -> None:
         "hours": (19, 18),
         "person_id": (7, 11),
     }
-    filtered = problem_at(policy, ("source", "filter"), "filter", "not usable", "Write one predicate.")
+    filtered = policy.problem(("source", "filter"), "filter", "not usable", "Write one predicate.")
     assert (filtered.line, filtered.column, filtered.suggestion) == (6, 11, "Write one predicate.")
     assert PolicyError([filtered]).text().startswith("p.yaml:6:11: not usable [filter]")
 
