@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,15 @@ from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
 
+_FOLDER = "Choose a folder that exists and can be written to."
+
 
 def load(policy: Path | str) -> Policy:
     """Read a policy file. Raises PolicyError with every problem found."""
-    return _load(Path(policy))
+    return _load(policy)
+
+
+schema = json_schema
 
 
 @dataclass(frozen=True)
@@ -166,27 +171,25 @@ def compare(
 
     `time_limit` is in seconds, for one mechanism at one epsilon. Raises FunnelError.
     """
-    return _compare(
-        load(policy),
-        epsilons,
-        seconds=time_limit,
-        limits=Limits(memory, threads),
-        progress=progress,
-    )
+    limits = Limits(memory, threads)
+    return _compare(load(policy), epsilons, seconds=time_limit, limits=limits, progress=progress)
+
+
+@contextmanager
+def _writing(what: str, path: Path, advice: str) -> Iterator[None]:
+    """Turn an OSError inside into the ReleaseError of a file that the caller named."""
+    try:
+        yield
+    except OSError as error:
+        said = f"the {what} cannot be written: {error.strerror}"
+        raise ReleaseError("release-write", said, where=str(path), advice=advice) from None
 
 
 def write_picture(comparison: Comparison, path: Path) -> None:
     """Write a comparison's picture: an HTML page where the name ends in .html, else SVG. Raises ReleaseError."""
     text = comparison.page() if path.suffix == ".html" else comparison.svg()
-    try:
+    with _writing("picture", path, _FOLDER):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ReleaseError(
-            "release-write",
-            f"the picture cannot be written: {error.strerror}",
-            where=str(path),
-            advice="Choose a folder that exists and can be written to.",
-        ) from None
 
 
 def ledger(policy: Path | str) -> LedgerView:
@@ -240,16 +243,8 @@ def audit_history(
 
 def standalone_audit(path: Path | str) -> Path:
     """Write the audit's kernel as one file that Python runs, and return where it lies. Raises ReleaseError."""
-    target = Path(path)
-    try:
-        return write_standalone(target)
-    except OSError as error:
-        raise ReleaseError(
-            "release-write",
-            f"the file cannot be written: {error.strerror}",
-            where=str(target),
-            advice="Choose a folder that exists and can be written to.",
-        ) from None
+    with _writing("file", Path(path), _FOLDER):
+        return write_standalone(Path(path))
 
 
 def rebuild_report(
@@ -266,11 +261,6 @@ def estimate_counts(release: Path | str, confidence: float = 0.95) -> Estimates:
     return estimate(Path(release), confidence)
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the policy language."""
-    return json_schema()
-
-
 def starter_policy(table: Path | str, folder: Path | str = ".") -> str:
     """A commented policy for a table, with paths relative to `folder`. Raises SourceError."""
     return starter(Path(table), Path(folder))
@@ -278,15 +268,8 @@ def starter_policy(table: Path | str, folder: Path | str = ".") -> str:
 
 def write_new(path: Path, text: str) -> None:
     """Write a file that must not exist yet. Raises ReleaseError."""
-    try:
-        with os.fdopen(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w", encoding="utf-8"
-        ) as handle:
-            handle.write(text)
-    except OSError as error:
-        raise ReleaseError(
-            "release-write",
-            f"the file cannot be written: {error.strerror}",
-            where=str(path),
-            advice="Choose another name, or remove the file first.",
-        ) from None
+    with (
+        _writing("file", path, "Choose another name, or remove the file first."),
+        path.open("x", encoding="utf-8") as file,
+    ):
+        file.write(text)

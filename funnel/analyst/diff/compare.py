@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
-from funnel.analyst.diff.judges import JUDGES, at_most, no_matter
+from funnel.analyst.diff.judges import JUDGES, UNSEEN, at_most, no_matter
 from funnel.analyst.diff.sides import Side
 from funnel.analyst.diff.verdicts import attribute, bound, nested, privacy, sensitive
 from funnel.data.alphabet import folded
 from funnel.notions.change import Judged, Verdict, ordered
 
-_RANK_UNSEEN = {"error": 0, "drop": 1, "other": 2}
 _LONGEST = 60
 
 
@@ -110,8 +109,9 @@ def _public(old: Side, new: Side) -> Iterator[Finding]:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             if told != tells:
                 yield _finding(term, told, tells, attribute(told, tells))
-            yield from _ranked(f"{term}.unseen", one.get("unseen", "error"), other.get("unseen", "error"),
-                               _RANK_UNSEEN, "rows with values that a lock does not know")  # fmt: skip
+            told, tells = (x.get("unseen", "error") for x in (one, other))
+            if told != tells:
+                yield _finding(f"{term}.unseen", told, tells, UNSEEN(told, tells))
     yield from _grouping(old, new)
     for columns in old.values.keys() & new.values.keys():
         yield from _values(columns, old.values[columns], new.values[columns])
@@ -205,24 +205,13 @@ def _measured(old: Side, new: Side) -> Iterator[Finding]:
             yield Finding(f"measured.{measure}", before, after, *judged, measured=True)
 
 
-def _ranked(term: str, old: str, new: str, ranks: Mapping[str, int], what: str) -> Iterator[Finding]:
-    if old != new:
-        yield _finding(term, old, new, ordered(ranks[old], ranks[new], f"more is said of {what}",
-                                               f"less is said of {what}"))  # fmt: skip
-
-
 def _finding(term: str, old: Any, new: Any, judged: Judged) -> Finding:
     return Finding(term, old, new, *judged)
 
 
 def _shown(value: Any) -> str:
     """A value on one line of printable text, not too long."""
-    text = (
-        "none"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False)
-    )
+    spelt = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "none" if value is None else spelt
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)
     return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
