@@ -37,16 +37,14 @@ def test_no_belief_moves_further_than_promised(tmp_path, key, monkeypatch, table
     )
     release = Path(funnel.run(path).release)
     blocks = json.loads((release / "protocol.json").read_text())["blocks"]
-    joint = json.loads((tmp_path / "private" / release.name / "evidence.json").read_text())["joint"]
-    prior = beliefs({cell[0]: 0 for cell in joint["cells"]}, joint["cells"], lambda cell: 1)
+    cells = json.loads((tmp_path / "private" / release.name / "counts.json").read_text())["cells"]
+    prior = beliefs({cell[0]: 0 for cell in cells}, cells, lambda cell: 1)
     seen = duckdb.sql(f"SELECT DISTINCT * FROM '{release}/data.parquet'").fetchall()
     assert seen
     worst = Fraction(1)
     for row in seen:
         outputs = find_outputs(blocks, row)
-        posterior = beliefs(
-            dict.fromkeys(prior, 0), joint["cells"], lambda cell, y=outputs: chance(blocks, y, cell)
-        )
+        posterior = beliefs(dict.fromkeys(prior, 0), cells, lambda cell, y=outputs: chance(blocks, y, cell))
         moved = [posterior[s] / prior[s] for s in prior]
         assert all(moved), "some value of the secret is ruled out"
         worst = max(

@@ -25,7 +25,7 @@ import pytest
 
 import funnel
 from funnel.draw.draw import Drawer
-from funnel.plan import run as execute
+from funnel.plan import draw as drawing
 from tests.support.policies import write_policy
 from tests.trials.drawing.tails import two_sided
 
@@ -185,7 +185,7 @@ def test_whatever_the_batches(
     rows: int, first: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of one row for a part of the people, as 6,000 of them would take long."""
-    monkeypatch.setattr(execute, "BATCH", rows)
+    monkeypatch.setattr(drawing, "BATCH", rows)
     found = run(stored(tmp_path, table() if rows > 1 else table().slice(0, 600)))
     assert found == {key: first[key] for key in found}
     assert len(found) == (1_200 if rows == 1 else 2 * PEOPLE)

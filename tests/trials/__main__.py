@@ -12,7 +12,7 @@ import sys
 TRIALS = {
     "year": "365 nights of a changing table, with faults, audited as one chain and attacked",
     "tampering": "a thousand changes to releases, evidence and ledger, each of which the auditor has to catch",
-    "draws": "a hundred million draws against the exact weights, with the power to see a bias of 1e-4",
+    "draws": "ten thousand million draws against the exact weights, with the power to see a bias of 1e-4",
     "faults": "runs killed at every step and at random moments, full disks, rivals, broken files",
     "policies": "mutated policies through the loader, the planner and the commands",
 }
