@@ -33,6 +33,11 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def some(words: Sequence[str], most: int) -> str:
+    """`a, b, c`, and a sign that there are more than `most` where there are."""
+    return ", ".join(words[:most]) + (", …" if len(words) > most else "")
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 value`, `16 values`, `1,200 boxes`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -27,6 +27,7 @@ from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Status, Unchecked, counted
 from funnel.errors import FunnelError, ReleaseError
 from funnel.format import manifest, protocol, released
+from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, policy, declared, truth, bound, meanings, composition, signature, table),
@@ -74,7 +75,7 @@ class AuditReport:
         left = len(self.unchecked)
         also = f"; {left} {'was' if left == 1 else 'were'} not checked" if left else ""
         if failed := self.of("failed"):
-            names = ", ".join(one.claim for one in failed[:5]) + (", …" if len(failed) > 5 else "")
+            names = some([one.claim for one in failed], 5)
             return f"{counted(len(failed), 'claim')} {'FAILS' if len(failed) == 1 else 'FAIL'}{also}: {names}"
         shown = [sum(one.status == "passed" for one in part) for part in (self.kernel, self.extras)]
         private = any(one.detail == NEEDS_PRIVATE for one in self.findings)

@@ -19,6 +19,7 @@ from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.text import some
 
 _ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
 _MOST_NAMED = 5
@@ -171,20 +172,16 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], gone: Sequence[str
         what = "published, and not there any more (remove what is kept of them too, if that was meant)"
         return _told("history-released", seen, what)
     if gone:
-        return _finding("history-released", "not checked", f"taken away, or never visible: {_list(gone)}")
+        return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")
     return _finding("history-released", "passed", counted(known, "release"))
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:
     """A claim that fails for some releases, or for none."""
     if wrong:
-        return _finding(claim, "failed", f"{counted(len(wrong), 'release')} {what}: {_list(wrong)}")
+        return _finding(claim, "failed", f"{counted(len(wrong), 'release')} {what}: {some(wrong, _MOST_NAMED)}")
     return _finding(claim, "passed", "all of them")
 
 
 def _finding(claim: str, status: Status, detail: str) -> Finding:
     return Finding(claim, TITLES[claim], status, detail)
-
-
-def _list(found: Sequence[str]) -> str:
-    return ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")

@@ -9,11 +9,7 @@ from funnel.engine.source import Source, changed, find
 
 
 def open_engine(
-    source: Source,
-    *,
-    memory: str = "2GB",
-    threads: int | None = None,
-    scratch: Path | None = None,
+    source: Source, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
 ) -> Engine:
     """The engine that serves a source, with the memory and threads it may use."""
     from funnel.engine.duckdb import DuckDB

@@ -11,6 +11,7 @@ from funnel.data.channel import MAX_CELLS
 from funnel.engine.base import Engine
 from funnel.engine.sql import identifier, listed
 from funnel.errors import PlanError, SourceError
+from funnel.text import some
 
 MAX_ALPHABET = 2_048
 """Largest alphabet of S or of one block: a protocol over it is a dense matrix."""
@@ -62,9 +63,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
         rare = np.flatnonzero(counts < minimum)
         if len(rare):
             names = block.names()
-            shown = ", ".join(f"{quoted(names[x])} ({counts[x]})" for x in rare[:8]) + (
-                ", …" if len(rare) > 8 else ""
-            )
+            shown = some([f"{quoted(names[x])} ({counts[x]})" for x in rare], 8)
             raise SourceError(
                 "below-minimum",
                 f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records: "

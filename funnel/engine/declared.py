@@ -12,6 +12,7 @@ from funnel.data.joint import IntArray
 from funnel.engine.base import Engine
 from funnel.engine.counting import quoted
 from funnel.errors import SourceError
+from funnel.text import some
 
 _SHOWN = 8
 
@@ -35,9 +36,8 @@ def declared_counts(engine: Engine, cells: str, domain: Domain) -> IntArray:
         else:
             counts[place] += row[-1]
     if unknown:
-        names = list(dict.fromkeys(unknown))
-        more = ", …" if len(names) > _SHOWN else ""
-        raise _undeclared(f"values that the policy does not declare: {', '.join(names[:_SHOWN])}{more}")
+        names = some(list(dict.fromkeys(unknown)), _SHOWN)
+        raise _undeclared(f"values that the policy does not declare: {names}")
     return counts
 
 

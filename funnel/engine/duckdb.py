@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -32,12 +33,7 @@ class DuckDB:
     """
 
     def __init__(
-        self,
-        source: Source,
-        *,
-        memory: str = "2GB",
-        threads: int | None = None,
-        scratch: Path | None = None,
+        self, source: Source, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
     ) -> None:
         self.source = source
         config: dict[str, Any] = {
@@ -55,9 +51,8 @@ class DuckDB:
             self.connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             raise unreadable(source, error) from None
-        reachable = [source.folder, spill]
-        listed = ", ".join(literal(str(folder)) for folder in reachable)
-        self.connection.execute(f"SET allowed_directories = [{listed}]")
+        reachable = ", ".join(literal(str(folder)) for folder in (source.folder, spill))
+        self.connection.execute(f"SET allowed_directories = [{reachable}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
@@ -70,6 +65,14 @@ class DuckDB:
         self.connection.close()
         if self._scratch:
             self._scratch.remove()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what goes wrong inside into an error of the source."""
+        try:
+            yield
+        except TROUBLE as error:
+            raise unreadable(self.source, error) from None
 
     def schema(self) -> dict[str, str]:
         """Column names and types of the source. Raises SourceError."""
@@ -86,10 +89,8 @@ class DuckDB:
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a small result. Raises SourceError."""
-        try:
+        with self._reading():
             return self.connection.execute(statement, list(parameters)).fetchall()
-        except TROUBLE as error:
-            raise unreadable(self.source, error) from None
 
     def variables(self, **values: int) -> None:
         """Set variables that statements read with getvariable."""
@@ -105,14 +106,10 @@ class DuckDB:
             for i in range(len(alphabet.columns))
         }
         codes = pa.array(np.arange(len(alphabet), dtype=np.min_scalar_type(len(alphabet))))
-        try:
+        with self._reading():
             self.connection.register(name, pa.table(columns | {"code": codes}))
-        except TROUBLE as error:
-            raise unreadable(self.source, error) from None
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
-        try:
+        with self._reading():
             yield from self.connection.sql(statement).to_arrow_reader(rows)
-        except TROUBLE as error:
-            raise unreadable(self.source, error) from None

@@ -80,12 +80,8 @@ def find(path: Path) -> Source:
     """The source at a path or glob. Raises SourceError when it does not exist or is of an unknown kind."""
     pattern = str(path)
     if re.search(r"[\ud800-\udfff]", str(path.absolute())):
-        raise SourceError(
-            "source-unreadable",
-            "the path of the table holds bytes that are no text, and the engine takes none",
-            where=pattern,
-            advice="Rename the folder or the file that is not named in UTF-8.",
-        )
+        said = "the path of the table holds bytes that are no text, and the engine takes none"
+        raise _refused(said, pattern, "Rename the folder or the file that is not named in UTF-8.")
     files = _matches(pattern)
     if not files:
         raise SourceError(
@@ -95,13 +91,15 @@ def find(path: Path) -> Source:
             advice="`source.table` is relative to the policy file; globs such as part-*.parquet are allowed.",
         )
     if not pattern.lower().endswith(_PARQUET + _TEXT):
-        raise SourceError(
-            "source-unreadable",
-            "the source is neither Parquet nor CSV",
-            where=pattern,
-            advice=f"Its name must end in one of {', '.join(_PARQUET + _TEXT)}.",
-        )
+        endings = ", ".join(_PARQUET + _TEXT)
+        said = "the source is neither Parquet nor CSV"
+        raise _refused(said, pattern, f"Its name must end in one of {endings}.")
     return Source(pattern, files, _stamp(files))
+
+
+def _refused(said: str, where: object, advice: str) -> SourceError:
+    """The error of a table that is there and cannot be read."""
+    return SourceError("source-unreadable", said, where=str(where), advice=advice)
 
 
 def describe(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[str, str]:
@@ -125,28 +123,17 @@ def unreadable(source: Source, error: Exception) -> SourceError:
         source.check_unchanged()
     except SourceError as moved:
         return moved
+    told = str(error).lower()
     if isinstance(error, duckdb.OutOfMemoryException):
-        return SourceError(
-            "source-unreadable",
-            "the table does not fit in the memory allowed",
-            where=source.pattern,
-            advice="Raise `--memory`, or free disk space for spilling next to `release.private`.",
-        )
-    if isinstance(error, UnicodeDecodeError) or any(
-        word in str(error).lower() for word in ("utf-8", "unicode")
-    ):
-        return SourceError(
-            "source-unreadable",
-            "the source table is not UTF-8 text",
-            where=source.pattern,
-            advice="Convert it, for example with `iconv -f latin1 -t utf-8`.",
-        )
-    return SourceError(
-        "source-unreadable",
-        f"the source table cannot be read: {str(error).splitlines()[0]}",
-        where=source.pattern,
-        advice="Check the file's format, encoding and permissions.",
-    )
+        said = "the table does not fit in the memory allowed"
+        advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."
+    elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
+        said = "the source table is not UTF-8 text"
+        advice = "Convert it, for example with `iconv -f latin1 -t utf-8`."
+    else:
+        said = f"the source table cannot be read: {str(error).splitlines()[0]}"
+        advice = "Check the file's format, encoding and permissions."
+    return _refused(said, source.pattern, advice)
 
 
 def _matches(pattern: str) -> tuple[Path, ...]:
@@ -157,12 +144,8 @@ def _matches(pattern: str) -> tuple[Path, ...]:
     files = tuple(sorted(Path(row[0]) for row in found))
     hidden = next((file for file in files if file.name.startswith(".")), None)
     if hidden is not None:
-        raise SourceError(
-            "source-unreadable",
-            f"the pattern also matches the hidden file {hidden.name}, such as copying tools leave behind",
-            where=pattern,
-            advice="Remove it, or narrow the pattern: its rows would count as people.",
-        )
+        said = f"the pattern also matches the hidden file {hidden.name}, such as copying tools leave behind"
+        raise _refused(said, pattern, "Remove it, or narrow the pattern: its rows would count as people.")
     return files
 
 
@@ -218,12 +201,9 @@ def _check_fields(source: Source) -> None:
             rows = csv.reader(handle, delimiter=delimiter)
             for row in rows if width > 1 else ():
                 if row and len(row) != width:
-                    raise SourceError(
-                        "source-unreadable",
-                        f"line {rows.line_num + 1} has {len(row)} fields, the header has {width}",
-                        where=str(file),
-                        advice="Give every line the same number of fields, and quote values that hold a delimiter.",
-                    )
+                    said = f"line {rows.line_num + 1} has {len(row)} fields, the header has {width}"
+                    advice = "Give every line the same number of fields, and quote values that hold a delimiter."
+                    raise _refused(said, file, advice)
 
 
 def _open(file: Path) -> IO[str]:

@@ -12,7 +12,7 @@ from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
 from funnel.policy import Policy
-from funnel.text import table
+from funnel.text import some, table
 
 _HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
 _NUMBERS = [_HEAD.index(name) for name in ("#", "epsilon", "leakage", "composed", "added")]
@@ -138,9 +138,7 @@ class LedgerView:
         lost = [one.release for one in self.releases if not one.protocol_kept]
         if not lost:
             return []
-        return [
-            f"missing    the protocols of {len(lost):,} releases: {', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
-        ]
+        return [f"missing    the protocols of {len(lost):,} releases: {some(lost, 3)}"]
 
 
 def ledger_view(policy: Policy) -> LedgerView:

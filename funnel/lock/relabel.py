@@ -14,6 +14,7 @@ from funnel.data.alphabet import readable
 from funnel.data.arrange import Recoder, together
 from funnel.data.joint import IntArray
 from funnel.errors import InternalError, SourceError
+from funnel.text import some
 
 Rule = Literal["error", "other", "drop"]
 OTHER = "other"
@@ -136,11 +137,10 @@ def _refuse(unseen: Sequence[Unseen]) -> None:
     if wrong:
         columns = " + ".join(wrong[0].columns)
         here = [one for one in wrong if one.columns == wrong[0].columns]
-        shown = ", ".join(f"{readable(one.value)!r} ({one.rows:,})" for one in here[:_SHOWN])
+        shown = some([f"{readable(one.value)!r} ({one.rows:,})" for one in here], _SHOWN)
         raise SourceError(
             "unseen-value",
-            f"{len(here):,} values of {columns} are not among those of the lock: {shown}"
-            + (", …" if len(here) > _SHOWN else ""),
+            f"{len(here):,} values of {columns} are not among those of the lock: {shown}",
             advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or `unseen: drop`) "
             "and make a new lock with `funnel lock --force`; or make one that knows them.",
         )

@@ -20,6 +20,11 @@ MOST_DECIMALS = 9
 """Digits after the point of rounded numbers: as many stand before it in what is released."""
 
 
+def _wrong(said: str, *at: str) -> PydanticCustomError:
+    """A value that its type allows and its sense does not; `at` is the way to it from where it is noticed."""
+    return PydanticCustomError("wrong-value", "{said}", {"said": said, "at": at})
+
+
 class Section(BaseModel):
     """A part of a policy: frozen, strict about types, without unknown keys."""
 
@@ -74,11 +79,7 @@ class Attribute(Section):
     def _printable(cls, step: float | None) -> float | None:
         """What is released are exact decimal numbers."""
         if step is not None and -int(Decimal(repr(step)).normalize().as_tuple().exponent) > MOST_DECIMALS:
-            raise PydanticCustomError(
-                "wrong-value",
-                "it has more than {most} digits after the point",
-                {"most": MOST_DECIMALS},
-            )
+            raise _wrong(f"it has more than {MOST_DECIMALS} digits after the point")
         return step
 
     @field_validator("clip", mode="before")
@@ -86,7 +87,7 @@ class Attribute(Section):
     def _two_ends(cls, ends: Any) -> Any:
         """A list of another length."""
         if isinstance(ends, list | tuple) and len(ends) != 2:
-            raise PydanticCustomError("wrong-value", "it needs two numbers, the first end and the second")
+            raise _wrong("it needs two numbers, the first end and the second")
         return ends
 
     @model_validator(mode="after")
@@ -94,18 +95,13 @@ class Attribute(Section):
         """Bins, rounding and top exclude each other; only rounded numbers are clipped."""
         given = [name for name in ("bins", "round", "top") if getattr(self, name) is not None]
         if len(given) > 1:
-            said = f"`{given[0]}` and `{given[1]}` exclude each other"
-            raise PydanticCustomError("wrong-value", said, {"at": (given[1],)})
+            raise _wrong(f"`{given[0]}` and `{given[1]}` exclude each other", given[1])
         if self.clip is not None and self.round is None:
-            raise PydanticCustomError("wrong-value", "`clip` needs `round`", {"at": ("clip",)})
+            raise _wrong("`clip` needs `round`", "clip")
         if self.clip is not None and not self.clip[0] < self.clip[1]:
-            raise PydanticCustomError(
-                "wrong-value", "the first end of `clip` must be below the second", {"at": ("clip",)}
-            )
+            raise _wrong("the first end of `clip` must be below the second", "clip")
         if self.unseen == "other" and self.is_number:
-            raise PydanticCustomError(
-                "wrong-value", "numbers have no value `other`; use `error` or `drop`", {"at": ("unseen",)}
-            )
+            raise _wrong("numbers have no value `other`; use `error` or `drop`", "unseen")
         return self
 
     @property

@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PrivateAttr,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from funnel.data.alphabet import folded

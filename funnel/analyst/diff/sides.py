@@ -17,14 +17,7 @@ from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
 from funnel.format.sealed import SealError
-from funnel.lock.lock import (
-    FORMAT,
-    MOST_BYTES,
-    Lock,
-    damaged_lock,
-    parse_lock,
-    protocols_digest,
-)
+from funnel.lock.lock import FORMAT, MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
 from funnel.policy import Policy, load, loads
 from funnel.policy.terms import beside, terms
 
