@@ -178,4 +178,4 @@ def spread(weights: IntArray) -> Fraction | None:
     if (rows == 0).any():
         return None
     ends = zip(rows.max(axis=1).tolist(), rows.min(axis=1).tolist(), strict=True)
-    return max(Fraction(most, least) for most, least in ends)
+    return max((Fraction(most, least) for most, least in ends), default=Fraction(1))

@@ -220,8 +220,7 @@ class Adversary:
                 return np.asarray(-(estimate * np.log(ratio)).sum(axis=1))
             step = self.order - 1
             raised = (estimate * np.expm1(-step * np.log(ratio))).sum(axis=1)
-            divergence = np.log1p(np.maximum(raised, -1.0)) / step
-            return np.asarray(np.expm1(self._exponent * divergence) / self._exponent)
+            return budget(np.log1p(np.maximum(raised, -1.0)) / step, self._exponent)
 
 
 def _side(ball: Ball, secrets: npt.NDArray[np.intp]) -> _Side:

@@ -21,13 +21,13 @@ import numpy as np
 
 from funnel.data.alphabet import Alphabet, Label
 from funnel.data.protocol import Protocol
+from funnel.data.protocol import spread as widest
 from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.measure.overlap import (
     MOST_BITS,
     Input,
     Law,
     Pooling,
-    Weights,
     all_inputs,
     drawn_as,
     merged,
@@ -195,16 +195,6 @@ def _spread_of_sets(group: Sequence[UnaryProtocol]) -> Fraction | None:
         return None
     ratios = [Fraction(int(own), int(other)) for own, other in coin.rows]
     return max(ratios) / min(ratios)
-
-
-def widest(rows: Weights) -> Fraction | None:
-    """The largest quotient of two chances in one row; None where it is infinite."""
-    rows = rows[(rows != 0).any(axis=1)]
-    if (rows == 0).any():
-        return None
-    highest, lowest = rows.max(axis=1), rows.min(axis=1)
-    quotients = zip(highest.tolist(), lowest.tolist(), strict=True)
-    return max((Fraction(high, low) for high, low in quotients), default=Fraction(1))
 
 
 def identity(inputs: Alphabet) -> Protocol:

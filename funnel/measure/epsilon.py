@@ -1,4 +1,4 @@
-"""One exact ε: the decimal that was written, and e^ε on the side that a caller names."""
+"""One exact ε: the decimal that was written, and e^ε from below."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from funnel.measure.exact import exp_above, exp_below, rational
+from funnel.measure.exact import exp_below, rational
 
 
 @dataclass(frozen=True, order=True)
 class Epsilon:
     """A bound ε >= 0 in nats, exactly: 0.1 is one tenth, not the double next to it.
 
-    Whatever decides anything compares rationals with `ratio_below()`, or `ratio_above()` where a *larger* value is
-    the careful one. Floats are for searches, whose finds are measured afterwards.
+    Whatever decides anything compares rationals with `ratio_below()`. Floats are for searches, whose finds are
+    measured afterwards.
     """
 
     nats: Fraction
@@ -31,14 +31,6 @@ class Epsilon:
     def ratio_below(self) -> Fraction:
         """A rational at or below e^ε, within a factor 1 - 10^-50: a ratio held to it keeps ε."""
         return exp_below(self.nats)
-
-    def ratio_above(self) -> Fraction:
-        """A rational at or above e^ε, within a factor 1 + 10^-49: a ratio beyond it breaks ε."""
-        return exp_above(self.nats)
-
-    def as_float(self) -> float:
-        """ε as the nearest double, for a search or a reader."""
-        return float(self.nats)
 
     def factor(self) -> float:
         """e^ε as a double, for a search alone: it may lie on either side."""

@@ -17,24 +17,17 @@ def rational(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+@lru_cache(maxsize=256)
 def exp_below(exponent: Fraction) -> Fraction:
     """A rational at or just under e^exponent (exponent >= 0), within a factor 1 - 10^-50.
 
     Comparing a measured ratio with this instead of e^ε errs on the side of privacy.
     """
-    return Fraction(1) if exponent == 0 else _exp(exponent) * (1 - _MARGIN)
-
-
-def exp_above(exponent: Fraction) -> Fraction:
-    """A rational at or just over e^exponent (exponent >= 0), within a factor 1 + 10^-49."""
-    return Fraction(1) if exponent == 0 else _exp(exponent) * (1 + _MARGIN)
-
-
-@lru_cache(maxsize=256)
-def _exp(exponent: Fraction) -> Fraction:
-    """e^exponent to 60 digits, on either side."""
+    if exponent == 0:
+        return Fraction(1)
     context = Context(prec=_DIGITS)
-    return Fraction(context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))))
+    power = context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
+    return Fraction(power) * (1 - _MARGIN)
 
 
 def log_above(ratio: Fraction | None) -> float:

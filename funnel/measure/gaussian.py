@@ -87,16 +87,12 @@ def directions(public: FloatArray, given: FloatArray) -> Directions:
     return Directions(np.asarray(turn.T @ whiten), np.clip(kept, 0.0, 1.0))
 
 
-def leak(rate: npt.ArrayLike, kept: npt.ArrayLike) -> FloatArray:
-    """I(S;Y_i) = r - ½ ln(1 - λ + λ e^(2r)) in nats at the rate r = I(X;Y_i) (mathematics, section 6).
-
-    Increasing and concave in r, with the limit -½ ln λ.
-    """
-    return leak_at(np.exp(-2 * np.asarray(rate, float)), kept)
-
-
 def leak_at(error: npt.ArrayLike, kept: npt.ArrayLike) -> FloatArray:
-    """The same at the error D = e^(-2r): -½ ln(λ + (1-λ) D); infinite where both are zero."""
+    """I(S;Y_i) = -½ ln(λ + (1-λ) D) in nats at the error D, from 0 to 1 (mathematics, section 6).
+
+    At the rate r = I(X;Y_i), where D = e^(-2r), it is r - ½ ln(1 - λ + λ e^(2r)): increasing and concave in r, with
+    the limit -½ ln λ. Infinite where λ and D are zero.
+    """
     share = np.asarray(kept, float)
     with np.errstate(divide="ignore"):
         told = -0.5 * np.log(share + (1 - share) * np.asarray(error, float))

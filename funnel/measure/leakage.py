@@ -31,10 +31,6 @@ class Leakage:
         """ln(ratio), rounded up."""
         return log_above(self.ratio)
 
-    def as_text(self) -> str:
-        """`num/den`, or `inf`."""
-        return "inf" if self.ratio is None else f"{self.ratio.numerator}/{self.ratio.denominator}"
-
     def within(self, bound: Fraction) -> bool:
         """Whether the ratio is at most `bound`."""
         return self.ratio is not None and self.ratio <= bound
@@ -51,10 +47,6 @@ class Average:
         """The bound, rounded up at the 12th decimal."""
         steps = -(-self.exact.numerator * 10**12 // self.exact.denominator)
         return steps / 10**12
-
-    def as_text(self) -> str:
-        """`num/den`."""
-        return f"{self.exact.numerator}/{self.exact.denominator}"
 
     def within(self, bound: Fraction) -> bool:
         """Whether it is at most `bound`, in nats."""

@@ -8,12 +8,11 @@ formula for all orders; h(D) = 2(e^{D/2}-1) for α = 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data.joint import FloatArray, IntArray
+from funnel.data.joint import FloatArray
 
 _DECIMALS = 10**12
 _ROUNDING = 1e-13
@@ -158,39 +157,3 @@ def _peak(order: float, radius: float) -> float:
         best = int((limits(order, radius, grid)[1] - grid).argmax())
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, _GRID - 1)])
     return (low + high) / 2
-
-
-@dataclass(frozen=True)
-class Realised:
-    """ε* = max ln P(y|s)/P(y|s') in nats over resampled truths: quartiles, 95 % quantile, share above ε."""
-
-    quartiles: tuple[float, float, float]
-    high: float
-    share_above: float
-
-
-def resampled(
-    table: IntArray,
-    weights: IntArray,
-    possible: npt.NDArray[np.bool_],
-    epsilon: float,
-    count: int,
-    generator: np.random.Generator,
-) -> Realised:
-    """What weights W[y, s|1, x] give away under `count` truths drawn around counts N[s, x] ([RLDP] section 8.3).
-
-    Truths are drawn from the posterior of the Jeffreys prior: Dirichlet with parameters N + 1/2 on the possible
-    cells. A figure in floats for the report; nothing is claimed from it, and the generator is not the one
-    that protects records.
-    """
-    drawn = generator.standard_gamma(
-        np.broadcast_to(np.where(possible, table + 0.5, 0.0), (count, *table.shape))
-    )
-    drawn /= drawn.sum(axis=2, keepdims=True)
-    rows = np.broadcast_to(weights.astype(float), (len(weights), *table.shape))
-    chance = np.einsum("ksx,ysx->kys", drawn, rows)
-    chance = chance[:, chance.any(axis=(0, 2))]
-    with np.errstate(divide="ignore"):
-        realised = np.log(chance.max(axis=2) / chance.min(axis=2)).max(axis=1)
-    lower, median, upper, high = np.quantile(realised, [0.25, 0.5, 0.75, 0.95], method="higher").tolist()
-    return Realised((lower, median, upper), high, float((realised > epsilon).mean()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 from funnel.errors import PlanError, SolverError
@@ -38,9 +37,12 @@ def best_split(
     another while that pays, ever smaller ones. The order is fixed, so the same table gives the same split
     unless the time runs out, which ends the search with the best so far.
     """
-    search = _Search(start, solve, progress)
-    blocks = len(start.shares)
-    (_two if blocks == 2 else _many)(search, blocks)
+    search, blocks = _Search(start, solve, progress), len(start.shares)
+    with clock.within(_SECONDS):
+        if blocks == 2:
+            _two(search)
+        else:
+            _many(search, blocks)
     return search.best
 
 
@@ -55,12 +57,11 @@ class _Search:
     ) -> None:
         self.best, self._solve, self._progress = start, solve, progress
         self._known: dict[Parts, float] = {}
-        self._end = time.monotonic() + _SECONDS
 
     @property
     def over(self) -> bool:
         """Whether the search has used up its time or its tries."""
-        return len(self._known) >= _EVALUATIONS or time.monotonic() >= self._end
+        return len(self._known) >= _EVALUATIONS or clock.left() <= 0
 
     def value(self, parts: Parts) -> float:
         """I(X;Y) in nats of a split; minus infinity where none was found or may be looked for."""
@@ -74,8 +75,7 @@ class _Search:
         """Solve one split."""
         self._progress("split " + " / ".join(f"{part / PARTS:g}" for part in parts))
         try:
-            with clock.within(self._end - time.monotonic()):
-                found = self._solve([part / PARTS for part in parts])
+            found = self._solve([part / PARTS for part in parts])
         except (SolverError, PlanError):
             return -float("inf")
         if found.kept > self.best.kept:
@@ -83,7 +83,7 @@ class _Search:
         return found.kept
 
 
-def _two(search: _Search, _: int) -> None:
+def _two(search: _Search) -> None:
     """Golden section between the neighbours of the best of a scan."""
     half = PARTS // 2
     scanned = sorted((*_SCAN, half))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from funnel.measure.uncertainty import limits, project, rad, radius, resampled
+from funnel.measure.uncertainty import limits, project, rad, radius
 from tests.support.balls import divergence, onto
 
 ESTIMATE = np.array([[0.07, 0.10], [0.26, 0.57]])
@@ -147,25 +147,6 @@ def test_rad_of_many_values_is_never_below_that_of_their_groups():
     assert rad(2, 0.1, fine) >= rad(2, 0.1, fine.reshape(12, 2).sum(axis=1))
     assert rad(2, 0.1, fine) <= math.sqrt(math.expm1(0.1)) * (1 + 1e-8)
     assert rad(2, 0.1, [0.5, 0.5, 0.0]) >= 2 * (1 - math.exp(-0.1))
-
-
-def test_resampled_truths_scatter_around_the_leakage_of_the_estimate():
-    table, possible = np.array([[7000, 10000], [26000, 57000]]), np.ones((2, 2), bool)
-    weights = np.array([[[3, 1]], [[1, 3]]])
-    chance = (table / table.sum(axis=1, keepdims=True)) @ weights[:, 0].T
-    truth = float(np.log(chance.max(axis=0) / chance.min(axis=0)).max())
-    found = resampled(table, weights, possible, truth, 400, np.random.default_rng(1))
-    assert found.quartiles[0] < truth < found.quartiles[2] <= found.high
-    assert 0.4 < found.share_above < 0.6
-    assert resampled(table, weights, possible, truth, 50, np.random.default_rng(1)) == resampled(
-        table, weights, possible, truth, 50, np.random.default_rng(1)
-    )
-
-
-def test_resampled_leakage_is_infinite_where_an_output_tells_the_secret():
-    weights = np.array([[[1, 1, 0]], [[0, 0, 1]]])
-    table, possible = np.array([[5, 5, 0], [0, 0, 9]]), np.array([[True, True, False], [False, False, True]])
-    assert resampled(table, weights, possible, 1.0, 20, np.random.default_rng(0)).quartiles[0] == math.inf
 
 
 @pytest.mark.parametrize("confidence", [1e-9, 1e-6, 0.01, 0.5, 0.95, 1 - 1e-9])
