@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.solution import PROOF, Proof
@@ -132,6 +131,8 @@ class Replay:
 
     @np.errstate(all="ignore")
     def __init__(self, tree: Tree, children: IntArray, rows: FloatArray, linear: FloatArray, peak: float) -> None:
+        from scipy.sparse import csr_array
+
         self.tree, self.children, self.rows, self.linear, self.peak = tree, children, rows, linear, peak
         self.weights = csr_array((tree.value, tree.index, tree.starts), shape=(len(tree), len(rows)))
         each = np.diff(tree.starts)

@@ -161,7 +161,8 @@ class Program:
         if seconds <= 0:
             return Answer("time", np.zeros(self._solver.getNumRow()))
         answer = self._run(seconds)
-        if answer.status == "failed":
+        # A search for integers fails where its nodes are spent, and would spend them again.
+        if answer.status == "failed" and not self._whole:
             self.afresh()
             answer = self._run(seconds)
         return answer
