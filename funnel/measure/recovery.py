@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
 
@@ -100,15 +101,22 @@ def identifiable(weights: IntArray, owner: IntArray, a: int) -> tuple[int, IntAr
     not zero: the groups are the smallest such sets for the null vectors of the reduced echelon form. They are
     single values where those can be told apart, and never split values with equal columns.
     """
-    from scipy.sparse.csgraph import connected_components
-
     sizes = np.linalg.svd(weights.astype(float), compute_uv=False)
     if len(sizes) == len(owner) and sizes[-1] > 1e-9 * sizes[0]:  # far beyond what rounding can feign
         return len(owner), owner
     ranks, ties = zip(*(_modulo(weights, owner, a, prime) for prime in _PRIMES), strict=True)
     rank = max(ranks)
     tied = sum(tie for own, tie in zip(ranks, ties, strict=True) if own == rank)
-    return rank, np.asarray(connected_components(tied, directed=False)[1], np.int64)
+    return rank, _connected(tied > 0)
+
+
+def _connected(tied: npt.NDArray[np.bool_]) -> IntArray:
+    """The group of each value, from 0 in the order of their first values: those that ties (a, a) connect."""
+    near = tied | np.eye(len(tied), dtype=bool)
+    first = np.arange(len(tied))
+    while (first != (nearest := np.where(near, first, len(tied)).min(axis=1))).any():
+        first = nearest
+    return np.unique(first, return_inverse=True)[1].astype(np.int64)
 
 
 def _modulo(weights: IntArray, owner: IntArray, a: int, prime: int) -> tuple[int, FloatArray]:

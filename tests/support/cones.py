@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from funnel.optimise.cone import Cone
 from tests.support.strategies import tables
 
-CENSUS = Path(__file__).parents[3] / "examples" / "census" / "census.parquet"
+CENSUS = Path(__file__).parents[2] / "examples" / "census" / "census.parquet"
 NATURAL = {"lip": (0.1, 0.5, 1.0, 3.0), "ldp": (0.1, 0.5, 1.0, 3.0)}
 
 
