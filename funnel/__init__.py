@@ -20,11 +20,17 @@ if TYPE_CHECKING:
         ledger,
         load,
         lock,
+        new_key,
+        new_signing_key,
         plan,
+        public_key,
         rebuild_report,
+        rotate_key,
         run,
         schema,
         starter_policy,
+        write_key,
+        write_signing_key,
     )
     from funnel.errors import (
         AuditFailure,
@@ -38,14 +44,6 @@ if TYPE_CHECKING:
         ReleaseError,
         SolverError,
         SourceError,
-    )
-    from funnel.plan.keyring import (
-        new_key,
-        new_signing_key,
-        public_key,
-        rotate_key,
-        write_key,
-        write_signing_key,
     )
     from funnel.version import __version__
 
@@ -85,7 +83,7 @@ __all__ = [
     "write_signing_key",
 ]
 
-_HOMES = ("funnel.errors", "funnel.version", "funnel.plan.keyring", "funnel.api")
+_HOMES = ("funnel.errors", "funnel.version", "funnel.api")
 """Where these names are defined; the heaviest last."""
 
 

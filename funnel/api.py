@@ -29,11 +29,14 @@ from funnel.plan.explain import Sizes, explain, sizes
 from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.rebuild import rebuild
 from funnel.plan.recount import recounting
+from funnel.plan.rotate import Rotation, rotate
 from funnel.plan.run import execute
 from funnel.plan.summary import Summary
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
+from funnel.release import keys
+from funnel.release import sign as signing
 
 _FOLDER = "Choose a folder that exists and can be written to."
 
@@ -264,6 +267,57 @@ def estimate_counts(release: Path | str, confidence: float = 0.95) -> Estimates:
 def starter_policy(table: Path | str, folder: Path | str = ".") -> str:
     """A commented policy for a table, with paths relative to `folder`. Raises SourceError."""
     return starter(Path(table), Path(folder))
+
+
+def new_key() -> str:
+    """A fresh key as one line of text, from the operating system's randomness."""
+    return keys.new_key()
+
+
+def write_key(path: Path | str) -> str:
+    """Write a fresh key to a new file that only its owner can read; returns its fingerprint. Raises DrawError."""
+    return keys.write_key(Path(path)).fingerprint
+
+
+def new_signing_key() -> str:
+    """A fresh private key for signing releases, as one line of text."""
+    return signing.new_signing_key()
+
+
+def write_signing_key(path: Path | str) -> str:
+    """Write a fresh signing key to a new file for its owner only; returns its fingerprint. Raises DrawError."""
+    return signing.write_signing_key(Path(path)).fingerprint
+
+
+def public_key(reference: str) -> str:
+    """The public half of a signing key, named by `env:NAME`, `file:PATH` or a path, as one line. Raises DrawError."""
+    named = reference if reference.startswith(("env:", "file:")) else f"file:{reference}"
+    return signing.load_signing_key(named, Path()).public_text
+
+
+def rotate_key(
+    policy: Path | str,
+    to: Path | str | None = None,
+    *,
+    accept: bool = False,
+    locked: bool = False,
+    memory: str = "2GB",
+    threads: int | None = None,
+    progress: Report = silent,
+) -> Rotation:
+    """What a new key costs a policy; then make it in a new file, or accept the one that the policy names now.
+
+    `locked`: with the protocol that the policy's lock pins. Raises FunnelError.
+    """
+    loaded = load(policy)
+    return rotate(
+        loaded,
+        None if to is None else Path(to),
+        accept=accept,
+        lock=lock_of(loaded) if locked else None,
+        limits=Limits(memory, threads),
+        progress=progress,
+    )
 
 
 def write_new(path: Path, text: str) -> None:

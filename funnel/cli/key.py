@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from funnel import api
 from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
-from funnel.plan import keyring
 
 key = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
 
@@ -27,12 +27,12 @@ def key_new(
 ) -> None:
     """Make a fresh key for permanent draws, or one that signs releases."""
     if to is None:
-        print(keyring.new_signing_key() if signing else keyring.new_key())
+        print(api.new_signing_key() if signing else api.new_key())
     elif signing:
-        print_ = keyring.write_signing_key(to)
+        print_ = api.write_signing_key(to)
         say(f"wrote {to}, public key fingerprint {print_}; `funnel key public {to}` prints the public key")
     else:
-        say(f"wrote {to}, key fingerprint {keyring.write_key(to)}")
+        say(f"wrote {to}, key fingerprint {api.write_key(to)}")
 
 
 @key.command("public", epilog="Example: funnel key public sign.key > publisher.pub")
@@ -43,7 +43,7 @@ def key_public(
     ],
 ) -> None:
     """Print the public half of a signing key as one line: give it to whoever is to check releases."""
-    print(keyring.public_key(source))
+    print(api.public_key(source))
 
 
 @key.command("rotate", epilog="Example: funnel key rotate census.yaml --to 2027.key")
@@ -76,7 +76,7 @@ def key_rotate(
     if to is not None and accept:
         raise typer.BadParameter("--to makes a new key, --accept takes the one named: give one of them")
     with progress() as report:
-        found = keyring.rotate_key(
+        found = api.rotate_key(
             policy, to, accept=accept, locked=locked, memory=memory, threads=threads, progress=report
         )
     show(found, json)

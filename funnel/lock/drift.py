@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Label
-from funnel.format.drift import DriftFile, Unseen
+from funnel.format.drift import DriftFile
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
 
@@ -50,7 +50,7 @@ def drift(
         if reference is None or radius is None
         else divergence is not None and divergence <= radius,
         noisy=lock.noisy is not None,
-        unseen=tuple(Unseen(one.columns, one.value, one.rows, one.rule) for one in current.unseen),
+        unseen=current.unseen,
         gone=tuple(_gone(joint)),
         new_secrets=came,
         gone_secrets=went,

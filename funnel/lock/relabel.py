@@ -14,21 +14,12 @@ from funnel.data.alphabet import readable
 from funnel.data.arrange import Recoder, together
 from funnel.data.joint import IntArray
 from funnel.errors import InternalError, SourceError
+from funnel.format.drift import Unseen
 from funnel.text import some
 
 Rule = Literal["error", "other", "drop"]
 OTHER = "other"
 _SHOWN = 8
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """A value of a block that the lock does not know, its rows, and what became of them."""
-
-    columns: tuple[str, ...]
-    value: Label
-    rows: int
-    rule: Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +41,6 @@ class Relabelled:
         """Counts that are in the lock's alphabets already."""
         codes = tuple(np.arange(size) for size in joint.shape)
         return cls(joint, (), codes[0], codes[1:], None)
-
-    def rows(self, rule: Rule) -> int:
-        """Records with an unseen value that went the way of this rule; one with several counts once for each block."""
-        return sum(one.rows for one in self.unseen if one.rule == rule)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch that are drawn for, with the lock's codes x0, x1, … (and s)."""
