@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from funnel.engine.source import Source
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
-from funnel.plan.columns import OTHER, Key, present, public_key, secret_key
+from funnel.plan.columns import NARROW, OTHER, Key, present, public_key, secret_key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
 from funnel.policy import Policy
 from funnel.release.export import selection
-
-_NARROW = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
 def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock: str | None = None) -> Plan:
@@ -101,7 +99,7 @@ def _identify(entity: str, kind: str) -> Identify:
     distinct = f"bit_count(bitstring_agg(CAST({column} AS BIGINT), getvariable('low'), getvariable('high')))"
     return Identify(
         entity,
-        kind in _NARROW,
+        kind in NARROW,
         f"SELECT count({column}), min({column}), max({column}) FROM source",
         f"SELECT count({column}) - {distinct} FROM source",
         f"SELECT count({column}) - count(DISTINCT {column}) FROM source",
@@ -155,7 +153,7 @@ def _kept(key: Key) -> str:
 
 
 def _entity(names: _Names) -> str:
-    kind = "BIGINT" if names.entity_type in _NARROW else "VARCHAR"
+    kind = "BIGINT" if names.entity_type in NARROW else "VARCHAR"
     return f"CAST({identifier(names.entity)} AS {kind})"
 
 

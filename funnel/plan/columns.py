@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 
 from funnel.engine.counting import BELOW
 from funnel.engine.sql import identifier, literal
 from funnel.policy.columns import Attribute
 
 OTHER = "other"
-_KEPT = (
-    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-    "DATE",
-)
+NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Whole numbers that 64 bits with a sign hold."""
+FLOATS = ("FLOAT", "DOUBLE", "REAL")
+_KEPT = ("BOOLEAN", *NARROW, "UBIGINT", "DATE")
 """Types that are released as they are; any other is released as text."""
-_FLOATS = {"FLOAT", "DOUBLE", "REAL"}
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,13 @@ def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
 def present(column: str, kind: str) -> str:
     """The column, with a floating-point NaN read as missing."""
     quoted = identifier(column)
-    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in _FLOATS else quoted
+    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in FLOATS else quoted
 
 
 def bin_labels(edges: tuple[float, ...]) -> list[str]:
     """`[low, high)` per bin; the last one is open."""
-    texts = [format(edge, ".15g") for edge in edges]
-    ends = [*texts[1:], "∞"]
-    return [f"[{low}, {high})" for low, high in zip(texts, ends, strict=True)]
+    texts = [*map(_edge, edges), "∞"]
+    return [f"[{low}, {high})" for low, high in pairwise(texts)]
 
 
 def _plain(name: str, column: str, kind: str) -> Key:
@@ -95,7 +94,7 @@ def _text(key: str, kind: str) -> str:
     text = f"CAST({key} AS VARCHAR)"
     if kind.startswith("DECIMAL"):
         return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
-    if kind in _FLOATS:
+    if kind in FLOATS:
         whole = f"{key} = trunc({key}) AND abs({key}) < 1e15"
         return f"CASE WHEN {whole} THEN CAST(CAST({key} AS BIGINT) AS VARCHAR) ELSE {text} END"
     return text
@@ -103,12 +102,11 @@ def _text(key: str, kind: str) -> str:
 
 def _bins(value: str, edges: tuple[float, ...]) -> str:
     """A CASE over half-open intervals; a value below the first edge gets a label that the count refuses."""
-    texts = [format(edge, ".15g") for edge in edges]
-    uppers = [*texts, None]
-    labels = [BELOW, *bin_labels(edges)]
-    arms = [
-        f"WHEN {value} < {upper} THEN {literal(label)}"
-        for upper, label in zip(uppers, labels, strict=True)
-        if upper
-    ]
-    return f"CASE WHEN {value} IS NULL THEN NULL {' '.join(arms)} ELSE {literal(labels[-1])} END"
+    below = zip(edges, [BELOW, *bin_labels(edges)], strict=False)
+    arms = " ".join(f"WHEN {value} < {_edge(edge)} THEN {literal(label)}" for edge, label in below)
+    return f"CASE WHEN {value} IS NULL THEN NULL {arms} ELSE {literal(bin_labels(edges)[-1])} END"
+
+
+def _edge(edge: float) -> str:
+    """The end of a bin, in labels and in SQL."""
+    return format(edge, ".15g")

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, check_condition, parse
 from funnel.errors import Problem
+from funnel.plan.columns import FLOATS, NARROW
 from funnel.policy import Policy
 from funnel.policy.document import Path
 
-_NUMERIC = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-    "FLOAT",
-    "DOUBLE",
-    "DECIMAL",
-)
+_NUMERIC = (*NARROW, *FLOATS, "HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL")
 _OPAQUE = ("STRUCT", "MAP", "UNION", "BLOB", "BIT", "JSON", "VARIANT", "GEOMETRY")
-_INEXACT = ("FLOAT", "DOUBLE", "BOOLEAN")
+_INEXACT = (*FLOATS, "BOOLEAN")
 
 
 def column_of(name: str, schema: Mapping[str, str]) -> str | None:
@@ -39,56 +26,54 @@ def column_of(name: str, schema: Mapping[str, str]) -> str | None:
 
 def check_fit(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem], str | None]:
     """Problems of columns, types and filter, and the filter's checked SQL (None without one)."""
-    problems: list[Problem] = []
+    unusable, predicate = _filter(policy, schema)
+    return [*_columns(policy, schema), *unusable], predicate
+
+
+def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with the columns that are read, each for its use."""
     for name in policy.sensitive:
-        _check_plain(policy, schema, problems, name)
-    for block in policy.blocks:
-        for attribute in block.attributes:
-            if policy.mechanism.needs_numbers and attribute.round is None:
-                problems.append(_unrounded(policy, attribute.name))
-            if not attribute.is_number:
-                _check_plain(policy, schema, problems, attribute.name)
-            else:
-                _check_number(policy, schema, problems, attribute.name)
+        yield from _plain(policy, schema, name)
+    for attribute in (one for block in policy.blocks for one in block.attributes):
+        if policy.mechanism.needs_numbers and attribute.round is None:
+            yield _unrounded(policy, attribute.name)
+        yield from (_number if attribute.is_number else _plain)(policy, schema, attribute.name)
     if policy.source.entity is not None:
-        _check_entity(policy, schema, problems, policy.source.entity)
-    return problems, _check_filter(policy, schema, problems)
+        yield from _entity(policy, schema, policy.source.entity)
+
+
+def _plain(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
+    kind = yield from _known(policy, schema, policy.place(name), name)
+    if kind is not None and _opaque(kind):
+        said = f"column {name} is {kind}; only plain values can be used"
+        yield policy.problem(policy.place(name), "column-type", said)
+
+
+def _number(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
+    kind = yield from _known(policy, schema, policy.place(name), name)
+    if kind is not None and not kind.startswith(_NUMERIC):
+        yield policy.problem(
+            policy.place(name), "column-type", f"column {name} is {kind}; bins need a number"
+        )
+
+
+def _entity(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
+    path = ("source", "entity")
+    kind = yield from _known(policy, schema, path, name)
+    if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
+        said = f"column {name} is {kind}, which cannot identify a person"
+        yield policy.problem(path, "entity", said, "Use a column of integers or text.")
 
 
 def _known(
-    policy: Policy, schema: Mapping[str, str], problems: list[Problem], path: Path, name: str
-) -> str | None:
-    """The type of a column, or a problem with the nearest name."""
+    policy: Policy, schema: Mapping[str, str], path: Path, name: str
+) -> Generator[Problem, None, str | None]:
+    """The type of a column; or None, and a problem with the nearest name."""
     column = column_of(name, schema)
-    if column is None:
-        problems.append(
-            policy.problem(path, "unknown-column", f"the source has no column {name}", _nearest(name, schema))
-        )
-        return None
-    return schema[column]
-
-
-def _check_plain(policy: Policy, schema: Mapping[str, str], problems: list[Problem], name: str) -> None:
-    kind = _known(policy, schema, problems, policy.place(name), name)
-    if kind is not None and _opaque(kind):
-        problems.append(
-            policy.problem(
-                policy.place(name),
-                "column-type",
-                f"column {name} is {kind}; only plain values can be used",
-                None,
-            )
-        )
-
-
-def _check_number(policy: Policy, schema: Mapping[str, str], problems: list[Problem], name: str) -> None:
-    kind = _known(policy, schema, problems, policy.place(name), name)
-    if kind is not None and not kind.startswith(_NUMERIC):
-        problems.append(
-            policy.problem(
-                policy.place(name), "column-type", f"column {name} is {kind}; bins need a number", None
-            )
-        )
+    if column is not None:
+        return schema[column]
+    yield policy.problem(path, "unknown-column", f"the source has no column {name}", _nearest(name, schema))
+    return None
 
 
 def _unrounded(policy: Policy, name: str) -> Problem:
@@ -97,46 +82,25 @@ def _unrounded(policy: Policy, name: str) -> Problem:
     return policy.problem(policy.place(name), "missing-key", said, f"Write `{{name: {name}, round: 1}}`.")
 
 
-def _check_entity(policy: Policy, schema: Mapping[str, str], problems: list[Problem], name: str) -> None:
-    path = ("source", "entity")
-    kind = _known(policy, schema, problems, path, name)
-    if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
-        problems.append(
-            policy.problem(
-                path,
-                "entity",
-                f"column {name} is {kind}, which cannot identify a person",
-                "Use a column of integers or text.",
-            )
-        )
-
-
 def _opaque(kind: str) -> bool:
     """Whether values of a type have no plain text form that can be released."""
     return kind.startswith(_OPAQUE) or kind.endswith("]")
 
 
-def _check_filter(policy: Policy, schema: Mapping[str, str], problems: list[Problem]) -> str | None:
+def _filter(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem], str | None]:
+    """What is wrong with the filter, and its SQL."""
     if policy.source.filter is None:
-        return None
-    path, found = ("source", "filter"), len(problems)
+        return [], None
+    path = ("source", "filter")
     try:
         expression = parse(policy.source.filter)
-        for column in expression.columns:
-            _known(policy, schema, problems, path, column)
-        if len(problems) == found:
+        unknown = [one for column in expression.columns for one in _known(policy, schema, path, column)]
+        if not unknown:
             check_condition(expression, schema)
+        return unknown, expression.sql
     except ExpressionError as error:
-        problems.append(
-            policy.problem(
-                path,
-                "filter",
-                f"the filter is not usable: {error}",
-                "Write one condition over source columns, such as `age >= 18 AND income IS NOT NULL`.",
-            )
-        )
-        return None
-    return expression.sql
+        advice = "Write one condition over source columns, such as `age >= 18 AND income IS NOT NULL`."
+        return [policy.problem(path, "filter", f"the filter is not usable: {error}", advice)], None
 
 
 def _nearest(name: str, schema: Mapping[str, str]) -> str:
