@@ -2,7 +2,8 @@
 
 A record's fields are the keys of its object, all of them always present. Types may be str, int, float (which takes
 whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, and `Grid`; a
-`Pattern` or a `Between` in `Annotated` narrows text and numbers. Records in a union are told apart by `kind`.
+`Pattern` or a `Between` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
+apart by `kind`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ Reader = Callable[[str, str, Any], Any]
 
 def read(record: type[T], file: str, raw: bytes) -> T:
     """The record in a file's bytes. Raises FormatError where they are not canonical, or not of the record's schema."""
-    found: T = _reader(record)(file, "", decode(file, raw))
+    return typed(record, file, decode(file, raw))
+
+
+def typed(record: type[T], file: str, value: Any) -> T:
+    """The record in a JSON value. Raises FormatError where it is not of the record's schema."""
+    found: T = _reader(record)(file, "", value)
     return found
 
 
@@ -78,6 +84,8 @@ def _reader(kind: Any) -> Reader:
 def _readers(kind: Any) -> Reader:
     if dataclasses.is_dataclass(kind):
         return _record(kind)
+    if kind is Any:
+        return lambda file, path, value: value
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _narrowed(arguments[0], arguments[1])

@@ -6,21 +6,22 @@ It holds what a release's protocol.json and release.json hold, and no counts: wh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from funnel.data import Alphabet, AnyProtocol, Label, Protocol, UnaryProtocol
-from funnel.data.convert import block_record
+from funnel.data import AnyProtocol
+from funnel.data.convert import block_record, protocol_of
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
 from funnel.format import canonical, schema
+from funnel.format.lock import FORMAT, LockFacts
+from funnel.format.protocol import Sets, Weights
 from funnel.format.sealed import SealError, sealed, unsealed
 
-FORMAT = "funnel-lock/1"
 MOST_BYTES = 1 << 27
 _COMMENT = """\
 The lock of a funnel policy: nightly runs draw from the protocol below and solve nothing (`funnel run --locked`).
@@ -32,62 +33,26 @@ _AGAIN = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Lock:
-    """What is pinned.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lock(LockFacts):
+    """What is pinned; `checksum` is that of the text, "" before it is written."""
 
-    `terms` are the policy's; `parameters` those of the settled notion; `mechanism` the one used;
-    `room` the part of epsilon left to drift; `leakage` and
-    `utility` the figures of the night it was made (nats, rounded up, and shares). `secret` names the values of S that
-    had the minimum of records, of `secrets` in all. `counts` is a keyed hash of the counts, None without a key.
-    Of a private estimate, `estimated` is the name under which its cost is on record and `noisy` the hash of its noisy
-    counts, to which all figures belong; else None. `checksum` is that of the text, "" before it is written.
-    """
-
-    name: str
-    made: str
-    version: str
-    terms: Mapping[str, Any]
-    parameters: Mapping[str, Any]
-    mechanism: str
-    room: float
-    shares: tuple[float, ...]
-    budgets: tuple[float, ...]
-    rows: int
-    leakage: Mapping[str, float | None]
-    utility: Mapping[str, float | None]
-    secret: tuple[Label, ...]
-    secrets: int
-    counts: str | None
     protocols: tuple[AnyProtocol, ...]
     checksum: str = ""
-    estimated: str | None = None
-    noisy: str | None = None
 
     def text(self) -> str:
-        """The file."""
-        facts = {
-            "format": FORMAT,
-            "policy": self.name,
-            "made": self.made,
-            "funnel": self.version,
-            "terms": _by_line(self.terms),
-            "parameters": dict(self.parameters),
-            "mechanism": self.mechanism,
-            "room": self.room,
+        """The file: public blocks, values of the secret and inputs of a protocol stand one a line."""
+        facts = {one.name: getattr(self, one.name) for one in fields(LockFacts)}
+        if self.noisy is None:
+            del facts["estimated"], facts["noisy"]
+        lines = {
+            "terms": {key: tuple(value) if key == "public" else value for key, value in self.terms.items()},
             "shares": list(self.shares),
             "budgets": list(self.budgets),
-            "rows": self.rows,
-            "counts": self.counts,
-            **({} if self.noisy is None else {"estimated": self.estimated, "noisy": self.noisy}),
-            "leakage": dict(self.leakage),
-            "utility": dict(self.utility),
-            "secrets": self.secrets,
-            "secret": tuple(list(value) for value in self.secret),
             "protocol": protocols_digest(self.protocols),
             **{f"block.{place}": _block(one) for place, one in enumerate(self.protocols)},
         }
-        return sealed(facts, _COMMENT)
+        return sealed({"format": FORMAT} | facts | lines, _COMMENT)
 
 
 def read_lock(path: Path) -> Lock:
@@ -115,37 +80,16 @@ def read_lock(path: Path) -> Lock:
 def parse_lock(text: str) -> Lock:
     """Inverse of `Lock.text`. Raises SealError."""
     facts, checksum = unsealed(text)
-    if facts.get("format") != FORMAT:
-        raise SealError(f"its format is {facts.get('format')!r}, and this version of funnel reads {FORMAT}")
+    if (found := facts.pop("format", None)) != FORMAT:
+        raise SealError(f"its format is {found!r}, and this version of funnel reads {FORMAT}")
+    named, blocks = facts.pop("protocol", None), sum(key.startswith("block.") for key in facts)
     try:
-        protocols = tuple(
-            _protocol(facts[f"block.{place}"])
-            for place in range(sum(key.startswith("block.") for key in facts))
-        )
-        lock = Lock(
-            name=facts["policy"],
-            made=facts["made"],
-            version=facts["funnel"],
-            terms=facts["terms"],
-            parameters=facts["parameters"],
-            mechanism=facts["mechanism"],
-            room=facts["room"],
-            shares=tuple(facts["shares"]),
-            budgets=tuple(facts["budgets"]),
-            rows=facts["rows"],
-            leakage=facts["leakage"],
-            utility=facts["utility"],
-            secret=tuple(tuple(value) for value in facts["secret"] or ()),
-            secrets=facts["secrets"],
-            counts=facts["counts"],
-            protocols=protocols,
-            checksum=checksum,
-            estimated=facts.get("estimated"),
-            noisy=facts.get("noisy"),
-        )
+        protocols = tuple(_protocol(facts.pop(f"block.{place}")) for place in range(blocks))
+        told = schema.typed(LockFacts, "lock", {"estimated": None, "noisy": None} | facts)
+        lock = Lock(**vars(told), protocols=protocols, checksum=checksum)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SealError(f"it does not hold what a lock holds ({type(error).__name__}: {error})") from None
-    if facts.get("protocol") != protocols_digest(protocols):
+    if named != protocols_digest(protocols):
         raise SealError("its weights are not those of the protocol it names")
     return lock
 
@@ -172,43 +116,20 @@ def damaged_lock(path: Path, reason: str) -> LockError:
     )
 
 
-def _by_line(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Public blocks one a line."""
-    return {key: tuple(value) if key == "public" else value for key, value in terms.items()}
-
-
 def _block(protocol: AnyProtocol) -> dict[str, Any]:
-    """One block of the file."""
-    whole = schema.as_json(block_record(protocol))
-    told = {key: value for key, value in whole.items() if key not in ("inputs", "outputs", "weights")}
-    values = whole["inputs"]
-    if isinstance(protocol, UnaryProtocol):
-        return told | {"inputs": tuple(values)}
-    weights = np.moveaxis(protocol.weights, -1, 0)
-    rows = weights.transpose(0, 2, 1) if protocol.reads_secret else weights[:, :, 0]
-    return told | {
-        "outputs": tuple(whole["outputs"]),
-        "inputs": tuple([value, row.tolist()] for value, row in zip(values, rows, strict=True)),
-    }
+    """One block of the file: as in protocol.json, but with each input's weights beside it."""
+    told: dict[str, Any] = schema.as_json(block_record(protocol))
+    inputs, outputs, weights = (told.pop(key, None) for key in ("inputs", "outputs", "weights"))
+    if weights is None:
+        return told | {"inputs": tuple(inputs)}
+    rows = np.array(weights, np.int64).T.tolist()
+    return told | {"outputs": tuple(outputs), "inputs": tuple(zip(inputs, rows, strict=True))}
 
 
-def _protocol(block: Mapping[str, Any]) -> AnyProtocol:
-    """Inverse of `_block`. A secret that is read is a section of its own."""
-    columns, inputs = tuple(block["columns"]), block["inputs"]
+def _protocol(block: dict[str, Any]) -> AnyProtocol:
+    """Inverse of `_block`."""
     if block["kind"] == "unary":
-        odds = (block["bits"], block["present"], block["absent"], block["form"])
-        return UnaryProtocol(_alphabet(columns, inputs), *odds)
-    told = block["secret"]
-    secret = None if told is None else _alphabet(tuple(told["columns"]), told["values"])
-    weights = np.array([row for _, row in inputs], np.int64)
-    return Protocol(
-        _alphabet(columns, [value for value, _ in inputs]),
-        _alphabet(columns, block["outputs"]),
-        block["bits"],
-        np.ascontiguousarray(weights.transpose(2, 1, 0) if secret else weights.T[:, None, :]),
-        secret,
-    )
-
-
-def _alphabet(columns: tuple[str, ...], values: Sequence[Sequence[str | None]]) -> Alphabet:
-    return Alphabet(columns, tuple(map(tuple, values)))
+        return protocol_of(schema.typed(Sets, "lock", block))
+    inputs, rows = zip(*block["inputs"], strict=True)
+    weights = np.array(rows, np.int64).T.tolist()
+    return protocol_of(schema.typed(Weights, "lock", block | {"inputs": list(inputs), "weights": weights}))

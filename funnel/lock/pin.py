@@ -68,9 +68,9 @@ def new_lock(
     records = np.bincount(joint.cells[:, 0], weights=joint.counts)
     named = tuple(s for s, count in zip(joint.secret.values, records, strict=True) if count >= minimum)
     return Lock(
-        name=policy.name,
+        policy=policy.name,
         made=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        version=__version__,
+        funnel=__version__,
         terms=terms(policy),
         parameters=protection.notion.parameters(),
         mechanism=protection.mechanism.kind,
@@ -141,8 +141,7 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
 
     Raises SourceError for values that no rule provides for, LockError where the bound does not hold there.
     """
-    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
-    current = relabel(counted, [one.inputs for one in lock.protocols], rules)
+    current = relabelled(policy, lock, counted)
     if any(one.reads_secret for one in lock.protocols):
         _check_readers(policy, lock, current.joint)
     arranged = _notion(policy, lock).arrange(current.joint, 1)
@@ -156,6 +155,12 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     if not protection.holds:
         raise _leaks(policy, notion, moved)
     return Pinned(lock, protection, current, reference, moved)
+
+
+def relabelled(policy: Policy, lock: Lock, counted: Joint) -> Relabelled:
+    """Counts in the lock's values, others as the policy says. Raises SourceError where no rule provides for one."""
+    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
+    return relabel(counted, [one.inputs for one in lock.protocols], rules)
 
 
 def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:
@@ -197,13 +202,13 @@ def _foreign(policy: Policy, why: str) -> LockError:
     )
 
 
-def kept_values(policy: Policy, lock: Lock) -> dict[str, Alphabet]:
+def kept_values(policy: Policy, lock: Lock | None) -> dict[str, Alphabet]:
     """For each column that the policy reduces to its most frequent values, those of the lock; by name in the plan."""
+    if lock is None:
+        return {}
     parts: dict[str, set[str | None]] = {}
-    for protocol in lock.protocols:
-        for column, values in zip(
-            protocol.inputs.columns, zip(*protocol.inputs.values, strict=True), strict=True
-        ):
+    for known in (one.inputs for one in lock.protocols):
+        for column, values in zip(known.columns, zip(*known.values, strict=True), strict=True):
             parts[column] = set(values) - {None, OTHER}
     return {
         f"lock_x{j}_{i}": Alphabet.of([one.name], [(value,) for value in parts[one.name]])

@@ -107,7 +107,7 @@ def opened(run: Prepared) -> Iterator[tuple[Engine, Publisher | None]]:
         scratch = None if publisher is None else publisher.scratch
         limits = run.limits
         with open_engine(run.source, memory=limits.memory, threads=limits.threads, scratch=scratch) as engine:
-            for name, values in (kept_values(run.policy, run.lock) if run.lock else {}).items():
+            for name, values in kept_values(run.policy, run.lock).items():
                 engine.provide(name, values)
             yield engine, publisher
 

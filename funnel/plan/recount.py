@@ -14,8 +14,7 @@ from funnel.data import Label
 from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
 from funnel.lock.lock import Lock, parse_lock
-from funnel.lock.pin import kept_values
-from funnel.lock.relabel import relabel
+from funnel.lock.pin import kept_values, relabelled
 from funnel.plan.prepare import Limits, planned
 from funnel.plan.stages import Count
 from funnel.policy import Policy
@@ -41,7 +40,7 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
 
 def _recounted(policy: Policy, lock: Lock | None, memory: str) -> Recounted:
     with planned(policy, Limits(memory), lock) as (plan, engine, _):
-        for name, values in (kept_values(policy, lock) if lock else {}).items():
+        for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements + plan.count.statements)
         return Recounted(json.loads(plan.text()), _cells(policy, plan.count, engine, lock))
@@ -54,9 +53,8 @@ def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Co
         return Counter(
             {(tuple(row[:width]), tuple(row[width:-1])): row[-1] for row in engine.rows(step.cells)}
         )
-    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
     counted = joint_distribution(engine, step.cells, step.secret, step.blocks)
-    joint = relabel(counted, [one.inputs for one in lock.protocols], rules).joint
+    joint = relabelled(policy, lock, counted).joint
     found = Counter[tuple[Label, Label]]()
     for (s, *x), number in zip(joint.cells.tolist(), joint.counts.tolist(), strict=True):
         values = [block.values[code] for block, code in zip(joint.blocks, x, strict=True)]

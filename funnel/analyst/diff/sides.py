@@ -12,12 +12,13 @@ from funnel.data import Label
 from funnel.data.convert import protocols_of
 from funnel.errors import PolicyError, Problem, ReleaseError
 from funnel.format import schema
+from funnel.format.lock import FORMAT
 from funnel.format.manifest import NAME as RELEASE
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
 from funnel.format.sealed import SealError
-from funnel.lock.lock import FORMAT, MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
+from funnel.lock.lock import MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
 from funnel.policy import Policy, load, loads
 from funnel.policy.terms import beside, terms
 

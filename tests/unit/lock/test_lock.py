@@ -69,8 +69,8 @@ def told(joint: Joint) -> tuple:
 
 def lock_with(*pinned, **changes) -> Lock:
     whole = Lock(
-        name="night", made="2026-11-21T00:00:00Z", version="1", terms={"sensitive": ["s"], "public": [[{"name": "x"}]]},
-        parameters={}, mechanism="optimal", room=0.05, shares=(1.0,), budgets=(0.95,), rows=100,
+        policy="night", made="2026-11-21T00:00:00Z", funnel="1", parameters={},
+        terms={"sensitive": ["s"], "public": [[{"name": "x"}]]}, mechanism="optimal", room=0.05, shares=(1.0,), budgets=(0.95,), rows=100,
         leakage={"lip": 0.9, "ldp": None}, utility={"normalised": 0.5}, secret=(("s1",), ("ü\n😀",)), secrets=3,
         counts=None, protocols=pinned,
     )  # fmt: skip
@@ -121,7 +121,7 @@ def test_what_is_no_lock_is_said_to_be_none(tmp_path, change, reason):
 def test_counts_are_kept_apart_and_hashed_under_the_key(tmp_path):
     joint, other = Joint.from_table([[3, 4], [5, 6]]), Joint.from_table([[3, 4], [6, 5]])
     pinned = replace(protocol("X", [[1, 1], [2, 0]]), inputs=joint.blocks[0])
-    lock, stranger = (parse_lock(lock_with(pinned, name=name).text()) for name in ("one", "two"))
+    lock, stranger = (parse_lock(lock_with(pinned, policy=name).text()) for name in ("one", "two"))
     keep_counts(tmp_path, lock.checksum, joint)
     kept = kept_counts(tmp_path, lock)
     assert kept is not None
