@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from funnel.data import Joint
 from funnel.engine.counting import rare_secrets
 from funnel.errors import InternalError
 from funnel.ledger.budget import check_budget
@@ -15,6 +16,7 @@ from funnel.lock.pin import Pinned, pin, pin_estimate
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
 from funnel.plan.count import Counted
+from funnel.plan.prepare import Prepared
 from funnel.plan.stages import Pin, Solve
 from funnel.policy import Policy
 from funnel.release.measured import Measured, measure
@@ -62,6 +64,31 @@ def _pinned(counted: Counted, lock: Lock) -> Pinned:
         private = counted.policy.path(counted.policy.release.private)
         return pin(counted.policy, lock, counted.joint, private)
     return pin_estimate(counted.policy, lock, counted.estimated)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What is known of a release before it is drawn: the results of the stages so far."""
+
+    run: Prepared
+    counted: Counted
+    protected: Protected
+    composed: Composed
+
+    @property
+    def protection(self) -> Protection:
+        """The protocols."""
+        return self.protected.protection
+
+    @property
+    def joint(self) -> Joint:
+        """The counts that the protocols were made for, in the blocks that are sanitised."""
+        return self.protection.joint
+
+    @property
+    def rows(self) -> int:
+        """Number of records; under a lock, of those that its protocols have values for."""
+        return self.joint.rows if self.counted.estimated is None else self.counted.rows
 
 
 def look_back(

@@ -9,7 +9,6 @@ from importlib.metadata import version
 
 import numpy as np
 
-from funnel.data import Joint
 from funnel.data.convert import alphabet_record, cells_of, grid, in_order
 from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
@@ -21,29 +20,18 @@ from funnel.ledger.estimates import Spent
 from funnel.ledger.history import Composed
 from funnel.measure.figures import round_to
 from funnel.mechanisms.product import Protection
-from funnel.plan.count import Counted
 from funnel.plan.draw import Drawn
-from funnel.plan.prepare import Prepared
-from funnel.plan.protect import Protected
+from funnel.plan.protect import Settled
 from funnel.policy.model import Estimate
 from funnel.release.measured import stated_leakage, stated_utility
 from funnel.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
-class Drafted:
-    """All that is known of a release once its data are drawn: the results of the stages so far."""
+class Drafted(Settled):
+    """All that is known of a release once its data are drawn."""
 
-    run: Prepared
-    counted: Counted
-    protected: Protected
-    composed: Composed
     drawn: Drawn
-
-    @property
-    def joint(self) -> Joint:
-        """The counts that the protocols were made for, in their blocks."""
-        return self.protected.protection.joint
 
 
 def counts_file(release: Drafted) -> counts.CountsFile:
@@ -77,7 +65,7 @@ def draws_file(drawn: Drawn) -> draws.DrawsFile:
 def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
     """release.json, but for what it says of the other files."""
     run, joint, pinned = release.run, release.joint, release.protected.pinned
-    policy, found = run.policy, release.protected.protection
+    policy, found = run.policy, release.protection
     permanent = policy.draws.kind == "permanent"
     return Manifest(
         "funnel-release/1",
@@ -95,7 +83,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         split=found.shares,
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),
         estimate=_estimate(policy.estimate, release.counted.spent),
-        rows=release.counted.rows if release.counted.estimated else joint.rows,
+        rows=release.rows,
         format_of_data=policy.release.format,
         leakage=stated_leakage(release.protected.measured, found.notion),
         composed=release.composed.stated(),

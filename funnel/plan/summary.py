@@ -8,32 +8,23 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from funnel.data import Joint
 from funnel.draw.histogram import Estimated
 from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.budget import warnings
-from funnel.ledger.history import Composed
 from funnel.lock import drift
-from funnel.mechanisms.product import Protection
-from funnel.plan.count import Counted
-from funnel.plan.prepare import Prepared
-from funnel.plan.protect import Protected
+from funnel.plan.protect import Settled
 from funnel.policy import Policy
 from funnel.release.measured import Measured
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
     `recovered` tells of runs that were cut off, whose leftovers were removed.
     """
 
-    run: Prepared
-    counted: Counted
-    protected: Protected
-    composed: Composed
     target: Path | None = None
     recovered: tuple[str, ...] = ()
 
@@ -41,11 +32,6 @@ class Summary:
     def release(self) -> str | None:
         """The release's folder as text, None after a dry run."""
         return None if self.target is None else str(self.target)
-
-    @property
-    def rows(self) -> int:
-        """Number of records."""
-        return self.counted.rows if self.estimated is not None else self.joint.rows
 
     @property
     def policy(self) -> Policy:
@@ -56,11 +42,6 @@ class Summary:
     def estimated(self) -> Estimated | None:
         """The records' own counts, where `joint` holds noisy ones."""
         return self.counted.estimated
-
-    @property
-    def protection(self) -> Protection:
-        """The protocols."""
-        return self.protected.protection
 
     @property
     def measured(self) -> Measured:
@@ -76,11 +57,6 @@ class Summary:
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         return (*self.run.told, *self.recovered, *warnings(self.composed))
-
-    @property
-    def joint(self) -> Joint:
-        """The joint distribution in the blocks that were sanitised."""
-        return self.protection.joint
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""

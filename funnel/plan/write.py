@@ -65,7 +65,7 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
 
 def _table(release: Drafted, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
     """protocol.json and released.json, and the table that is an export of the two. Raises PlanError, ReleaseError."""
-    stage, protocols, drawn = release.run.plan.write, release.protected.protection.protocols, release.drawn
+    stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
     shown = protocol_file(protocols)
     table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
@@ -86,7 +86,7 @@ class Evidence:
 
 def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Evidence:
     """What shows the claims, written into the private folder. Raises ReleaseError."""
-    run, found, pinned = release.run, release.protected.protection, release.protected.pinned
+    run, found, pinned = release.run, release.protection, release.protected.pinned
     solved, proof = solution_file(found.solved, found.budgets)
     certificate = found.notion.certificate(found.channel)
     moved = None if pinned is None else pinned.drift

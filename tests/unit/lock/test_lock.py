@@ -70,7 +70,8 @@ def told(joint: Joint) -> tuple:
 def lock_with(*pinned, **changes) -> Lock:
     whole = Lock(
         policy="night", made="2026-11-21T00:00:00Z", funnel="1", parameters={},
-        terms={"sensitive": ["s"], "public": [[{"name": "x"}]]}, mechanism="optimal", room=0.05, shares=(1.0,), budgets=(0.95,), rows=100,
+        terms={"sensitive": ["s"], "public": [[{"name": "x"}]]}, mechanism="optimal", room=0.05,
+        shares=(1.0,), budgets=(0.95,), rows=100,
         leakage={"lip": 0.9, "ldp": None}, utility={"normalised": 0.5}, secret=(("s1",), ("ü\n😀",)), secrets=3,
         counts=None, protocols=pinned,
     )  # fmt: skip
