@@ -58,6 +58,12 @@ class Estimated:
         """The counts (m,) that the noise was added to."""
         return self.counted if self.reference is None else self.reference
 
+    @property
+    def parts(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Those counts, the noise added and the noise taken, (m,) each and none below zero: as files hold them."""
+        noise = self.noisy - self.estimated
+        return self.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)
+
     @cached_property
     def joint(self) -> Joint:
         """What everything is computed from: noisy counts, those below one set to one; or those below 2t set to zero.

@@ -109,11 +109,10 @@ def protocols_digest(protocols: Sequence[AnyProtocol]) -> str:
     ).hexdigest()
 
 
-def damaged_lock(path: Path, reason: str) -> LockError:
+def damaged_lock(path: Path, reason: str, advice: str = _AGAIN) -> LockError:
     """The error of a file that is not as it was written."""
-    return LockError(
-        "lock-damaged", f"this is not a lock that can be used: {reason}", where=str(path), advice=_AGAIN
-    )
+    said = f"this is not a lock that can be used: {reason}"
+    return LockError("lock-damaged", said, where=str(path), advice=advice)
 
 
 def _block(protocol: AnyProtocol) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
 from funnel.format.drift import DriftFile
 from funnel.lock.drift import drift
-from funnel.lock.lock import Lock, read_lock
-from funnel.lock.pinned import counts_hash, kept_counts
+from funnel.lock.lock import Lock, damaged_lock, read_lock
+from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, relabel
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection
@@ -193,12 +193,8 @@ def _protection(policy: Policy, lock: Lock, arranged: Arranged) -> Protection:
 
 
 def _foreign(policy: Policy, why: str) -> LockError:
-    return LockError(
-        "lock-damaged",
-        f"this is not a lock that can be used: {why}",
-        where=os.fspath(lock_path(policy)),
-        advice="Restore the lock and the private folder from one backup. A new lock (`funnel lock --force`) estimates "
-        "anew, and spends `estimate.epsilon` again.",
+    return damaged_lock(
+        lock_path(policy), why, f"Restore the lock and the private folder from one backup. {SPENDS}"
     )
 
 

@@ -20,6 +20,7 @@ from funnel.format.locked import LockedFile
 from funnel.lock.lock import Lock
 
 FOLDER = "locks"
+SPENDS = "A new lock (`funnel lock --force`) estimates anew, and spends `estimate.epsilon` again."
 
 
 def counts_hash(joint: Joint, key: Key) -> str:
@@ -73,28 +74,14 @@ def kept_estimate(private: Path, lock: Lock, domain: Domain) -> tuple[IntArray, 
             "lock-damaged",
             f"the noisy counts that the lock was made from cannot be read: {error}",
             where=str(_path(private, lock.checksum)),
-            advice="Restore the private folder from a backup. A new lock (`funnel lock --force`) estimates anew, and "
-            "spends `estimate.epsilon` again.",
+            advice=f"Restore the private folder from a backup. {SPENDS}",
         ) from None
 
 
 def _record(checksum: str, joint: Joint, estimated: Estimated | None = None) -> LockedFile:
-    blocks = tuple(map(alphabet_record, joint.blocks))
-    noise = None if estimated is None else grid(_noise(estimated))
-    return LockedFile(
-        "funnel-locked-counts/1",
-        checksum,
-        alphabet_record(joint.secret),
-        blocks,
-        grid(cells_of(joint)),
-        noise,
-    )
-
-
-def _noise(estimated: Estimated) -> IntArray:
-    """Counts, noise added and noise taken (3, m)."""
-    noise = estimated.noisy - estimated.counted
-    return np.stack([estimated.counted, np.maximum(noise, 0), np.maximum(-noise, 0)])
+    secret, *blocks = map(alphabet_record, (joint.secret, *joint.blocks))
+    noise = None if estimated is None else grid(np.stack(estimated.parts))
+    return LockedFile("funnel-locked-counts/1", checksum, secret, tuple(blocks), grid(cells_of(joint)), noise)
 
 
 def _read(private: Path, lock: Lock) -> LockedFile:

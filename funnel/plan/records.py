@@ -49,9 +49,7 @@ def counts_file(release: Drafted) -> counts.CountsFile:
 
 def _private(estimated: Estimated, cells: IntArray) -> counts.Private:
     """The noise beside the counts, for every cell in the blocks of the release."""
-    noise = estimated.noisy - estimated.estimated
-    parts = [estimated.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)]
-    rows = in_order(np.column_stack([cells, *parts, estimated.counted]))
+    rows = in_order(np.column_stack([cells, *estimated.parts, estimated.counted]))
     records = None if estimated.reference is None else grid(rows[:, -1])
     return counts.Private(str(estimated.epsilon), grid(rows[:, :-1]), records)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from funnel import report
 from funnel.data.convert import protocol_file
@@ -49,14 +50,7 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     if run.signer is not None:
         run.signer.sign_release(public)
     kept = _evidence(release, asked, private)
-    _write(
-        private,
-        report_files(
-            report.full(
-                described, shown, table, kept.counts, kept.draws, kept.solution, kept.terms, kept.drift
-            )
-        ),
-    )
+    _write(private, report_files(report.full(described, shown, table, *kept)))
     stated_sha256 = sha256_file(public / manifest.NAME)
     bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
     _write(private, {evidence.NAME: schema.write(bound)})
@@ -73,8 +67,7 @@ def _table(release: Drafted, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
     return shown, table
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """The records of a release's private files that its full report is made of."""
 
     counts: counts.CountsFile
