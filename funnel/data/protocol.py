@@ -87,6 +87,20 @@ class Randomiser(ABC):
     def noise(self, prior: FloatArray) -> Iterator[tuple[float, FloatArray]]:
         """Distributions whose entropies, each times its number, add up to H(Y|X) under P(x) = prior (a,)."""
 
+    @property
+    @abstractmethod
+    def told(self) -> Alphabet:
+        """The values that an answer tells of: itself, or the members of a set."""
+
+    @abstractmethod
+    def telling(self) -> FloatArray:
+        """The chance that an answer tells each of the values `told`, (b, c or 1, a), as floats."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> tuple[object, ...]:
+        """Equal for protocols that draw alike."""
+
     @abstractmethod
     def probabilities(self) -> FloatArray:
         """Q[y, s, x] as floats, for pictures and estimates; InternalError where answers are too many to list."""
@@ -158,6 +172,20 @@ class Protocol(Randomiser):
     def noise(self, prior: FloatArray) -> Iterator[tuple[float, FloatArray]]:
         """The column of each x, as often as x occurs."""
         yield from zip(prior.tolist(), self.probabilities()[:, 0, :].T, strict=True)
+
+    @property
+    def told(self) -> Alphabet:
+        """The outputs."""
+        return self.outputs
+
+    def telling(self) -> FloatArray:
+        """The chances of the outputs."""
+        return self.probabilities()
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """What is drawn for, and the weights; outputs may have other names."""
+        return (self.inputs, self.secret, self.bits, self.weights.shape, self.weights.tobytes())
 
     def probabilities(self) -> FloatArray:
         """Q[y, s, x] as floats, for pictures and estimates."""

@@ -145,6 +145,20 @@ class UnaryProtocol(Randomiser):
         for number, share in zip((1, len(self.inputs) - 1), self.shares, strict=True):
             yield number, np.array([share, 1 - share])
 
+    @property
+    def told(self) -> Alphabet:
+        """The values that sets hold."""
+        return self.inputs
+
+    def telling(self) -> FloatArray:
+        """P(bit x' is 1 | x) by [x', 0, x]."""
+        return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)[:, None, :]
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """Whose coins they are, and their chances."""
+        return ("unary", self.inputs, self.bits, self.present, self.absent)
+
     def probabilities(self) -> FloatArray:
         """Sets are too many to list."""
         raise InternalError("the chances of sets are not listed")
@@ -164,10 +178,6 @@ class UnaryProtocol(Randomiser):
     def shares(self) -> tuple[float, float]:
         """P(bit x is 1 | x) and P(bit x' is 1 | x) for x' other than x, as floats."""
         return self.present / (1 << self.bits), self.absent / (1 << self.bits)
-
-    def chances(self) -> FloatArray:
-        """P(bit x' is 1 | x), shape (a, a) by [x, x'], as floats."""
-        return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)
 
 
 AnyProtocol = Protocol | UnaryProtocol

@@ -34,7 +34,7 @@ from funnel.data.alphabet import Label
 from funnel.data.released import Channel
 from funnel.format.journal import Together
 from funnel.ledger.records import DrawRecord, by_label, coupled, restated
-from funnel.measure.composition import composed, fingerprint, identity, measurable, spread
+from funnel.measure.composition import composed, identity, measurable, spread
 from funnel.measure.exact import log_above, rational
 from funnel.measure.figures import leakage_figure, round_up
 from funnel.measure.leakage import AnyLeakage, Leakage
@@ -190,8 +190,8 @@ class _History:
             if one is None:
                 return None
             blocks.append(one)
-        alone = [fingerprint(mine.protocol) for mine in self.own if mine.protocol]
-        if [fingerprint(one) for one in blocks] == alone:
+        alone = [mine.protocol.fingerprint for mine in self.own if mine.protocol]
+        if [one.fingerprint for one in blocks] == alone:
             return self.alone
         secrets, *public = self.joint.shape
         if not measurable(secrets, public, blocks, self.notion.measuring_steps(public)):
@@ -214,7 +214,7 @@ def _added(groups: Sequence[Sequence[DrawRecord]], values: Sequence[Any] | None)
         protocols = [one.protocol for one in group if one.protocol is not None]
         if len(protocols) < len(group):
             return None
-        name = tuple(map(fingerprint, protocols))
+        name = tuple(one.fingerprint for one in protocols)
         if name not in known:
             known[name] = log_above(spread(protocols, _pairs_of(protocols, values)))
         if known[name] == float("inf"):

@@ -27,7 +27,6 @@ from funnel.measure.overlap import (
     MOST_BITS,
     Input,
     Law,
-    Pooling,
     all_inputs,
     drawn_as,
     merged,
@@ -53,17 +52,9 @@ class JointAnswers(Protocol):
             raise ValueError("the weights of a composed protocol do not sum to one")
 
 
-def fingerprint(protocol: AnyProtocol) -> tuple[object, ...]:
-    """Equal for protocols that draw alike."""
-    if isinstance(protocol, UnaryProtocol):
-        return ("unary", protocol.inputs, protocol.bits, protocol.present, protocol.absent)
-    shape, weights = protocol.weights.shape, protocol.weights.tobytes()
-    return (type(protocol) is Pooling, protocol.inputs, protocol.secret, protocol.bits, shape, weights)
-
-
 def distinct(protocols: Sequence[AnyProtocol]) -> list[AnyProtocol]:
     """Each protocol once, in order."""
-    return list({fingerprint(one): one for one in protocols}.values())
+    return list({one.fingerprint: one for one in protocols}.values())
 
 
 def composed(
@@ -82,7 +73,7 @@ def composed(
     law: Law | None = None
     known: dict[object, Law | None] = {}
     for group in reduced:
-        name = tuple(map(fingerprint, group))
+        name = tuple(one.fingerprint for one in group)
         if name not in known:
             known[name] = _widened(_law(group, inputs, secret), group[0].reads_secret, reads, len(secret))
         part = known[name]
@@ -204,11 +195,11 @@ def identity(inputs: Alphabet) -> Protocol:
 
 def measurable(secrets: int, public: Sequence[int], protocols: Sequence[AnyProtocol], most: int) -> bool:
     """Whether the blocks side by side take at most `most` products to be measured, of numbers that are not too long."""
-    if len(protocols) == 1 and isinstance(protocols[0], UnaryProtocol):
+    if len(protocols) == 1 and protocols[0].uniforms == "each":
         return True
     steps, before, bits = 0, secrets, 0
     for place, (one, values) in enumerate(zip(protocols, public, strict=True)):
         steps += before * len(one.outputs) * values * math.prod(public[place + 1 :])
         before *= len(one.outputs)
-        bits += one.bits * (values if isinstance(one, UnaryProtocol) else 1)
+        bits += one.bits * (values if one.uniforms == "each" else 1)
     return steps <= most and bits <= MOST_BITS

@@ -43,6 +43,11 @@ Input = tuple[Label | None, Label]
 class Pooling(Protocol):
     """A protocol of one column, seen from values that it does not all know: those were drawn for as `POOL`."""
 
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """Apart from the protocol itself, which answers nothing for the values that it does not know."""
+        return ("pooling", *super().fingerprint)
+
 
 @dataclass(frozen=True, eq=False)
 class Law:

@@ -137,15 +137,10 @@ class Evidence:
     def _drawn(self, index: int) -> float:
         """Share of records whose draw gave the true value, or a set that holds it."""
         protocol, a = self.t.protocols[index], len(self.t.protocols[index].inputs)
-        place = {value: y for y, value in enumerate(_outputs(protocol))}
+        place = {value: y for y, value in enumerate(protocol.told.values)}
         same = [place.get(value) for value in protocol.inputs.values]
         true: int = sum(count for x, y, count in self.draws.blocks[index] if y == same[x % a])
         return round(true / self.t.m.rows, 6)
-
-
-def _outputs(protocol: AnyProtocol) -> tuple[tuple[str | None, ...], ...]:
-    """The values that are released, or that sets hold."""
-    return protocol.outputs.values if isinstance(protocol, Protocol) else protocol.inputs.values
 
 
 def _finite(nats: float) -> float | None:
@@ -166,7 +161,7 @@ def _shares(protocol: AnyProtocol, counts: IntArray) -> list[dict[str, Any]]:
     """For every value of a block its records, its share before, the share expected after, how likely it is kept,
     and how likely it is true where it is released, None where it never is.
     """
-    place = {value: y for y, value in enumerate(_outputs(protocol))}
+    place = {value: y for y, value in enumerate(protocol.told.values)}
     reached, both, total = _flows(protocol, counts)
     rows, entries = int(counts.sum()), []
     for x, value in enumerate(protocol.inputs.values):

@@ -126,22 +126,13 @@ def sure(protocol: AnyProtocol) -> bool:
 
 
 def names(protocol: AnyProtocol) -> list[str]:
-    """What the rows of `chances` stand for: outputs, or the values that sets hold."""
-    values = protocol.inputs.values if isinstance(protocol, UnaryProtocol) else protocol.outputs.values
-    return [label(value) for value in values]
-
-
-def chances(protocol: AnyProtocol) -> FloatArray:
-    """Q(y | s, x), (b, c or 1, a); where sets are released, the chance (a, 1, a) that the set holds y."""
-    if isinstance(protocol, UnaryProtocol):
-        return np.asarray(protocol.chances().T[:, None, :])
-    return protocol.probabilities()
+    """What the rows of `telling` stand for: outputs, or the values that sets hold."""
+    return [label(value) for value in protocol.told.values]
 
 
 def kept(protocol: AnyProtocol) -> FloatArray:
     """Q(x | s, x), (c or 1, a): the chance that a value is released as it is, or stands in the set released."""
-    outputs = protocol.inputs if isinstance(protocol, UnaryProtocol) else protocol.outputs
-    place, drawn = {value: y for y, value in enumerate(outputs.values)}, chances(protocol)
+    place, drawn = {value: y for y, value in enumerate(protocol.told.values)}, protocol.telling()
     rows = [place.get(value) for value in protocol.inputs.values]
     nothing = np.zeros(drawn.shape[1])
     return np.stack([nothing if y is None else drawn[y, :, x] for x, y in enumerate(rows)], axis=1)

@@ -12,7 +12,7 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.format.released import ReleasedFile
 from funnel.measure.recovery import Recovered, from_bits, recover
 from funnel.report import figures
-from funnel.report.facts import Facts, chances, kept, names
+from funnel.report.facts import Facts, kept, names
 from funnel.text import label
 
 MATRIX_CELLS = 4096
@@ -49,7 +49,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
 
 def _pictures(protocol: AnyProtocol) -> dict[str, Any] | None:
     """Labels and Q(y|x) to four decimals, for the first secret values where a draw reads the secret; None if large."""
-    drawn = chances(protocol)
+    drawn = protocol.telling()
     if drawn[:, 0, :].size > MATRIX_CELLS:
         return None
     secrets = [None] if protocol.secret is None else [label(value) for value in protocol.secret.values]

@@ -169,7 +169,7 @@ def drawn(joint: Joint, protocols: Sequence[AnyProtocol]) -> tuple[Any, Any]:
     for index, protocol in enumerate(protocols):
         s, x, a = cells[:, 0], cells[:, 1 + index], len(protocol.inputs)
         if isinstance(protocol, UnaryProtocol):
-            bits = rng.random((len(cells), a)) < protocol.chances()[x]
+            bits = rng.random((len(cells), a)) < protocol.telling()[:, 0, x].T
             outputs.append(bits @ (1 << np.arange(a)[::-1]))
             pairs = np.array(
                 [(one, held) for one, row in zip(x, bits, strict=True) for held in [*np.flatnonzero(row), a]]
