@@ -14,7 +14,7 @@ import numpy as np
 
 Kind = Literal["line", "dots", "band", "box", "rule"]
 """line: [x, y, spread]; dots: [x, y]; band: [x, low, high]; box: [place, least, q1, median, q3, most]; rule: [x, y]."""
-PACKAGES = ("funnel-sanitiser", "numpy", "scipy", "pycddlib-standalone")
+PACKAGES = ("funnel-sanitiser", "numpy", "scipy", "highspy", "pycddlib-standalone")
 DIGITS = 4
 
 

@@ -51,6 +51,8 @@ Experiments of the papers behind funnel, run with funnel's own mechanisms. One c
     python examples/papers all --draws 3        # everything, quickly
     python examples/papers page                 # this page again, from the stored results
 
+They need what the tests need (`pip install -e '.[dev]'`): cddlib lists rays and vertices for comparison.
+
 NAME is one of {names}.
 
 What is kept in `results/` are aggregates, each with the command that made it and the versions it ran on. Means come
