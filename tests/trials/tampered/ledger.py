@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from funnel.format.canonical import encode
+from tests.support.forging import lines_of
 from tests.trials.tampered.moves import FOLDER, move
 from tests.trials.tampered.place import Place, pick
 
@@ -17,6 +18,8 @@ KIND = "the ledger, chained anew"
 def replayed(place: Place, rng: Random) -> str | None:
     entries = place.lines
     one, at = rng.randrange(len(entries)), rng.randrange(len(entries) + 1)
+    if at == len(entries) and entries[one]["entry"]["kind"] == "estimate":
+        return None  # a charge that no release followed: what a run that died leaves
     place.rechain([*entries[:at], entries[one], *entries[at:]])
     return f"entry {one + 1} a second time, as entry {at + 1}"
 
@@ -44,13 +47,13 @@ def dropped(place: Place, rng: Random) -> str | None:
 
 @move(KIND, views=(FOLDER,))
 def foreign(place: Place, rng: Random) -> str | None:
-    """An entry of another ledger put in."""
+    """A release of another ledger put in; a charge for an estimate is what a run that died leaves, and no lie."""
     other = pick(rng, [one for one in place.others() if one.name not in place.releases])
     if other is None:
         return None
-    line = (other.parent.parent / "private" / "ledger.jsonl").read_bytes().split(b"\n")[0]
+    line = next(one for one in lines_of(other.parent.parent / "private") if "release" in one["entry"])
     entries, at = place.lines, rng.randrange(len(place.lines) + 1)
-    place.rechain([*entries[:at], json.loads(line), *entries[at:]])
+    place.rechain([*entries[:at], line, *entries[at:]])
     return f"an entry of {other.parent.parent.name} as entry {at + 1}"
 
 

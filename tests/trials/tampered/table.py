@@ -158,7 +158,8 @@ def columns_swapped(place: Place, rng: Random) -> str | None:
 
 @move("outputs renamed", *EVERY, views=ALL_VIEWS)
 def outputs_renamed(place: Place, rng: Random) -> str | None:
-    """In the protocol; in the table, too, or not."""
+    """In the protocol alone or in the table alone: renamed in both, it is a true release of another protocol."""
+    honest = place.protocol["blocks"]
     blocks = place.protocol["blocks"]
     block = rng.randrange(len(blocks))
     outputs = blocks[block]["inputs" if blocks[block]["kind"] == "unary" else "outputs"]
@@ -173,4 +174,5 @@ def outputs_renamed(place: Place, rng: Random) -> str | None:
         place.forged.write_data()
     except (FunnelError, ValueError):
         return None
-    return f"outputs {i} and {j} renamed, in the table too"
+    edit(place.folder / "protocol.json", lambda old: old.update(blocks=honest))
+    return f"outputs {i} and {j} of block {block} renamed in the table"
