@@ -10,23 +10,18 @@ import numpy as np
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.measure.epsilon import Epsilon
 from funnel.notions.base import Implied, Nats
 from funnel.notions.tables import TableNotion, conditionals
 from funnel.optimise.cone import Cone
 
 
-class Lip(TableNotion):
-    """ε-LIP with respect to S ([DS] Definition 2): e^-ε <= P(s|y)/P(s) <= e^ε for all s, y."""
-
-    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
-
-    notion: Literal["lip"]
-    epsilon: Nats
+class BeliefNotion(TableNotion):
+    """A notion that asks LIP of every table of conditions."""
 
     def cone_of(self, table: ExactArray) -> Cone:
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
-        return belief_cone(table, self.exact_epsilon)
+        given, prior = conditionals(table)
+        return Cone(np.vstack([given - self.ratio * prior, prior / self.ratio - given]))
 
     def constraints_of(self, secret: int) -> int:
         """2c."""
@@ -36,15 +31,17 @@ class Lip(TableNotion):
         """max |ln P(y|s)/P(y)|."""
         return measures.lip(table)
 
+
+class Lip(BeliefNotion):
+    """ε-LIP with respect to S ([DS] Definition 2): e^-ε <= P(s|y)/P(s) <= e^ε for all s, y."""
+
+    sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+
+    notion: Literal["lip"]
+    epsilon: Nats
+
     def implies(self) -> Iterator[Implied]:
         """Two beliefs that each move by e^ε move their odds by e^2ε ([DS] Lemma 1); the upper half alone is PML."""
         yield Implied("ldp", 2 * self.epsilon, "lip implies ldp at twice epsilon")
         yield Implied("alip", self.epsilon, "the bound is the same both ways", {"lower": self.epsilon})
         yield Implied("mutual-information", self.epsilon, "a mean is no more than its largest part")
-
-
-def belief_cone(table: ExactArray, epsilon: Epsilon) -> Cone:
-    """Rows under which no belief moves by more than a factor e^ε, where records are distributed as N[s, x] (c, a)."""
-    given, prior = conditionals(table)
-    ratio = epsilon.factor()
-    return Cone(np.vstack([given - ratio * prior, prior / ratio - given]))

@@ -12,16 +12,14 @@ from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
 from funnel.data.released import Channel
 from funnel.data.sending import ExactArray
-from funnel.data.subsets import ReleasedTable
 from funnel.errors import PlanError
 from funnel.measure import clock
 from funnel.measure import leakage as measures
 from funnel.measure.side import released_given, side_knowledge, tables_given
 from funnel.notions.base import Arranged, Demand, Implied, Nats
-from funnel.notions.lip import belief_cone
+from funnel.notions.lip import BeliefNotion
 from funnel.notions.shape import Foreseen, Shape
-from funnel.notions.tables import TableDemand, TableNotion
-from funnel.optimise.cone import Cone
+from funnel.notions.tables import TableDemand
 
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 
@@ -35,7 +33,7 @@ KNOWN = 200_000
 """Values x_J that may be known, over all sets J, beyond which nobody waits for Definition 3 to be measured."""
 
 
-class Srlip(TableNotion):
+class Srlip(BeliefNotion):
     """ε-SRLIP ([DS] Definition 3): e^-ε <= P(y|s,x_J)/P(y|x_J) <= e^ε for every set J of public columns.
 
     `solve` names the way to a protocol. joint: one alphabet of all columns, the true optimum. sequential: block
@@ -116,18 +114,6 @@ class Srlip(TableNotion):
     def adds_up(self) -> bool:
         """Not where blocks are solved apart."""
         return self.solve != "per-attribute"
-
-    def cone_of(self, table: ExactArray) -> Cone:
-        """The rows that are LIP where records are distributed as N[s, x] (c, a)."""
-        return belief_cone(table, self.exact_epsilon)
-
-    def constraints_of(self, secret: int) -> int:
-        """2c."""
-        return 2 * secret
-
-    def leakage_of(self, table: ReleasedTable) -> measures.Leakage:
-        """max |ln P(y|s)/P(y)| of one table T[s, y…]."""
-        return measures.lip(table)
 
     def measuring_steps(self, public: Sequence[int]) -> int:
         """Fewer, as each is repeated for all values of public columns that may be known."""
