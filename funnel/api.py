@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.analyst.compare import SECONDS, Comparison
+from funnel.analyst import SECONDS
+from funnel.analyst.compare import Comparison
 from funnel.analyst.compare import compare as _compare
 from funnel.analyst.diff import Difference, read_side
 from funnel.analyst.diff import compare as _compare_sides

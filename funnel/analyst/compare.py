@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from funnel.analyst import SECONDS
 from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
@@ -27,8 +28,6 @@ from funnel.text import table
 
 EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Nats, where none are asked for."""
-SECONDS = 30.0
-"""Seconds that one mechanism may take at one epsilon, where the caller does not say."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from funnel.analyst import ROOM
 from funnel.analyst.diff import Difference, compare
 from funnel.analyst.diff.sides import of_lock, of_policy
 from funnel.draw.keys import Key
@@ -22,12 +23,6 @@ from funnel.policy import Policy
 from funnel.release.holding import alone
 from funnel.release.keys import load_key
 from funnel.release.naming import new_release_id
-
-ROOM = 0.05
-"""Part of epsilon that a lock leaves to drift, unless told otherwise; over a private estimate, none.
-
-There the bound is kept at the noisy counts that the lock pins, and these do not move.
-"""
 
 
 @dataclass(frozen=True, eq=False)

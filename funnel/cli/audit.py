@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Private
 
@@ -37,8 +36,12 @@ def audit(
     ] = None,
 ) -> None:
     """Re-check every claim of a release, or of all releases and their ledger, in exact arithmetic."""
+    from funnel import api
+
     if standalone is not None:
-        say(f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone")
+        say(
+            f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone"
+        )
     if release is None:
         if standalone is None:
             raise typer.BadParameter("name a release", param_hint="RELEASE")

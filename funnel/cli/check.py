@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import complain, emit, say
 from funnel.cli.options import Json
 
@@ -19,6 +18,8 @@ def check(
     json: Json = False,
 ) -> None:
     """Validate policies: every error at once, with file, line, column and what to do."""
+    from funnel import api
+
     results = [api.check(path) for path in policies]
     if json:
         emit(

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
-from funnel.analyst.compare import SECONDS
+from funnel.analyst import SECONDS
 from funnel.cli.console import progress, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
@@ -54,6 +53,8 @@ def compare(
     threads: Threads = None,
 ) -> None:
     """Utility against epsilon for every mechanism that fits the policy. Nothing is released."""
+    from funnel import api
+
     bounds = _epsilons(epsilon)
     with progress() as report:
         found = api.compare(

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -19,7 +19,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from funnel.plan.prepare import Report, silent
+if TYPE_CHECKING:
+    from funnel.plan.prepare import Report
 
 _SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -78,6 +79,8 @@ def emit(data: Any) -> None:
 @contextmanager
 def progress() -> Iterator[Report]:
     """A progress bar per long step on a terminal; nothing in a log."""
+    from funnel.plan.prepare import silent
+
     terminal = console(error=True)
     if not terminal.is_terminal:
         yield silent

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import show, verdict
 from funnel.cli.options import Json
 
@@ -33,6 +32,8 @@ def diff(
     Findings are weaker, stronger, incomparable or unchanged; measured figures in brackets are told and do not count.
     What cannot be compared counts as weaker for a check, since nobody has shown that it is not.
     """
+    from funnel import api
+
     if str(old) == str(new) == "-":
         raise typer.BadParameter("standard input can be one side only")
     found = api.diff(old, new)

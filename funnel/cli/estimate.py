@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import show
 from funnel.cli.options import Json
 
@@ -22,6 +21,8 @@ def estimate(
     json: Json = False,
 ) -> None:
     """Work out true counts from a release: unbiased estimates with standard errors and confidence intervals."""
+    from funnel import api
+
     if not 0 < confidence < 1:
         raise typer.BadParameter("give a share between 0 and 1, such as 0.95", param_hint="--confidence")
     show(api.estimate_counts(release, confidence), json)

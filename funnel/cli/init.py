@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import say
 
 EPILOG = "Example: funnel init census.parquet --to census.yaml"
@@ -20,6 +19,8 @@ def init(
     ] = None,
 ) -> None:
     """Look at a table and write a commented starter policy."""
+    from funnel import api
+
     target = to or Path(table.name.split(".")[0] + ".yaml")
     text = api.starter_policy(table, target.parent if str(target) != "-" else Path())
     if str(target) == "-":

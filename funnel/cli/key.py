@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
@@ -26,6 +25,8 @@ def key_new(
     ] = False,
 ) -> None:
     """Make a fresh key for permanent draws, or one that signs releases."""
+    from funnel import api
+
     if to is None:
         print(api.new_signing_key() if signing else api.new_key())
     elif signing:
@@ -43,6 +44,8 @@ def key_public(
     ],
 ) -> None:
     """Print the public half of a signing key as one line: give it to whoever is to check releases."""
+    from funnel import api
+
     print(api.public_key(source))
 
 
@@ -73,6 +76,8 @@ def key_rotate(
     key until the first release under the new one is published and audited; after that nothing needs it, and whoever has
     it could undo the draws made with it.
     """
+    from funnel import api
+
     if to is not None and accept:
         raise typer.BadParameter("--to makes a new key, --accept takes the one named: give one of them")
     with progress() as report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from funnel import api
 from funnel.cli.console import show
 from funnel.cli.options import Json, PolicyFile
 
@@ -11,4 +10,6 @@ EPILOG = "Example: funnel ledger policies/marital-status.yaml"
 
 def ledger(policy: PolicyFile, json: Json = False) -> None:
     """Show the releases so far, what they give away together, and what is left of the budget."""
+    from funnel import api
+
     show(api.ledger(policy), json)

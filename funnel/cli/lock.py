@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
-from funnel.analyst.relock import ROOM
+from funnel.analyst import ROOM
 from funnel.cli.console import complain, progress, show, verdict
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
@@ -40,6 +39,8 @@ def lock(
 
     Over a private estimate its noisy counts are pinned too: `estimate.epsilon` is spent here, and by no run.
     """
+    from funnel import api
+
     if check:
         if force:
             raise typer.BadParameter("--check changes nothing, so --force has nothing to do")

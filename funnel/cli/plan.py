@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from funnel import api
 from funnel.cli.console import show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
@@ -11,4 +10,6 @@ EPILOG = "Example: funnel plan policies/marital-status.yaml"
 
 def plan(policy: PolicyFile, json: Json = False, memory: Memory = "2GB", threads: Threads = None) -> None:
     """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve."""
+    from funnel import api
+
     show(api.plan(policy, memory=memory, threads=threads), json)

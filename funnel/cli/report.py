@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import say
 from funnel.cli.options import Private
 
@@ -22,5 +21,7 @@ def report(
     ] = None,
 ) -> None:
     """Rebuild the HTML and JSON report. With --private, the full report with unrounded figures."""
+    from funnel import api
+
     for path in api.rebuild_report(release, private, to):
         say(f"wrote {path}")

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from funnel import api
 from funnel.cli.console import complain, progress, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
@@ -27,6 +26,8 @@ def run(
     ] = False,
 ) -> None:
     """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
+    from funnel import api
+
     with progress() as report:
         summary = api.run(
             policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from funnel import api
 from funnel.cli.console import emit
 
 EPILOG = "Example: funnel schema > funnel.schema.json"
@@ -10,4 +9,6 @@ EPILOG = "Example: funnel schema > funnel.schema.json"
 
 def schema() -> None:
     """Print the JSON Schema of the policy language, for editors."""
+    from funnel import api
+
     emit(api.schema())
