@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.audit import release_folder
-from funnel.audit.kernel.files import unchanged
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken
 from funnel.data import AnyProtocol, Protocol, UnaryProtocol
@@ -130,7 +129,7 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
 def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
     """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
     files = opened.manifest.files
-    unchanged(opened.release, {name: files[name] for name in (protocol.NAME, released.NAME) if name in files})
+    opened.unchanged(opened.release, {name: files[name] for name in (protocol.NAME, released.NAME) if name in files})
     rows = opened.answers
     return protocols_of(opened.protocol), rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -135,8 +134,7 @@ def audit_release(
         )
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
     found = tuple(kernel.findings(opened))
-    blamed = {one.detail: one.claim for one in found if one.status == "failed"}
-    return AuditReport(folder, found, tuple(_extra(one, opened, blamed) for one in EXTRAS))
+    return AuditReport(folder, found, tuple(_extra(one, opened) for one in EXTRAS))
 
 
 def release_folder(given: Path) -> Path:
@@ -160,8 +158,8 @@ def holds_files(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in KNOWN)
 
 
-def _extra(extra: ModuleType, opened: Release, blamed: Mapping[str, str]) -> Finding:
-    """What one extra found; `blamed` is what broke a claim of the kernel, of which it need not speak again.
+def _extra(extra: ModuleType, opened: Release) -> Finding:
+    """What one extra found; of what broke a claim of the kernel it need not speak again.
 
     It uses libraries, which may stumble over files that no writer makes: then it fails.
     """
@@ -173,7 +171,7 @@ def _extra(extra: ModuleType, opened: Release, blamed: Mapping[str, str]) -> Fin
     try:
         outcome = extra.check(opened)
     except Broken as broken:
-        if first := blamed.get(str(broken)):
+        if first := opened.blamed.get(broken):
             return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
         return Finding(claim, title, "failed", str(broken))
     except (ArithmeticError, LookupError, TypeError, ValueError, OSError, FunnelError) as error:

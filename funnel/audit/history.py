@@ -21,7 +21,7 @@ from funnel.format import journal, manifest
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.text import some
 
-_ID = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
+_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 _MOST_NAMED = 5
 TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
@@ -127,7 +127,7 @@ def audit_history(
 def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding]:
     """What ledger and folder say of each other."""
     try:
-        lines = chain(content(private / journal.NAME), private / journal.HEAD)
+        lines = chain(content(private / journal.NAME), content(private / journal.HEAD))
     except Broken as broken:
         rest = [_finding(claim, "not checked", "the ledger is damaged") for claim in list(TITLES)[1:]]
         return [_finding("history-chain", "failed", str(broken)), *rest]

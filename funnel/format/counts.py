@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from funnel.format.fields import Alphabet, Rational
+from funnel.format.fields import Alphabet, Positive
 from funnel.format.schema import Grid
 
 NAME = "counts.json"
-FORMAT = "funnel-counts/1"
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Private:
     night on which the estimate was made, and `records` says how many records each cell has in this release.
     """
 
-    epsilon: Rational
+    epsilon: Positive
     cells: Grid
     records: Grid | None
 

@@ -8,7 +8,6 @@ from typing import Literal
 from funnel.format.schema import Grid
 
 NAME = "draws.json"
-FORMAT = "funnel-draws/1"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Literal
 from funnel.format.fields import Count, Label, Nats, Sha256, Share, Text, Time
 
 NAME = "drift.json"
-FORMAT = "funnel-drift/1"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from funnel.format.fields import ReleaseId, Sha256
 from funnel.format.manifest import FileEntry
 
 NAME = "evidence.json"
-FORMAT = "funnel-evidence/1"
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from funnel.format.schema import Between, Pattern
 
 Sha256 = Annotated[str, Pattern(r"[0-9a-f]{64}")]
 Fingerprint = Annotated[str, Pattern(r"[0-9a-f]{16}")]
-ReleaseId = Annotated[str, Pattern(r"\d{8}T\d{6}Z-[0-9a-f]{6}")]
+ReleaseId = Annotated[str, Pattern(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")]
 """The time at which the release was made, and six random digits."""
-Time = Annotated[str, Pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")]
-Rational = Annotated[str, Pattern(r"-?(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")]
-"""An exact number, `num` or `num/den`, as Python's Fraction writes it."""
+Time = Annotated[str, Pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")]
+Positive = Annotated[str, Pattern(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
+"""An exact number above zero, `num` or `num/den`, as Python's Fraction writes it."""
 Text = Annotated[str, Pattern(r"(?s).+")]
 Count = Annotated[int, Between(0, (1 << 63) - 1)]
 Nats = Annotated[float, Between(0, 1e308)]

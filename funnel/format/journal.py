@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Text, Time
-from funnel.format.schema import Between, Pattern
+from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Text, Time
+from funnel.format.schema import Between
 
 NAME = "ledger.jsonl"
 HEAD = "ledger.head"
 START = "0" * 64
 """What the first line names as the one before it."""
 Sequence = Annotated[int, Between(1, 1 << 62)]
-Positive = Annotated[str, Pattern(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
-"""An exact number above zero, `num` or `num/den`, as Python's Fraction writes it."""
 
 
 @dataclass(frozen=True)

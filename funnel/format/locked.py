@@ -8,8 +8,6 @@ from typing import Literal
 from funnel.format.fields import Alphabet, Sha256
 from funnel.format.schema import Grid
 
-FORMAT = "funnel-locked-counts/1"
-
 
 @dataclass(frozen=True)
 class LockedFile:

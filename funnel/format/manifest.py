@@ -9,7 +9,6 @@ from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Sh
 from funnel.format.schema import Between, Pattern
 
 NAME = "release.json"
-FORMAT = "funnel-release/1"
 SIGNATURE = "release.sig"
 DECIMALS = 4
 """Digits after the point of every published figure: a leakage rounded up, anything else to the nearest."""

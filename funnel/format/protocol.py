@@ -9,7 +9,6 @@ from funnel.format.fields import Alphabet, Label, Text
 from funnel.format.schema import Between, Grid
 
 NAME = "protocol.json"
-FORMAT = "funnel-protocol/1"
 MOST_BITS = 62
 
 

@@ -9,7 +9,6 @@ from funnel.format.fields import Text
 from funnel.format.schema import Grid, Pattern
 
 NAME = "released.json"
-FORMAT = "funnel-released/1"
 Type = Annotated[str, Pattern(r"[A-Z]+(\([0-9]+,[0-9]+\))?")]
 """The name of a type in SQL."""
 

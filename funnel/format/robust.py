@@ -6,12 +6,11 @@ Private, for the numbers are functions of the counts. What they show is said, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from funnel.format.fields import Count, Nats
 
 NAME = "robust.json"
-FORMAT: Final = "funnel-robust/1"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class RobustFile:
-    """robust.json. Outputs and secrets are places in protocol.json and evidence.json; every double is meant exactly."""
+    """robust.json. Outputs and secrets are places in protocol.json and counts.json; every double is meant exactly."""
 
     format: Literal["funnel-robust/1"]
     singles: tuple[Single, ...]

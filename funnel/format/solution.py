@@ -12,7 +12,6 @@ from funnel.format.fields import Count, Nats, Sha256
 
 NAME = "solution.json"
 PROOF = "proof.bin"
-FORMAT = "funnel-solution/1"
 
 
 @dataclass(frozen=True)

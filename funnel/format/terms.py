@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from funnel.format.fields import Count, Nats, Rational, Sha256, Share, Text
+from funnel.format.fields import Count, Nats, Positive, Sha256, Share, Text
 from funnel.format.manifest import Parameters
 
 NAME = "terms.json"
-FORMAT = "funnel-terms/1"
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Asked:
 
     minimum: Count
     kind: Literal["counts", "private"]
-    epsilon: Rational | None
-    budget: Rational | None
+    epsilon: Positive | None
+    budget: Positive | None
     values: dict[str, tuple[str, ...]] | None
 
 
@@ -59,6 +58,6 @@ class TermsFile:
     mechanism: dict[str, str | float | bool | None]
     draws: Literal["permanent", "fresh"]
     estimate: Asked
-    budget: Rational | None
+    budget: Positive | None
     format_of_data: Literal["parquet", "csv"]
     formulas: Literal["refuse", "keep"]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import IntArray
-from funnel.format.robust import FORMAT, Pair, RobustFile, Single
+from funnel.format.robust import Pair, RobustFile, Single
 from funnel.measure.certificate import Numbers
 from funnel.measure.extremes import whole
 from funnel.measure.robust import Search
@@ -34,11 +34,11 @@ def robust_certificate(
     estimate alone is a sum. ValueError as for `Ball`.
     """
     if radius == 0:
-        return RobustFile(FORMAT, (), ())
+        return RobustFile("funnel-robust/1", (), ())
     outputs = np.flatnonzero(weights.any(axis=(1, 2)))
     search = Search.of(table, weights[outputs], possible, radius, order)
     pairs, covered = _pairs(search, float(bound), outputs)
-    return RobustFile(FORMAT, _singles(search, float(bound), covered, outputs), pairs)
+    return RobustFile("funnel-robust/1", _singles(search, float(bound), covered, outputs), pairs)
 
 
 def _pairs(search: Search, bound: float, outputs: IntArray) -> tuple[tuple[Pair, ...], npt.NDArray[np.bool_]]:

@@ -192,10 +192,10 @@ def smaller_radius(patch: Patch) -> None:
 
 
 def nothing_shown(patch: Patch) -> None:
-    from funnel.format.robust import FORMAT, RobustFile
+    from funnel.format.robust import RobustFile
     from funnel.notions.rldp import Rldp
 
-    patch.setattr(Rldp, "certificate", lambda *_: RobustFile(FORMAT, (), ()))
+    patch.setattr(Rldp, "certificate", lambda *_: RobustFile("funnel-robust/1", (), ()))
 
 
 FRESH = {"draws": {"kind": "fresh"}, "source": {"table": "people.parquet"}}

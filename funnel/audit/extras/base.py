@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.kernel.exact import ExactArray, IntArray
-from funnel.audit.kernel.files import content
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.fields import Alphabet
@@ -61,7 +60,7 @@ class Release(Opened):
 
     def read(self, name: str) -> bytes:
         """A private file of this release. Raises Broken."""
-        return content(self.folder / name)
+        return self.content(self.folder / name)
 
 
 def array(block: Weights) -> ExactArray:

@@ -7,7 +7,6 @@ from typing import Any
 
 from funnel import report
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.files import content
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.errors import FunnelError
 from funnel.format import canonical
@@ -29,17 +28,17 @@ def check(opened: Release) -> str | Unchecked:
     if opened.staged:
         return Unchecked("whoever has just written the report has no need to write it again")
     shown = (opened.manifest.without_files(), opened.protocol, opened.released)
-    told = [_same(opened.release, lambda: report.published(*shown))]
+    told = [_same(opened, opened.release, lambda: report.published(*shown))]
     if opened.private is not None:
         moved = opened.folder / DRIFT
-        drift = read(DriftFile, DRIFT, content(moved)) if moved.exists() else None
+        drift = read(DriftFile, DRIFT, opened.content(moved)) if moved.exists() else None
         counts, draws, solution, terms = opened.counts, opened.draws, opened.solution, opened.terms
-        whole = _same(opened.folder, lambda: report.full(*shown, counts, draws, solution, terms, drift))
+        whole = _same(opened, opened.folder, lambda: report.full(*shown, counts, draws, solution, terms, drift))
         told.append(whole)
     return f"{' and '.join(told)} bytes rendered again"
 
 
-def _same(folder: Path, compose: Any) -> str:
+def _same(opened: Release, folder: Path, compose: Any) -> str:
     """How many bytes were rendered again. Raises Broken."""
     try:
         found = compose()
@@ -47,7 +46,7 @@ def _same(folder: Path, compose: Any) -> str:
     except (FunnelError, ValueError, KeyError, IndexError, ZeroDivisionError) as error:
         raise Broken(DATA, "these files have no report", "a release", f"{type(error).__name__}: {error}") from None
     for name, expected in rendered.items():
-        if (raw := content(folder / name)) != expected:
+        if (raw := opened.content(folder / name)) != expected:
             place = next((i for i, (a, b) in enumerate(zip(raw, expected, strict=False)) if a != b), len(expected))
             raise Broken(name, f"this is not the release's report, from byte {place} on",
                          _around(expected, place), _around(raw, place))  # fmt: skip

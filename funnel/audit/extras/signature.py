@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.files import content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
 from funnel.errors import DrawError, ReleaseError
 from funnel.format.manifest import NAME, SIGNATURE
@@ -34,13 +33,13 @@ def check(opened: Release) -> str | Unchecked:
     if key is None:
         if signed is None:
             return Unchecked(NOT_CLAIMED + "the release is not signed")
-        _signature(opened.release)
+        _signature(opened)
         return Unchecked(f"signed by {signed.public_key}, not checked: give that key with --public-key")
     given = fingerprint(key)
     if signed is None or signed.public_key != given:
         found = "no signature" if signed is None else signed.public_key
         raise Broken(NAME, "the release is not signed with this key", given, found)
-    if not _verifies(key, _signature(opened.release), _DOMAIN + content(opened.release / NAME)):
+    if not _verifies(key, _signature(opened), _DOMAIN + opened.content(opened.release / NAME)):
         what = "the signature is not that of this manifest: one of the two was changed, or it was signed by another"
         raise Broken(SIGNATURE, what, f"a signature of {NAME} by {given}", "one of something else")
     return f"by {given}, over {NAME} and so over every file that it lists"
@@ -72,9 +71,9 @@ def fingerprint(key: bytes) -> str:
     return hashlib.sha256(b"funnel public key fingerprint 1 " + key).hexdigest()[:32]
 
 
-def _signature(folder: Path) -> bytes:
+def _signature(opened: Release) -> bytes:
     """The 64 bytes in release.sig, which can be written in one way only. Raises Broken."""
-    raw = content(folder / SIGNATURE)
+    raw = opened.content(opened.release / SIGNATURE)
     try:
         encoded = raw.decode("ascii").removeprefix(_SIGNED).removesuffix("\n")
         signature = base64.b64decode(encoded, altchars=b"-_", validate=True)

@@ -73,7 +73,8 @@ class Fit:
         order = np.argsort(expected, kind="stable")
         means, counts = expected[order], observed[order]
         small = int(np.searchsorted(means, _EXPECTED))
-        small += 0 < small < len(means) and means[:small].sum() < _EXPECTED
+        if 0 < small < len(means) and means[:small].sum() < _EXPECTED:
+            small += 1
         if small:
             means, counts = (np.append(one[:small].sum(), one[small:]) for one in (means, counts))
         if len(means) > 1:
@@ -83,13 +84,16 @@ class Fit:
             self._excess += _CORRECTION * float((1 / means).sum())
 
     def refuse(self, what: str, *, even: bool) -> float:
-        """The chance of a fit this bad. Raises Broken where that is tiny; with `even`, also for a fit too good."""
+        """The chance of a fit this bad. Raises Broken where that is tiny; with `even`, also for a fit too good.
+
+        Nothing that is no number passes: hence `not worse >=`.
+        """
         if not self.degrees:
             return 1.0
         worse = beyond(self.degrees, self.statistic / (1 + self._excess / self.degrees))
         better = 1 - beyond(self.degrees, self.statistic)
-        if worse < FALSE_ALARM:
+        if not worse >= FALSE_ALARM:
             raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
-        if even and self.degrees >= _DEGREES_EVEN and better < TOO_EVEN:
+        if even and self.degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
             raise Broken(draws.NAME, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
         return worse

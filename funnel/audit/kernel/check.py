@@ -7,7 +7,7 @@ from pathlib import Path
 
 from funnel.audit.kernel import drawing, figures, ledger, noise, private, published
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Unchecked
+from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Unchecked, shown
 
 PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
     "manifest": published.stated,
@@ -44,12 +44,14 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
 LEFT = (
     "whether the data file and the reports are those of released.json; the bound on utility; whether policy.yaml reads"
     " as terms.json says, and the values of a private estimate are those it declares; how the composed leakage was"
-    " worked out; a signature"
+    " worked out, and the ledger's columns drawn, groups and varying; whether permanent draws follow from the key; free"
+    " text; a signature"
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (
     "that the counts are the source's; that nobody drew or estimated several times and chose; who else holds the key;"
-    " what is released about the same people elsewhere"
+    " that the ledger is whole, a chain without an anchor, which whoever can write the private folder can cut short or"
+    " write anew; what is released about the same people elsewhere"
 )
 """What nobody can know from these files."""
 
@@ -61,7 +63,6 @@ def check(release: Path, private_folder: Path | None = None, *, staged: bool = F
 
 def findings(opened: Opened) -> Iterator[Finding]:
     """The same, one by one. What breaks a claim breaks none of those that rest on it: they were not looked at."""
-    blamed: dict[str, str] = {}
     for claim, test in (PUBLISHED | PRIVATE).items():
         title = (test.__doc__ or claim).partition("\n")[0].rstrip(".")
         if claim in PRIVATE and opened.private is None:
@@ -69,14 +70,13 @@ def findings(opened: Opened) -> Iterator[Finding]:
             continue
         try:
             told = test(opened)
-        except Broken as broken:
-            first = blamed.setdefault(str(broken), claim)
-            if first == claim:
-                yield Finding(claim, title, "failed", str(broken))
-            else:
+        except Exception as error:  # noqa: BLE001 - whatever a file makes a check stumble over
+            first = opened.blamed.setdefault(error, claim)
+            if first != claim:
                 yield Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
-        except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-            yield Finding(claim, title, "failed", f"the check came to no end: {type(error).__name__}: {error}")
+                continue
+            told = f"the check came to no end: {type(error).__name__}: {shown(str(error))}"
+            yield Finding(claim, title, "failed", str(error) if isinstance(error, Broken) else told)
         else:
             unchecked = isinstance(told, Unchecked)
             yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))

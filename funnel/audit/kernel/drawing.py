@@ -15,7 +15,7 @@ import numpy as np
 from funnel.audit.kernel.chance import FALSE_ALARM, Fit
 from funnel.audit.kernel.channel import Block, Coins
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import draws
 
@@ -28,7 +28,7 @@ def every_record(opened: Opened) -> str:
     joint = opened.records
     for axis, (block, rows) in enumerate(zip(opened.blocks, opened.drawn, strict=True), start=1):
         own = rows[rows[:, 1] == len(block.inputs)] if isinstance(block, Coins) else rows
-        codes = joint.cells[:, axis] + block.reads * len(block.inputs) * joint.cells[:, 0]
+        codes = joint.cells[:, axis] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
         _same(block, "inputs", _totals(codes, joint.number), _totals(own[:, 0], own[:, 2]))
     return f"{counted(joint.rows, 'record')} in {counted(len(opened.blocks), 'block')}"
 
@@ -45,12 +45,13 @@ def into_table(opened: Opened) -> str:
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
 
+@Once
 def possible(opened: Opened) -> str:
     """Nothing was drawn that the protocol gives no weight; no value is in more sets than were drawn."""
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         if isinstance(block, Coins):
-            held = _coins(rows, block)
-            wrong = held[:, :-1] > held[:, -1:]
+            held, sets = _coins(rows, block)
+            wrong = held > sets[:, None]
         else:
             wrong = block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0
         if wrong.any():
@@ -141,9 +142,8 @@ Group = list[tuple[FloatArray, IntArray]]
 def _groups(block: Block | Coins, rows: IntArray) -> Iterator[Group]:
     """All inputs' draws; of sets, for each value whether they held it."""
     if isinstance(block, Coins):
-        held = _coins(rows, block)
-        sets = held[:, -1]
-        for ones, chances in zip(held.T, block.chances.T, strict=False):
+        held, sets = _coins(rows, block)
+        for ones, chances in zip(held.T, block.chances.T, strict=True):
             means, seen = chances * sets, np.stack([ones, sets - ones], axis=1)
             yield [*zip(np.stack([means, sets - means], axis=1), seen, strict=True)]
         return
@@ -157,11 +157,11 @@ def _groups(block: Block | Coins, rows: IntArray) -> Iterator[Group]:
     yield group
 
 
-def _coins(rows: IntArray, block: Coins) -> IntArray:
-    """M[x, x'], the sets drawn for x that hold x', and in the last column all of them, (a, a+1)."""
+def _coins(rows: IntArray, block: Coins) -> tuple[IntArray, IntArray]:
+    """M[x, x'], the sets drawn for x that hold x' (a, a), and all that were drawn for x (a,)."""
     held = np.zeros((len(block.inputs), len(block.inputs) + 1), np.int64)
     held[rows[:, 0], rows[:, 1]] = rows[:, 2]
-    return held
+    return held[:, :-1], held[:, -1]
 
 
 def _bits(rows: IntArray, axis: int, block: Coins) -> Iterator[tuple[IntArray, IntArray]]:
@@ -178,17 +178,18 @@ def _untied(opened: Opened, axis: int, block: Coins) -> float:
     Σ (b - p)(b' - p') over all records has mean zero and terms of size at most one: by Bernstein's inequality it
     passes t with chance 2 exp(-t²/(2V + 2t/3)) at most, V its variance; times the number of pairs.
     """
-    a, chances, drawn = len(block.inputs), block.chances, _coins(opened.drawn[axis], block).astype(float)
+    a, chances = len(block.inputs), block.chances
+    ones, sets = (one.astype(float) for one in _coins(opened.drawn[axis], block))
     both = np.zeros((a, a))
     for bits, number in _bits(opened.answers, axis, block):
         both += bits.T.astype(float) @ (bits * number[:, None])
-    records, ones = drawn[:, -1:], drawn[:, :-1]
+    records = sets[:, None]
     total = both - ones.T @ chances - chances.T @ ones + chances.T @ (records * chances)
     variance = (chances * (1 - chances)).T @ (records * chances * (1 - chances))
     exponent = total**2 / (2 * variance + 2 * abs(total) / 3)
     np.fill_diagonal(exponent, 0)
     chance = min(a * (a - 1) * math.exp(-exponent.max()), 1.0)
-    if chance < FALSE_ALARM:
+    if not chance >= FALSE_ALARM:
         name = ", ".join(block.columns)
         raise Broken(draws.NAME, f"{name}: coins do not fall independently", f"p >= {FALSE_ALARM}", f"p = {chance:.2g}")
     return chance

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funnel.audit.kernel.verdict import Broken
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 ExactArray = npt.NDArray[Any]
@@ -23,6 +25,8 @@ _DIGITS = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ERROR = Fraction(1, 10**50)
 _SCALE = 10**50
 _WORD = 1 << 62
+_LARGEST = 10_000
+"""Of exponents: e to it has 4,343 digits, and far beyond it no power would ever be worked out."""
 
 
 def rational(number: float) -> Fraction:
@@ -31,7 +35,9 @@ def rational(number: float) -> Fraction:
 
 
 def exp(exponent: Fraction) -> Fraction:
-    """e^exponent to 90 digits or more."""
+    """e^exponent to 90 digits or more. Raises Broken where the exponent is so large that nobody meant it."""
+    if abs(exponent) > _LARGEST:
+        raise Broken("the files", "a number is too large to raise e to it", f"at most {_LARGEST}", float(exponent))
     return Fraction(_DIGITS.exp(_decimal(exponent)))
 
 
@@ -41,8 +47,10 @@ def log(number: Fraction) -> Fraction:
 
 
 def exp_below(exponent: Fraction) -> Fraction:
-    """A fraction at or below e^exponent, within a factor 1 - 2·10^-50."""
-    return exp(exponent) * (1 - _ERROR) if exponent else Fraction(1)
+    """A fraction at or below e^exponent, within a factor 1 - 2·10^-50 where the exponent is at most 10^4 in size."""
+    if exponent < -_LARGEST:
+        return Fraction(0)
+    return exp(min(exponent, Fraction(_LARGEST))) * (1 - _ERROR) if exponent else Fraction(1)
 
 
 def at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:

@@ -70,6 +70,6 @@ def useful(opened: Opened) -> str | Unchecked:
     kept, whole = information(joint[1]), entropy(joint[1].sum(axis=1))
     share = kept / whole if whole > 0 else told.normalised
     for what, exact in (("mutual_information", kept), ("entropy", whole), ("normalised", share)):
-        if abs(exact - getattr(told, what)) > float(STEP) / 2 + _FLOAT:
+        if not abs(exact - getattr(told, what)) <= float(STEP) / 2 + _FLOAT:
             raise Broken(manifest.NAME, f"utility.{what} is not the true one", f"{exact:.6f}", getattr(told, what))
     return f"I(X;Y) = {kept:.6f}, H(X) = {whole:.6f} nats, ratio {share:.6f}"

@@ -45,14 +45,6 @@ def holds_only(folder: Path, names: set[str]) -> None:
         raise Broken(min(wrong), "the folder does not hold just what is listed", sorted(names), sorted(found))
 
 
-def unchanged(folder: Path, files: dict[str, FileEntry]) -> str:
-    """Every file has the size and SHA-256 that are stated of it; in words. Raises Broken."""
-    for name, stated in sorted(files.items()):
-        if "/" in name or (found := entry(folder / name)) != stated:
-            raise Broken(name, "this is not the file that is listed", stated.sha256, found.sha256)
-    return f"{len(files)} files, {sum(one.bytes for one in files.values())} bytes"
-
-
 def _opened(path: Path) -> io.BufferedReader:
     """A plain file, opened without following a link or waiting for a pipe. Raises Broken."""
     try:

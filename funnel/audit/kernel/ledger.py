@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.files import entry
-from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import evidence, journal, manifest, protocol
 from funnel.format.journal import ReleaseEntry
@@ -27,8 +26,8 @@ def entered(opened: Opened) -> str | Unchecked:
     one, (own, *before) = opened.manifest, _entries(opened)
     told = own.composed
     agree(journal.NAME, [
-        ("hash of the manifest", entry(opened.release / manifest.NAME).sha256, own.manifest_sha256),
-        ("hash of the evidence", entry(opened.folder / evidence.NAME).sha256, own.evidence_sha256),
+        ("hash of the manifest", opened.entry(opened.release / manifest.NAME).sha256, own.manifest_sha256),
+        ("hash of the evidence", opened.entry(opened.folder / evidence.NAME).sha256, own.evidence_sha256),
         ("hash of the protocol", one.files[protocol.NAME].sha256, own.protocol_sha256),
         *((key, getattr(one, key), getattr(own, key)) for key in _ALIKE),
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
@@ -61,6 +60,7 @@ def affordable(opened: Opened) -> str | Unchecked:
     return f"{largest:g} of {float(Fraction(budget)):g} nats"
 
 
+@Once
 def _entries(opened: Opened) -> list[ReleaseEntry]:
     """This release's entry, which must be there once, and all releases before it, the last one first. Raises Broken."""
     releases = [line.entry for line in opened.journal if isinstance(line.entry, ReleaseEntry)]

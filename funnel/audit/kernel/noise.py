@@ -89,7 +89,7 @@ def _chance(noise: IntArray, rate: Fraction) -> float:
     raised = raised[raised > p] if total * (1 - p * p) > 2 * p * cells else raised[raised < p]
     bound = cells * np.log((1 - p) / (1 + p) * (1 + raised) / (1 - raised)) - total * np.log(raised / p)
     unlikely = math.exp(min(bound.min(initial=0.0), 0.0))
-    if unlikely < FALSE_ALARM:
+    if not unlikely >= FALSE_ALARM:
         raise Broken(counts.NAME, "the noise is not as large as stated", 2 * p / (1 - p * p), total / cells)
     law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-most, most + 1))
     inside = noise[sizes <= most]
@@ -139,7 +139,7 @@ def confident(opened: Opened) -> str | Unchecked:
         needed = math.log1p(spread) if asked.order == 2 else asked.order / 2 * spread
     else:
         needed = _despite_noise(opened, private, chance / 2)
-    if asked.radius < needed * (1 - _ROUNDING):
+    if not asked.radius >= needed * (1 - _ROUNDING):
         raise Broken(manifest.NAME, "the uncertainty set is too small for its confidence", needed, asked.radius)
     return f"radius {asked.radius:.6g} nats, {needed:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
 

@@ -1,19 +1,19 @@
 """The files of one release, each read once and strictly, and what follows from them for several claims.
 
 What stands here is worked out when a claim first asks, and raises Broken where that fails: nothing is shown about
-files that do not hold together.
+files that do not hold together. What is hashed are the bytes that were parsed. Two files are too large to be kept, and
+nothing here parses them: the table and the boxes of a proof, of which only the hash is taken.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable, Hashable
+from functools import update_wrapper
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
-from funnel.audit.kernel import sound
-from funnel.audit.kernel.channel import Block, Channel, Coins
-from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.files import content
+from funnel.audit.kernel import files, sound
+from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.information import secret_and_public
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import (
@@ -28,22 +28,54 @@ from funnel.format import (
     solution,
     terms,
 )
+from funnel.format.manifest import FileEntry
 
 T = TypeVar("T")
 
 
-def _published(record: type[T], name: str) -> cached_property[T]:
-    return cached_property(lambda opened: sound.parsed(record, name, content(opened.release / name)))
+def _learnt(opened: object, key: Hashable, work: Callable[[], T]) -> T:
+    known = vars(opened).setdefault("known", {})
+    if key not in known:
+        try:
+            known[key] = work(), None
+        except Exception as error:  # noqa: BLE001 - it is raised again, whatever it is
+            known[key] = None, error
+    found, failure = known[key]
+    if failure is not None:
+        raise failure
+    value: T = found
+    return value
 
 
-def _private(record: type[T], name: str) -> cached_property[T]:
-    return cached_property(lambda opened: sound.parsed(record, name, content(opened.folder / name)))
+class Once(Generic[T]):
+    """Work on a release, as a function or an attribute of it, done once: all who ask get one value, or one failure."""
+
+    def __init__(self, work: Callable[[Any], T]) -> None:
+        self.work = work
+        update_wrapper(self, work)
+
+    def __call__(self, opened: object) -> T:
+        """What the work finds, or how it fails."""
+        return _learnt(opened, self, lambda: self.work(opened))
+
+    def __get__(self, opened: object, owner: object = None) -> T:
+        """The same, as an attribute."""
+        return self(opened)
+
+
+def _published(record: type[T], name: str) -> Once[T]:
+    return Once(lambda opened: sound.parsed(record, name, opened.content(opened.release / name)))
+
+
+def _private(record: type[T], name: str) -> Once[T]:
+    return Once(lambda opened: sound.parsed(record, name, opened.content(opened.folder / name)))
 
 
 class Opened:
     """A release in a folder, or where its `latest` points; `private` is the private folder, or the release's in it.
 
-    `staged`: the release is being written, and the ledger does not hold it yet.
+    `staged`: the release is being written, and the ledger does not hold it yet. `blamed`: what failed, and the claim
+    that asked for it first.
     """
 
     manifest = _published(manifest.Manifest, manifest.NAME)
@@ -56,57 +88,55 @@ class Opened:
     solution = _private(solution.SolutionFile, solution.NAME)
     robust = _private(robust.RobustFile, robust.NAME)
 
+    blocks = Once(lambda opened: sound.blocks(opened.protocol, opened.manifest))
+    answers = Once(lambda opened: sound.answers(opened.released, opened.blocks, opened.manifest))
+    joint = Once(lambda opened: sound.joint(opened.counts, opened.blocks, opened.manifest))
+    records = Once(lambda opened: sound.records(opened.counts, opened.joint, opened.manifest))
+    drawn = Once(lambda opened: sound.drawn(opened.draws, opened.blocks))
+    averaged = Once(lambda opened: secret_and_public(opened.channel))
+
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
         self.release = (release / "latest").resolve() if inside else release
         self.private, self.staged = private, staged
+        self.blamed: dict[Exception, str] = {}
 
-    @property
+    @Once
     def folder(self) -> Path:
         """The release's own folder of private files. Raises Broken where there is none to look at."""
         if self.private is None:
             raise Broken(evidence.NAME, NEEDS_PRIVATE, "--private DIR", None)
-        inside = self.private / self.manifest.release
+        inside: Path = self.private / self.manifest.release
         return inside if inside.is_dir() else self.private
 
-    @cached_property
-    def blocks(self) -> tuple[Block | Coins, ...]:
-        """The protocols, sound and as the manifest states them."""
-        return sound.blocks(self.protocol, self.manifest)
-
-    @cached_property
-    def answers(self) -> IntArray:
-        """Released rows [y_1, …, y_k, count] (m, k+1), which the protocols can produce."""
-        return sound.answers(self.released, self.blocks, self.manifest)
-
-    @cached_property
-    def joint(self) -> sound.Joint:
-        """The counts that all claims are about: of the records, or noisy ones of a private estimate."""
-        return sound.joint(self.counts, self.blocks, self.manifest)
-
-    @cached_property
-    def records(self) -> sound.Joint:
-        """The counts of the records that were drawn for."""
-        return sound.records(self.counts, self.joint, self.manifest)
-
-    @cached_property
-    def drawn(self) -> tuple[IntArray, ...]:
-        """For every block rows [input, output, count] (m, 3), codes within what the protocols have."""
-        return sound.drawn(self.draws, self.blocks)
-
-    @cached_property
+    @Once
     def channel(self) -> Channel:
         """The channel released, at the counts that claims are about."""
         robust = self.robust if self.manifest.notion == "rldp" else None
         return Channel(self.joint.dense(), self.blocks, self.manifest.parameters, robust, self.joint.possible())
 
-    @cached_property
-    def averaged(self) -> tuple[FloatArray, FloatArray] | None:
-        """P(s, y) and P(x, y) of the channel, which averages are taken of; None where they are too large."""
-        return secret_and_public(self.channel)
-
-    @cached_property
+    @Once
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
-        folder = self.folder.parent
-        return sound.chain(content(folder / journal.NAME), folder / journal.HEAD)
+        ledger, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
+        return sound.chain(ledger, head)
+
+    def content(self, path: Path) -> bytes:
+        """The bytes of a file, read when they are first asked for. Raises Broken."""
+        return _learnt(self, path, lambda: files.content(path))
+
+    def entry(self, path: Path) -> FileEntry:
+        """SHA-256 and size of those bytes. Raises Broken."""
+        if path.name in (self.manifest.data, solution.PROOF):
+            return _learnt(self, (path, "hash"), lambda: files.entry(path))
+        raw = self.content(path)
+        return FileEntry(files.sha256(raw), len(raw))
+
+    def unchanged(self, folder: Path, stated: dict[str, FileEntry]) -> str:
+        """Every file has the size and SHA-256 that are stated of it; in words. Raises Broken."""
+        for name, one in sorted(stated.items()):
+            if "/" in name:
+                raise Broken(name, "this is a path, and not the name of a file", "a name", name)
+            if (found := self.entry(folder / name)) != one:
+                raise Broken(name, "this is not the file that is listed", one.sha256, found.sha256)
+        return f"{len(stated)} files, {sum(one.bytes for one in stated.values())} bytes"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from funnel.audit.kernel.files import content, entry, holds_only, sha256, unchanged
-from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.files import holds_only, sha256
+from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import counts, draws, drift, evidence, manifest, robust, solution, terms
 from funnel.format.canonical import encode
@@ -22,18 +22,18 @@ def belonging(opened: Opened) -> str:
     one, stated = opened.evidence, opened.manifest
     locked = {LOCK, drift.NAME} if stated.locked else set()
     shown = {robust.NAME} if stated.notion == "rldp" else set()
-    own = entry(opened.release / manifest.NAME).sha256
+    own = opened.entry(opened.release / manifest.NAME).sha256
     facts = [("release", stated.release, one.release), ("hash of the manifest", own, one.manifest_sha256)]
     agree(evidence.NAME, [*facts, ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF})])
     seen = {SEEN} if (opened.folder / SEEN).exists() else set()
     holds_only(opened.folder, {evidence.NAME, *one.files, *seen})
-    return unchanged(opened.folder, one.files)
+    return opened.unchanged(opened.folder, one.files)
 
 
 def asked(opened: Opened) -> str:
     """The manifest states what the policy's terms ask for, and names the policy, terms and plan that are kept."""
     one, policy = opened.manifest, opened.terms
-    kept = [sha256(content(opened.folder / name)) for name in (POLICY, POLICY, terms.NAME, PLAN)]
+    kept = [opened.entry(opened.folder / name).sha256 for name in (POLICY, POLICY, terms.NAME, PLAN)]
     named = [policy.policy_sha256, one.policy_sha256, one.terms_sha256, one.plan_sha256]
     blocks = tuple(tuple(column.name for column in block) for block in policy.public)
     # A robust notion is about whole records, SRLIP may be solved over them, and where the secret is released too, a
@@ -76,10 +76,11 @@ def pinned(opened: Opened) -> str | Unchecked:
     return f"the lock of {stated.made}, SHA-256 {stated.checksum[:16]}…"
 
 
+@Once
 def lock_facts(opened: Opened) -> dict[str, object]:
     """What lock.yaml says, once its checksum is its own and the manifest's. Raises Broken."""
     try:
-        facts, checksum = unsealed(content(opened.folder / LOCK).decode())
+        facts, checksum = unsealed(opened.content(opened.folder / LOCK).decode())
     except (SealError, UnicodeDecodeError) as error:
         raise Broken(LOCK, "this is no lock", "sealed text", error) from None
     stated = opened.manifest.locked

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.files import holds_only, unchanged
+from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.notions import NOTIONS, STEP
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken, counted, shown
@@ -41,7 +41,7 @@ def stated(opened: Opened) -> str:
         ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
         ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
         ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
-        ("utility", all((rational(one) / STEP).denominator == 1 for one in rounded if one is not None)),
+        ("utility", all((rational(figure) / STEP).denominator == 1 for figure in rounded if figure is not None)),
         ("files", set(one.files) == {one.data, protocol.NAME, released.NAME, *_REPORTS}),
         ("rows", one.rows > 0),
     ):
@@ -59,7 +59,7 @@ def listed(opened: Opened) -> str:
 
 def hashed(opened: Opened) -> str:
     """Every listed file has the stated size and SHA-256."""
-    return unchanged(opened.release, opened.manifest.files)
+    return opened.unchanged(opened.release, opened.manifest.files)
 
 
 def protocols(opened: Opened) -> str:

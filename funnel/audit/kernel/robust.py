@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.kernel.exact import exp, log
+from funnel.audit.kernel.exact import exp, exp_below, log
 from funnel.format.robust import Pair, RobustFile
 
 _POINT = 128
@@ -91,7 +91,7 @@ class Ball:
         if self.order == 2:
             return 1 / base**2
         power = -spent if self.exponent == 0 else -log(base) / self.exponent
-        return exp(power) * (1 - _ROUNDING)
+        return exp_below(power)
 
     def mean(self, secret: int, gaps: list[int]) -> Fraction:
         """M_r, from below, of a number >= 0 for each x that occurs with the secret; in 2^-_POINT, as what is taken."""
@@ -107,7 +107,7 @@ class Ball:
         if r == 0:
             return exp(sum((n * one for n, one in logs), Fraction(0)) / total) * (1 - _ROUNDING)
         powers = sum((n * exp(r * one) for n, one in logs), Fraction(0)) / total
-        return exp(log(powers) / r) * (1 - _ROUNDING)
+        return exp_below(log(powers) / r)
 
 
 class _Rows:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from funnel.audit.kernel.channel import MOST_CELLS, Block, Coins
 from funnel.audit.kernel.exact import IntArray
-from funnel.audit.kernel.files import content, sha256
+from funnel.audit.kernel.files import sha256
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.format import counts, draws, journal, protocol, released
 from funnel.format.canonical import FormatError
@@ -58,7 +57,9 @@ class Joint:
 
     def of_axis(self, axis: int) -> IntArray:
         """Records of each value of S (axis 0) or of a block."""
-        return np.bincount(self.cells[:, axis], self.number, self.shape[axis]).astype(np.int64)
+        found = np.zeros(self.shape[axis], np.int64)
+        np.add.at(found, self.cells[:, axis], self.number)
+        return found
 
     def told(self) -> list[tuple[Label, Label]]:
         """What every value of the first block says of s, nothing unless x = (s, u) holds all of s; and what else."""
@@ -205,7 +206,7 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[Int
     return tuple(found)
 
 
-def chain(raw: bytes, head: Path) -> tuple[journal.Line, ...]:
+def chain(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
     """Lines of the ledger, each naming the hash of the one before, as far as the head says.
 
     A last line without its end is what a crash left of something that never happened; one line beyond the head is what
@@ -218,7 +219,7 @@ def chain(raw: bytes, head: Path) -> tuple[journal.Line, ...]:
             raise Broken(f"{journal.NAME}:{number}", "the chain is broken here", hashes[-1], line.previous)
         lines.append(line)
         hashes.append(sha256(text + b"\n"))
-    told = parsed(journal.Head, head.name, content(head))
+    told = parsed(journal.Head, journal.HEAD, head)
     if told.sequence >= len(hashes) or hashes[told.sequence] != told.sha256 or len(lines) > told.sequence + 1:
         raise Broken(journal.NAME, "the head confirms other lines", told.sequence, len(lines))
     return tuple(lines)

@@ -33,7 +33,7 @@ class Finding:
     def text(self) -> str:
         """One line for a terminal."""
         mark = "FAILED" if self.status == "failed" else self.status if self.claimed else "not claimed"
-        return f"{mark:11} {self.title} [{self.claim}]: {self.detail.removeprefix(NOT_CLAIMED)}"
+        return printable(f"{mark:11} {self.title} [{self.claim}]: {self.detail.removeprefix(NOT_CLAIMED)}")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Broken(Exception):  # noqa: N818 - a claim is broken; the program is not
     """A claim that does not hold: in which file, what is wrong, what was promised and what is there."""
 
     def __init__(self, file: str, what: str, expected: object, found: object) -> None:
-        super().__init__(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}")
-        self.file, self.what, self.expected, self.found = file, what, expected, found
+        super().__init__(printable(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}"))
+        self.file = file
 
 
 def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:
@@ -58,10 +58,15 @@ def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:
             raise Broken(file, f"{what} is not the same in both files", expected, found)
 
 
+def printable(text: str) -> str:
+    """Text in which nothing can steer a terminal."""
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+
+
 def shown(value: object, longest: int = 160) -> str:
-    """A value as printable text of bounded length, so that no label can steer the terminal."""
+    """A value as printable text of bounded length."""
     text = value if isinstance(value, str) else _SHORT.repr(value)
-    plain = "".join(ch if ch.isprintable() else f"\\u{ord(ch):04x}" for ch in text[: 2 * longest])
+    plain = printable(text[: 2 * longest])
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
