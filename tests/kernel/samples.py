@@ -145,12 +145,8 @@ class Sample:
 
     def _enter(self, folder: Path, whole: manifest.Manifest, bound: bytes) -> None:
         releases = [one for one in self.earlier if isinstance(one, journal.ReleaseEntry)]
-        measure = (
-            next(key for key in whole.leakage if key not in ("lip", "ldp", "mutual_information"))
-            if len(whole.leakage) == 4
-            else "lip"
-        )
-        figure = whole.leakage[measure]
+        measure = MEASURES.get(whole.notion, MEASURES["lip"])[0]
+        figure = whole.leakage.get(measure)
         together = self.composed or journal.Together(
             measure, whole.sensitive, figure, figure, "exact", len(releases) + 1, len(whole.public), None
         )

@@ -51,6 +51,11 @@ class Block:
         return len(self.weights)
 
     @property
+    def precision(self) -> int:
+        """Weights are out of 2^precision."""
+        return self.bits
+
+    @property
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
         return self.secret is not None or int(self.weights.shape[1]) > 1
@@ -89,6 +94,11 @@ class Coins:
         return 1 << len(self.inputs)
 
     @property
+    def precision(self) -> int:
+        """Weights are out of 2^precision."""
+        return self.bits * len(self.inputs)
+
+    @property
     def odds(self) -> tuple[int, int]:
         """Up to a factor of the set alone, its chance where it lacks the true value, and where it holds it."""
         whole = 1 << self.bits
@@ -108,7 +118,7 @@ class Coins:
 
     @property
     def weights(self) -> ExactArray:
-        """The same times 2^(a·bits), exactly."""
+        """The same times 2^precision, exactly."""
         a = len(self.inputs)
         held = [[self.present if other == x else self.absent for other in range(a)] for x in range(a)]
         return _listed(np.array(held, object), 1 << self.bits)
@@ -152,6 +162,8 @@ class Listed(Case):
         self._totals = [int(row.sum()) for row in self._masses]
         parts = zip(self._masses, self._totals, strict=True)
         self._chances = np.array([(row / total).astype(float) for row, total in parts])
+        if (self._chances[self._masses > 0] < np.finfo(float).tiny).any():
+            raise Broken("protocol.json", "a chance is too small to be measured: nothing is proven", "floats", "less")
 
     def largest(self, above: int, below: int, least: Fraction) -> Ratio:
         """See `Case`; floats say where, whole numbers how large."""
@@ -210,7 +222,7 @@ class Channel:
     def table(self) -> ExactArray:
         """T[s, y_1, …, y_k], records times weights. Raises Broken where it is too large."""
         steps = [len(self.counts), *(max(len(one.inputs), one.outputs) for one in self.blocks)]
-        bits = sum(one.bits * (len(one.inputs) if isinstance(one, Coins) else 1) for one in self.blocks)
+        bits = sum(one.precision for one in self.blocks)
         if math.prod(steps) > MOST_CELLS or bits > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", math.prod(steps))
@@ -243,7 +255,7 @@ class Channel:
         counts, blocks = self.counts, list[Block | Coins]()
         for axis, (block, inside) in enumerate(zip(self.blocks, places, strict=True), start=1):
             counts = counts.take(inside, axis)
-            blocks.append(block if self.sets else Block((), (), block.bits, block.weights.take(inside, 2)))
+            blocks.append(block if self.sets else Block((), (), block.precision, block.weights.take(inside, 2)))
         return replace(self, counts=counts, blocks=tuple(blocks))
 
 

@@ -27,12 +27,14 @@ def bounded(opened: Opened) -> str:
     if not found.within(min(limit, rational(figure)) if figure is not None else limit):
         raise _above(one.notion, limit, found)
     words = f"{notion.measure} {found.text} <= {one.epsilon:g} nats"
-    if notion.beside and one.parameters.lower is not None:
-        other = notion.beside(opened.channel)
-        if not other.within(rational(one.parameters.lower)):
-            raise _above(f"{one.notion}, beliefs that fall", rational(one.parameters.lower), other)
-        words += f", falling {other.text} <= {one.parameters.lower:g}"
-    return words
+    if notion.beside is None:
+        return words
+    if one.parameters.lower is None:
+        return f"{words}; only rises are bounded"
+    other, lower = notion.beside(opened.channel), rational(one.parameters.lower)
+    if not other.within(lower):
+        raise _above(f"{one.notion}, beliefs that fall", lower, other)
+    return f"{words}, falling {other.text} <= {one.parameters.lower:g}"
 
 
 def _above(what: str, limit: Fraction, found: Leakage) -> Broken:

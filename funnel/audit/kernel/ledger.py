@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
+from funnel.audit.kernel.notions import NOTIONS, STEP
 from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import evidence, journal, manifest, protocol
@@ -33,7 +34,7 @@ def entered(opened: Opened) -> str | Unchecked:
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("entity", opened.terms.entity if one.draws.kind == "permanent" else None, own.entity),
         ("lock", one.locked and one.locked.checksum, own.lock),
-        ("secret", one.sensitive, told.sensitive),
+        ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
         ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases) if before else None),
         ("number of releases", len(before) + 1, told.releases),
         ("blocks", [block.columns for block in opened.blocks], [block.columns for block in own.drawn]),
@@ -44,12 +45,16 @@ def entered(opened: Opened) -> str | Unchecked:
 def affordable(opened: Opened) -> str | Unchecked:
     """What the entry says that this release and all before it tell is within the policy's budget.
 
-    And no less than was told before of the same measure and secret. How it was worked out is not the kernel's to say.
+    And no less than was told before of the same measure and secret, nor, by more than the STEP that two bounds of one
+    robust leakage may lie apart, than this release tells. How it was worked out is not the kernel's to say.
     """
     if opened.staged:
         return _WAITS
     budget, (own, *before) = opened.terms.budget, [one.composed for one in _entries(opened)]
     alike = [one.figure for one in before if (one.measure, one.sensitive) == (own.measure, own.sensitive)]
+    alone = opened.manifest.leakage[own.measure]
+    if own.measured is not None and (alone is None or rational(own.measured) + STEP < rational(alone)):
+        raise Broken(journal.NAME, "all releases together tell less than this one", alone, own.measured)
     figures = [own.measured, *alike]
     largest = None if None in figures else max(figure for figure in figures if figure is not None)
     agree(journal.NAME, [("composed leakage, the largest so far", largest, own.figure)])

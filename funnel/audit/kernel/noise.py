@@ -117,7 +117,9 @@ def spent(opened: Opened) -> str | Unchecked:
         ("charge", [Fraction(private.epsilon)], [epsilon for other, epsilon in before if other == name]),
         ("what estimates spent", (float(Fraction(private.epsilon)), len(before), float(total)), told),
     ])  # fmt: skip
-    if budget is not None and not one.locked and total > Fraction(budget):
+    if budget is not None and total > Fraction(budget):
+        if one.locked:
+            return Unchecked(f"{float(total):g} nats by now; whether {budget} held when the lock was made is not known")
         raise Broken(journal.NAME, "the estimates spent more than the policy's budget", budget, float(total))
     return f"{counted(len(before), 'estimate')} so far, {float(total):g} nats together"
 

@@ -1,7 +1,7 @@
 """Every notion of privacy as its definition reads: the leakage that its ε bounds. A new one is an entry of NOTIONS.
 
 P(y|s) and P(y) are chances of all released blocks together, for a record of the estimated distribution N[s, x]/n. A
-value of the secret, or a condition x_J, that no record has puts no constraint.
+value of the secret, or a condition x_J, that no record has puts no constraint; robust notions refuse such a value.
 """
 
 from __future__ import annotations
@@ -139,13 +139,14 @@ def mutual_information(channel: Channel) -> Leakage:
 class Notion:
     """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one.
 
-    `parameters`: which ones it has beside ε.
+    `parameters`: which ones it may have beside ε; `required`: those it is nothing without.
     """
 
     measure: str
     leakage: Callable[[Channel], Leakage]
     beside: Callable[[Channel], Leakage] | None = None
     parameters: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
 
 
 NOTIONS = {
@@ -154,7 +155,7 @@ NOTIONS = {
     "ldp": Notion("ldp", ldp),
     "ldp-x": Notion("ldp_x", ldp_x),
     "srlip": Notion("srlip", srlip, parameters=frozenset({"solve"})),
-    "rldp": Notion("rldp", rldp, parameters=frozenset({"order", "confidence", "radius"})),
+    "rldp": Notion("rldp", rldp, None, frozenset({"order", "confidence", "radius"}), frozenset({"order", "radius"})),
     "pml": Notion("pml", pml),
     "alip": Notion("alip", pml, lowered, frozenset({"lower"})),
     "mutual-information": Notion("mutual_information", mutual_information),

@@ -106,8 +106,9 @@ def enough(opened: Opened) -> str | Unchecked:
         if opened.counts.locked is None:
             return Unchecked("the counts that the lock was made from are not kept with this release")
         numbers = {axis: list(one) for axis, one in enumerate(opened.counts.locked, start=1)}
+        agree(counts.NAME, [("values under the lock", joint.shape[1:], tuple(map(len, numbers.values())))])
     for axis, found in numbers.items():
-        if len(found) != joint.shape[axis] or min(found) < minimum:
+        if min(found) < minimum:
             names = ", ".join(joint.alphabets[axis].columns)
             raise Broken(counts.NAME, f"a value of {names} has too few records", minimum, min(found))
     return f"at least {min(map(min, numbers.values()))} records each, {minimum} promised"

@@ -31,7 +31,8 @@ def stated(opened: Opened) -> str:
     rounded = {*one.leakage.values(), *vars(one.utility).values(), *composed, *shares} - {None, one.epsilon}
     for what, holds in (
         ("notion", one.notion in NOTIONS),
-        ("parameters", named <= notion.parameters and one.parameters.confidence not in (0, 1)),
+        ("parameters", notion.required <= named <= notion.parameters),
+        ("parameters", one.parameters.confidence not in (0, 1) and one.parameters.order != 0),
         ("created", re.sub("[-:]", "", one.created) == one.release[:16]),
         ("public", columns and all(one.public) and len(set(columns)) == len(columns)),
         ("sensitive", one.sensitive and len(set(one.sensitive)) == len(one.sensitive)),

@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.kernel.exact import exp, exp_below, log
+from funnel.audit.kernel.verdict import Broken
 from funnel.format.robust import Pair, RobustFile
 
 _POINT = 128
@@ -50,13 +51,19 @@ Ends = dict[tuple[int, int], Fraction]
 class Ball:
     """{P : D_α(P̂ || P) <= B} around counts N[s, x] (c, a), on the cells that are `possible`; α = `order`, B = `radius`.
 
-    A cell with records is possible, whatever is said of it. Secrets without records put no constraint.
+    A cell with records is possible, whatever is said of it. Raises Broken where B > 0 and a secret has no records: the
+    ball gives it mass, and no estimate P̂_s bounds its row. At B = 0 such a secret puts no constraint.
     """
 
     counts: npt.NDArray[Any]
     possible: npt.NDArray[np.bool_]
     order: Fraction
     radius: Fraction
+
+    def __post_init__(self) -> None:
+        if self.radius and not self.counts.any(axis=1).all():
+            what = "robust privacy is not known of a secret value without records"
+            raise Broken("counts.json", what, "records of every secret value", "none")
 
     @cached_property
     def exponent(self) -> Fraction:
@@ -184,7 +191,7 @@ def _singles(rows: _Rows, certificate: RobustFile) -> tuple[Ends, Ends]:
         return rows.means, rows.means
     for one in certificate.singles:
         y, s = one.output, one.secret
-        if y >= len(rows.top) or s >= len(ball.shares) or not ball.shares[s]:
+        if y >= len(rows.top) or s >= len(ball.shares):
             continue
         left = ball.left(ball.whole / ball.shares[s])
         high, above = rows.upper(y, s, one.above)

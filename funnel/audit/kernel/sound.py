@@ -6,10 +6,10 @@ All functions raise Broken where that is not so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ from funnel.format.schema import Grid, read
 T = TypeVar("T")
 MOST_VALUES = 62
 """Of a set: its code is one word."""
+MOST_NOISY = 1 << 40
+"""Of a count or its noise under a private estimate, so that no sum of them overflows a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,14 @@ class Joint:
     alphabets: tuple[Alphabet, ...]
     cells: IntArray
     number: IntArray
+
+    def __post_init__(self) -> None:
+        """A column that is both secret and public has one value in a cell. Raises Broken."""
+        secret = self.alphabets[0]
+        for axis, block in enumerate(self.alphabets[1:], start=1):
+            for name in set(block.columns) & set(secret.columns):
+                if (_of(secret, name)[self.cells[:, 0]] != _of(block, name)[self.cells[:, axis]]).any():
+                    raise Broken(counts.NAME, f"{name} has two values in one cell", "one value", "two")
 
     @property
     def rows(self) -> int:
@@ -71,6 +81,11 @@ class Joint:
     def possible(self) -> npt.NDArray[np.bool_]:
         """Which values of the first block can occur with which secret value (c, a)."""
         return np.array([[own in ((), s) for own, _ in self.told()] for s in self.alphabets[0].values])
+
+
+def _of(alphabet: Alphabet, name: str) -> npt.NDArray[Any]:
+    """What every value says of one column."""
+    return np.array([value[alphabet.columns.index(name)] for value in alphabet.values], object)
 
 
 def parsed(record: type[T], name: str, raw: bytes) -> T:
@@ -182,11 +197,14 @@ def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
     if file.private:
         cells = _array(counts.NAME, file.private.cells, (len(file.private.cells), len(joint.shape) + 3))
         own = file.private.records
+        agree(counts.NAME, [("records under a lock", manifest.locked is not None, own is not None)])
         number = cells[:, -3] if own is None else _array(counts.NAME, own, (len(cells),))
         codes = cells[:, :-3]
+        if cells[:, -3:].max(initial=0) >= MOST_NOISY:
+            raise Broken(counts.NAME, "a noisy count is too large to be honest", f"below {MOST_NOISY}", "more")
         if (codes >= np.array(joint.shape)).any() or len(np.unique(codes, axis=0)) < len(codes):
             raise Broken(counts.NAME, "noisy cells are not distinct ones of the alphabets", joint.shape, "others")
-        found = Joint(joint.alphabets, codes[number > 0], number[number > 0])
+        found = replace(Joint(joint.alphabets, codes, number), cells=codes[number > 0], number=number[number > 0])
     if found.rows != manifest.rows:
         raise Broken(counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows)
     return found

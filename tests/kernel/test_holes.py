@@ -1,0 +1,128 @@
+"""Releases that kept every rule but the one that was missing: each broke its promise once, and passed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from funnel.audit.kernel import notions
+from funnel.audit.kernel.channel import Block, Channel, Coins, Listed
+from funnel.audit.kernel.check import check
+from funnel.audit.kernel.sound import Joint
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.fields import Alphabet
+from funnel.format.journal import EstimateEntry, Together
+from funnel.format.manifest import Parameters
+from funnel.format.robust import RobustFile
+from tests.kernel.samples import Sample, alphabet, sample
+
+
+def failed(one: Sample, tmp_path) -> list[str]:
+    return [finding.claim for finding in check(*one.write(tmp_path)) if finding.status == "failed"]
+
+
+def with_parameters(one: Sample, **changes) -> Sample:
+    parameters = replace(one.manifest.parameters, **changes)
+    one.manifest = replace(one.manifest, parameters=parameters)
+    one.terms = replace(one.terms, parameters=replace(parameters, radius=None))
+    return one
+
+
+def test_a_secret_without_records_is_in_the_ball_and_refused():
+    """The ball gives it mass: at order 2 and B = 0.01 the certificate showed K = 1.3, the truth is 3/2."""
+    weights = np.array([[[3, 1]], [[1, 3]]])
+    channel = Channel(
+        np.array([[50, 50], [50, 50], [0, 0]]),
+        (Block(("x",), (("0",), ("1",)), 2, weights),),
+        Parameters(order=2.0, radius=0.01),
+        RobustFile("funnel-robust/1", (), ()),
+        np.ones((3, 2), bool),
+    )
+    with pytest.raises(Broken, match="without records"):
+        notions.rldp(channel).within(notions.rational(5.0))
+
+
+@pytest.mark.parametrize("changes", [{"order": None}, {"radius": None}, {"order": 0.0}])
+def test_a_robust_notion_names_a_ball(changes, tmp_path):
+    assert "manifest" in failed(with_parameters(sample("rldp"), **changes), tmp_path)
+
+
+def test_where_no_lower_is_named_only_rises_are_bounded_and_that_is_said(tmp_path):
+    found = check(*with_parameters(sample("alip"), lower=None).write(tmp_path))
+    assert next(one.detail for one in found if one.claim == "leakage-bound").endswith("only rises are bounded")
+
+
+def test_a_record_has_one_value_of_a_column(tmp_path):
+    one = sample("rldp")
+    first, *rest = one.counts.cells
+    cells = ((*first[:2], first[2] - 1), (0, 5, 1), *rest)
+    one.counts = replace(one.counts, cells=tuple(sorted(cells)))
+    assert "counts" in failed(one, tmp_path)
+
+
+def test_nor_has_it_two_in_another_block():
+    hidden, other = alphabet("s", 2), alphabet("x", 2)
+    shown = Alphabet(("s", "t"), (("s0", "t"), ("s1", "t")))
+    Joint((hidden, other, shown), np.array([[0, 1, 0], [1, 0, 1]]), np.array([3, 4]))
+    with pytest.raises(Broken, match="two values"):
+        Joint((hidden, other, shown), np.array([[0, 1, 0], [0, 0, 1]]), np.array([3, 4]))
+
+
+def test_without_a_lock_noise_lies_on_the_records_themselves(tmp_path):
+    one = sample(private=True)
+    own = tuple(row[-3] for row in one.counts.private.cells)
+    one.counts = replace(one.counts, private=replace(one.counts.private, records=own))
+    assert "counts" in failed(one, tmp_path)
+
+
+@pytest.mark.parametrize("place", [-1, -2])
+def test_no_sum_of_noise_leaves_a_word(place, tmp_path):
+    one = sample(private=True)
+    first, *rest = (list(row) for row in one.counts.private.cells)
+    first[place] = (1 << 63) - 1
+    cells = tuple(map(tuple, (first, *rest)))
+    one.counts = replace(one.counts, private=replace(one.counts.private, cells=cells))
+    assert "counts" in failed(one, tmp_path)
+
+
+def test_sets_beside_a_block_count_all_their_bits():
+    """Fifteen coins of 61 bits are 915, too many for every chance to be a float."""
+    coins = Coins(("x",), tuple((f"x{i}",) for i in range(15)), 61, 1 << 60, 1)
+    other = Block(("z",), (("z0",), ("z1",)), 1, np.array([[[2, 1]], [[0, 1]]]))
+    with pytest.raises(Broken, match="too many values"):
+        notions.srlip(Channel(np.ones((2, 15, 2), np.int64), (coins, other), Parameters()))
+
+
+def test_a_chance_that_is_no_float_is_not_taken_for_zero():
+    with pytest.raises(Broken, match="too small"):
+        Listed(np.array([[1, 1 << 1100], [1, 1]], object))
+
+
+def test_a_minimum_is_of_every_block_under_a_lock(tmp_path):
+    one = sample(sizes=(3, 4), locked=True)
+    one.counts = replace(one.counts, locked=one.counts.locked[:1])
+    assert failed(one, tmp_path) == ["minimum"]
+
+
+def test_all_releases_tell_no_less_than_the_last(tmp_path):
+    one = sample()
+    one.composed = Together("lip", one.manifest.sensitive, 0.1, 0.1, "exact", 1, 1, None)
+    assert failed(one, tmp_path) == ["ledger-budget"]
+
+
+def test_the_ledger_speaks_of_the_notion_s_own_measure(tmp_path):
+    one = sample()
+    figure = one.manifest.leakage["ldp"]
+    one.composed = Together("ldp", one.manifest.sensitive, figure, figure, "exact", 1, 1, None)
+    assert failed(one, tmp_path) == ["ledger-entry"]
+
+
+def test_under_a_lock_a_budget_that_is_passed_by_now_is_not_called_kept(tmp_path):
+    one = sample(private=True, locked=True)
+    one.earlier += (EstimateEntry("another", "3/4"),)
+    one.manifest = replace(one.manifest, estimate=replace(one.manifest.estimate, estimates=2, spent=1.25))
+    assert failed(one, tmp_path) == []
+    found = check(*one.write(tmp_path))
+    assert [finding.status for finding in found if finding.claim == "estimate-spent"] == ["not checked"]
