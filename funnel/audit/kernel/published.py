@@ -10,7 +10,8 @@ from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.notions import NOTIONS, STEP
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken, counted, shown
-from funnel.format import manifest, protocol, released
+from funnel.format import protocol, released
+from funnel.format.manifest import NAME, SIGNATURE
 
 _NEAR = 1e-9
 _REPORTS = ("report.json", "report.html")
@@ -21,40 +22,42 @@ def stated(opened: Opened) -> str:
 
     Figures have four decimals, for more would tell counts; a leakage may be epsilon itself.
     """
-    one = opened.manifest
-    notion = NOTIONS.get(one.notion, NOTIONS["lip"])
-    columns = [name for block in one.public for name in block]
-    named = {key for key, value in vars(one.parameters).items() if value is not None}
-    private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
-    composed = (one.composed.leakage,) if one.composed else ()
-    shares = (candidate.normalised for candidate in one.candidates or ())
-    rounded = {*one.leakage.values(), *vars(one.utility).values(), *composed, *shares} - {None, one.epsilon}
+    manifest = opened.manifest
+    notion = NOTIONS.get(manifest.notion, NOTIONS["lip"])
+    columns = [name for block in manifest.public for name in block]
+    named = {key for key, value in vars(manifest.parameters).items() if value is not None}
+    private = (manifest.estimate.epsilon, manifest.estimate.estimates, manifest.estimate.spent)
+    composed = (manifest.composed.leakage,) if manifest.composed else ()
+    shares = (candidate.normalised for candidate in manifest.candidates or ())
+    rounded = {*manifest.leakage.values(), *vars(manifest.utility).values(), *composed, *shares}
+    rounded -= {None, manifest.epsilon}
+    split = manifest.split
     for what, holds in (
-        ("notion", one.notion in NOTIONS),
+        ("notion", manifest.notion in NOTIONS),
         ("parameters", notion.required <= named <= notion.parameters),
-        ("parameters", one.parameters.confidence not in (0, 1) and one.parameters.order != 0),
-        ("created", re.sub("[-:]", "", one.created) == one.release[:16]),
-        ("public", columns and all(one.public) and len(set(columns)) == len(columns)),
-        ("sensitive", one.sensitive and len(set(one.sensitive)) == len(one.sensitive)),
-        ("epsilon", (one.epsilon > 0) != (one.notion == "perfect")),
-        ("split", len(one.split) == len(one.public) and all(one.split) and abs(sum(one.split) - 1) <= _NEAR),
-        ("alphabet", len(one.public) == len(one.alphabet.public) == len(one.alphabet.released)),
-        ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
-        ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
-        ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
+        ("parameters", manifest.parameters.confidence not in (0, 1) and manifest.parameters.order != 0),
+        ("created", re.sub("[-:]", "", manifest.created) == manifest.release[:16]),
+        ("public", columns and all(manifest.public) and len(set(columns)) == len(columns)),
+        ("sensitive", manifest.sensitive and len(set(manifest.sensitive)) == len(manifest.sensitive)),
+        ("epsilon", (manifest.epsilon > 0) != (manifest.notion == "perfect")),
+        ("split", len(split) == len(manifest.public) and all(split) and abs(sum(split) - 1) <= _NEAR),
+        ("alphabet", len(manifest.public) == len(manifest.alphabet.public) == len(manifest.alphabet.released)),
+        ("draws", (manifest.draws.kind == "permanent") == (manifest.draws.key_fingerprint is not None)),
+        ("estimate", all((value is not None) == (manifest.estimate.kind == "private") for value in private)),
+        ("leakage", set(manifest.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
         ("utility", all((rational(figure) / STEP).denominator == 1 for figure in rounded if figure is not None)),
-        ("files", set(one.files) == {one.data, protocol.NAME, released.NAME, *_REPORTS}),
-        ("rows", one.rows > 0),
+        ("files", set(manifest.files) == {manifest.data, protocol.NAME, released.NAME, *_REPORTS}),
+        ("rows", manifest.rows > 0),
     ):
         if not holds:
-            raise Broken(manifest.NAME, f"{what} does not fit the rest", what, getattr(one, what))
-    return f"{one.release}, {counted(one.rows, 'row')}, {shown(', '.join(columns))}"
+            raise Broken(NAME, f"{what} does not fit the rest", what, getattr(manifest, what))
+    return f"{manifest.release}, {counted(manifest.rows, 'row')}, {shown(', '.join(columns))}"
 
 
 def listed(opened: Opened) -> str:
     """The folder holds the manifest, the files it lists, release.sig if it is signed, and nothing else."""
-    signature = (manifest.SIGNATURE,) if opened.manifest.signed else ()
-    holds_only(opened.release, {manifest.NAME, *opened.manifest.files, *signature})
+    signature = (SIGNATURE,) if opened.manifest.signed else ()
+    holds_only(opened.release, {NAME, *opened.manifest.files, *signature})
     return counted(len(opened.manifest.files), "listed file")
 
 
@@ -76,9 +79,9 @@ def answered(opened: Opened) -> str:
 
 def promised(opened: Opened) -> str:
     """The leakage that the manifest states, which leakage-stated shows to be the true one, is at most epsilon."""
-    one = opened.manifest
-    measure = NOTIONS[one.notion].measure
-    figure = one.leakage[measure]
-    if figure is None or Fraction(figure) > Fraction(one.epsilon):
-        raise Broken(manifest.NAME, f"the stated {measure} leakage is above epsilon", one.epsilon, figure)
-    return f"{measure} {figure} <= {one.epsilon} nats"
+    manifest = opened.manifest
+    measure = NOTIONS[manifest.notion].measure
+    figure = manifest.leakage[measure]
+    if figure is None or Fraction(figure) > Fraction(manifest.epsilon):
+        raise Broken(NAME, f"the stated {measure} leakage is above epsilon", manifest.epsilon, figure)
+    return f"{measure} {figure} <= {manifest.epsilon} nats"
