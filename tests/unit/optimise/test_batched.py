@@ -193,10 +193,12 @@ def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_s
     shown = proven(programs, answers, slope, lower, upper)
     for box in range(20):
         optimum = one_by_one(programs.matrix, lower[box], upper[box], slope[box])
-        assert answers.how[box] == (EMPTY if optimum is None else OPTIMAL)
         if optimum is None:
+            # On the way to showing that a box is empty, its worth may be known to be little enough.
+            assert answers.how[box] in (EMPTY, ENOUGH)
             assert shown[box] <= enough[box]
         else:
+            assert answers.how[box] == OPTIMAL
             assert shown[box] == pytest.approx(optimum, abs=1e-7)
             assert slope[box] @ answers.point[box] == pytest.approx(optimum, abs=1e-7)
 
