@@ -3,9 +3,7 @@
 The names here are the whole Python interface; the command line is thin over the same functions.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,13 +15,13 @@ if TYPE_CHECKING:
         compare,
         diff,
         estimate_counts,
-        ledger,
+        explain,
         load,
-        lock,
+        make_lock,
         new_key,
         new_signing_key,
-        plan,
         public_key,
+        read_ledger,
         rebuild_report,
         rotate_key,
         run,
@@ -67,13 +65,13 @@ __all__ = [
     "compare",
     "diff",
     "estimate_counts",
-    "ledger",
+    "explain",
     "load",
-    "lock",
+    "make_lock",
     "new_key",
     "new_signing_key",
-    "plan",
     "public_key",
+    "read_ledger",
     "rebuild_report",
     "rotate_key",
     "run",
@@ -99,14 +97,3 @@ def __getattr__(name: str) -> object:
             if name in vars(home):
                 return vars(home)[name]
     raise AttributeError(f"module 'funnel' has no attribute {name!r}")
-
-
-class _Interface(ModuleType):
-    """`plan`, `lock` and `ledger` are rooms too: the import of a room leaves the name to the function."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in __all__ or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Interface

@@ -26,7 +26,8 @@ from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
 from funnel.plan import Plan
-from funnel.plan.explain import Sizes, explain, sizes
+from funnel.plan.explain import Sizes, sizes
+from funnel.plan.explain import explain as _explain
 from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.rebuild import rebuild
 from funnel.plan.recount import recounting
@@ -103,14 +104,14 @@ class Explained:
 
     def text(self) -> str:
         """The steps for a person."""
-        return explain(self.plan, self.sizes)
+        return _explain(self.plan, self.sizes)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
         return self.plan.as_dict() | {"plan_sha256": self.plan.sha256, "sizes": self.sizes.as_dict()}
 
 
-def plan(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
+def explain(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
     """Compile a policy and count its cardinalities, nothing more. Raises FunnelError."""
     loaded = load(policy)
     with planned(loaded, Limits(memory, threads)) as (compiled, engine, _):
@@ -135,7 +136,7 @@ def run(
     return execute(loaded, limits=Limits(memory, threads), dry_run=dry_run, lock=pinned, progress=progress)
 
 
-def lock(
+def make_lock(
     policy: Path | str,
     *,
     room: float | None = None,
@@ -196,7 +197,7 @@ def write_picture(comparison: Comparison, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def ledger(policy: Path | str) -> LedgerView:
+def read_ledger(policy: Path | str) -> LedgerView:
     """What was released so far, what it gives away together, and what is left of the budget. Raises FunnelError."""
     return ledger_view(load(policy))
 

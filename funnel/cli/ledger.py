@@ -12,4 +12,4 @@ def ledger(policy: PolicyFile, json: Json = False) -> None:
     """Show the releases so far, what they give away together, and what is left of the budget."""
     from funnel import api
 
-    show(api.ledger(policy), json)
+    show(api.read_ledger(policy), json)

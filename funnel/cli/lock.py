@@ -50,7 +50,7 @@ def lock(
     if room is not None and not 0 <= room < 1:
         raise typer.BadParameter("give a part of epsilon, such as 0.05", param_hint="--room")
     with progress() as report:
-        made = api.lock(policy, room=room, force=force, memory=memory, threads=threads, progress=report)
+        made = api.make_lock(policy, room=room, force=force, memory=memory, threads=threads, progress=report)
     show(made, json, verdict)
     if not made.written and not made.same:
         complain(

@@ -12,4 +12,4 @@ def plan(policy: PolicyFile, json: Json = False, memory: Memory = "2GB", threads
     """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve."""
     from funnel import api
 
-    show(api.plan(policy, memory=memory, threads=threads), json)
+    show(api.explain(policy, memory=memory, threads=threads), json)

@@ -52,7 +52,7 @@ def test_two_nights_a_new_key_and_a_new_policy(command, night, tmp_path, monkeyp
     assert (shown.code, shown.err) == (0, "")
     assert "an unbroken chain" in shown.out
     assert "budget     5 nats" in shown.out
-    told = funnel.ledger(path).as_dict()
+    told = funnel.read_ledger(path).as_dict()
     assert [one["composed"] for one in told["releases"]] == [*figures, policy["composed"]["figure"]]
     assert told["left"] == pytest.approx(5 - figures[3], abs=1e-9)
     assert [one["added"] for one in told["releases"]][:4] == pytest.approx(
@@ -115,7 +115,7 @@ def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
     with pytest.raises(LedgerError, match="the budget is"):
         funnel.run(path, dry_run=True)
     assert sorted(file.name for file in tmp_path.rglob("*")) == before
-    assert funnel.ledger(path).left == pytest.approx(0.5 - first["composed"]["figure"], abs=1e-9)
+    assert funnel.read_ledger(path).left == pytest.approx(0.5 - first["composed"]["figure"], abs=1e-9)
     dry = funnel.run(write_policy(tmp_path, **SMALL, budget=5.0), dry_run=True).as_dict()
     assert dry["composed"]["releases"] == 2
     assert dry["composed"]["figure"] > first["composed"]["figure"]
@@ -147,7 +147,7 @@ def test_a_ledger_without_releases_and_one_that_is_damaged(command, night, tmp_p
     assert (empty.code, empty.err) == (0, "")
     assert empty.json["releases"] == []
     assert empty.json["left"] == 1.0
-    assert "no release yet" in funnel.ledger(path).text()
+    assert "no release yet" in funnel.read_ledger(path).text()
     night()
     ledger = tmp_path / "private" / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().replace(b'"draws":"permanent"', b'"draws":"permanenT"'))

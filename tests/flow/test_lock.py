@@ -138,9 +138,9 @@ def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
 
 def test_a_lock_on_the_same_night_is_up_to_date(folder):
     policy = write_policy(folder, **BASE)
-    made = funnel.lock(policy)
+    made = funnel.make_lock(policy)
     text = made.path.read_bytes()
-    again = funnel.lock(policy)
+    again = funnel.make_lock(policy)
     assert (again.same, again.written) == (True, False)
     assert made.path.read_bytes() == text
     assert funnel.check(made.path).ok  # policies/*.yaml holds locks too
@@ -150,7 +150,7 @@ def test_a_lock_on_the_same_night_is_up_to_date(folder):
 
 def test_the_lock_is_plain_yaml_and_holds_no_counts(folder):
     """Every number in it is a weight, a term, or a rounded figure; the counts lie in private, for their owner."""
-    made = funnel.lock(write_policy(folder, **BASE))
+    made = funnel.make_lock(write_policy(folder, **BASE))
     facts = yaml.safe_load(made.path.read_text())
     weights = [row for _, row in facts["block.0"]["inputs"]]
     assert {sum(row) for row in weights} == {1 << facts["block.0"]["bits"]}
@@ -166,7 +166,7 @@ def test_the_lock_is_plain_yaml_and_holds_no_counts(folder):
 
 def test_rare_values_of_the_secret_are_not_named(folder):
     people(folder, [*MONDAY, ("very rare", "a", 3)])
-    made = funnel.lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
+    made = funnel.make_lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
     assert "very rare" not in made.path.read_text()
     assert made.lock.secrets == 3
 
@@ -174,7 +174,7 @@ def test_rare_values_of_the_secret_are_not_named(folder):
 @pytest.mark.parametrize("careless", ["0.3", "a", "\n"])
 def test_a_changed_lock_is_not_used(folder, careless):
     """Any edit, even of a space at the end, is caught by the checksum; nothing is published."""
-    path = funnel.lock(write_policy(folder, **BASE)).path
+    path = funnel.make_lock(write_policy(folder, **BASE)).path
     text = path.read_text()
     changed = {"0.3": text.replace("epsilon: 0.3", "epsilon: 3.0"), "a": text.replace('[["a"]', '[["A"]'),
                "\n": text.replace("\n", " \n", 1)}[careless]  # fmt: skip
@@ -184,11 +184,11 @@ def test_a_changed_lock_is_not_used(folder, careless):
         run(folder)
     assert caught.value.code == "lock-damaged"
     assert nothing_published(folder)
-    assert funnel.lock(folder / "policy.yaml", force=True).written
+    assert funnel.make_lock(folder / "policy.yaml", force=True).written
 
 
 def test_the_lock_of_another_policy_names_what_differs(folder):
-    funnel.lock(write_policy(folder, **BASE))
+    funnel.make_lock(write_policy(folder, **BASE))
     with pytest.raises(LockError, match=r"privacy.epsilon is 0.4, the lock has 0.3") as caught:
         run(folder, privacy={"notion": "lip", "epsilon": 0.4})
     assert caught.value.code == "lock-policy"
@@ -203,7 +203,7 @@ NEW = [*TUESDAY, ("s0", "new", 7), ("s1", "new", 8)]
 
 
 def test_unseen_values_are_an_error(folder):
-    funnel.lock(write_policy(folder, **BASE))
+    funnel.make_lock(write_policy(folder, **BASE))
     people(folder, NEW)
     with pytest.raises(SourceError, match=r"'new' \(15\)") as caught:
         run(folder)
@@ -213,7 +213,7 @@ def test_unseen_values_are_an_error(folder):
 
 def test_unseen_values_are_dropped_and_counted(folder):
     changes = {"public": [{"name": "x", "unseen": "drop"}]}
-    funnel.lock(write_policy(folder, **(BASE | changes)))
+    funnel.make_lock(write_policy(folder, **(BASE | changes)))
     people(folder, NEW)
     found = run(folder, **changes)
     assert found["rows"] == sum(group[-1] for group in TUESDAY)
@@ -230,10 +230,10 @@ def test_unseen_values_go_under_other(folder):
     """`other` is there because the table has it; without it there is nothing to put them under."""
     changes = {"public": [{"name": "x", "unseen": "other"}]}
     with pytest.raises(LockError, match="no value `other`"):
-        funnel.lock(write_policy(folder, **(BASE | changes)))
+        funnel.make_lock(write_policy(folder, **(BASE | changes)))
     others = [("s0", "other", 40), ("s1", "other", 45)]
     people(folder, [*MONDAY, *others])
-    funnel.lock(write_policy(folder, **(BASE | changes)))
+    funnel.make_lock(write_policy(folder, **(BASE | changes)))
     people(folder, [*MONDAY, ("s0", "other", 38), ("s1", "other", 42), ("s0", "new", 2), ("s1", "newer", 3)])
     found = run(folder, **changes)
     assert found["rows"] == sum(group[-1] for group in [*MONDAY, *others])
@@ -247,7 +247,7 @@ def test_top_keeps_the_values_of_the_lock(folder):
     rest = [("s0", "d", 20), ("s1", "d", 20), ("s0", "e", 15), ("s1", "e", 15)]
     people(folder, [*MONDAY, *rest])
     changes = {"public": [{"name": "x", "top": 3}]}
-    funnel.lock(write_policy(folder, **(BASE | changes)))
+    funnel.make_lock(write_policy(folder, **(BASE | changes)))
     swapped = [(s, {"d": "c", "c": "d"}.get(x, x), rows) for s, x, rows in [*MONDAY, *rest]]
     people(folder, [(s, {"e": "brand new"}.get(x, x), rows) for s, x, rows in [*MONDAY, *rest]])
     assert run(folder, **changes)["locked"]["distance"] == 0
@@ -262,7 +262,7 @@ def test_top_keeps_the_values_of_the_lock(folder):
 
 def test_values_that_are_gone_or_rare_tonight(folder):
     """A value of the lock without records, or with fewer than the minimum, changes nothing about the protocol."""
-    funnel.lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
+    funnel.make_lock(write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}}))
     for few in (3, 0):
         people(folder, [*(group for group in MONDAY if group[1] != "b"), ("s0", "b", few), ("s1", "b", few)])
         found = run(folder, privacy={"notion": "lip", "epsilon": 2.0})
@@ -273,7 +273,7 @@ def test_values_that_are_gone_or_rare_tonight(folder):
 
 def test_new_and_vanished_secrets_are_measured_as_they_are(folder):
     generous = {"privacy": {"notion": "lip", "epsilon": 1.0}}
-    funnel.lock(write_policy(folder, **(BASE | generous)), room=0.5)
+    funnel.make_lock(write_policy(folder, **(BASE | generous)), room=0.5)
     people(folder, [*TUESDAY, ("s2", "a", 30), ("s2", "b", 20), ("s2", "c", 20)])
     found = run(folder, **generous)
     assert (found["locked"]["new_secrets"], found["locked"]["gone_secrets"]) == (1, 0)
@@ -285,11 +285,11 @@ def test_missing_values_are_what_the_policy_says(folder):
     """A NULL is a value like any other where it is a category: known to the lock, or unseen."""
     changes = {"source": {"table": "people.parquet", "entity": "id", "missing": "category"}}
     missing = [("s0", None, 30), ("s1", None, 33)]
-    funnel.lock(write_policy(folder, **(BASE | changes)))
+    funnel.make_lock(write_policy(folder, **(BASE | changes)))
     people(folder, [*MONDAY, *missing])
     with pytest.raises(SourceError, match="missing"):
         run(folder, **changes)
-    funnel.lock(folder / "policy.yaml", force=True)
+    funnel.make_lock(folder / "policy.yaml", force=True)
     assert run(folder, **changes)["rows"] == 733
     audited(folder)
 
@@ -323,7 +323,7 @@ def test_several_columns_under_every_notion(folder, public, privacy):
         privacy["notion"], "optimal"
     )
     changes = {"public": dropping, "privacy": privacy, "mechanism": mechanism}
-    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.3)
+    funnel.make_lock(write_policy(folder, **(BASE | changes)), room=0.3)
     people(
         folder,
         [group for group in TWO if group[1:3] != ("a", "p")] + [("s0", "new", "p", 4), ("s1", "a", "r", 4)],
@@ -337,7 +337,7 @@ def test_several_columns_under_every_notion(folder, public, privacy):
 
 def test_robust_policies_say_whether_tonight_lies_in_the_ball(folder):
     changes = {"public": ["s", "x"], "privacy": {"notion": "rldp", "epsilon": 1.5}, "mechanism": "polyopt"}
-    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.4)
+    funnel.make_lock(write_policy(folder, **(BASE | changes)), room=0.4)
     near = run(folder, **changes)["locked"]
     assert (near["inside"], near["divergence"]) == (True, 0)
     people(folder, TUESDAY)
@@ -353,7 +353,7 @@ def test_robust_policies_say_whether_tonight_lies_in_the_ball(folder):
 )
 def test_every_kind_of_mechanism(folder, mechanism):
     changes = {"mechanism": mechanism, "privacy": {"notion": "lip", "epsilon": 0.5}}
-    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.2)
+    funnel.make_lock(write_policy(folder, **(BASE | changes)), room=0.2)
     people(folder, TUESDAY)
     found = run(folder, **changes)
     assert found["mechanism"] in (
@@ -366,7 +366,7 @@ def test_every_kind_of_mechanism(folder, mechanism):
 def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
     """Its protocol names the values of the secret, so a new one, or one that has become rare, is no small matter."""
     changes = {"mechanism": "conditional-reporting", "privacy": {"notion": "lip", "epsilon": 1.0}}
-    funnel.lock(write_policy(folder, **(BASE | changes)), room=0.2)
+    funnel.make_lock(write_policy(folder, **(BASE | changes)), room=0.2)
     people(folder, [*MONDAY, ("s2", "a", 40), ("s2", "b", 40), ("s2", "c", 40)])
     with pytest.raises(SourceError) as new:
         run(folder, **changes)
@@ -382,7 +382,7 @@ def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
 def test_without_a_key_or_the_counts_of_that_night(folder):
     """Fresh draws have no key, so nothing is said of the counts; without them the claim is measured all the same."""
     changes = {"source": {"table": "people.parquet"}, "draws": {"kind": "fresh"}}
-    made = funnel.lock(write_policy(folder, **(BASE | changes)))
+    made = funnel.make_lock(write_policy(folder, **(BASE | changes)))
     assert made.lock.counts is None
     (folder / "private" / "locks" / f"{made.lock.checksum}.json").unlink()
     found = run(folder, **changes)
@@ -395,7 +395,7 @@ def test_without_a_key_or_the_counts_of_that_night(folder):
 @pytest.mark.parametrize("where", ["lock.yaml", "counts.json", "release.json"])
 def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
     """A lock with other weights, counts of the lock's night below the minimum, or a manifest with another lock."""
-    funnel.lock(write_policy(folder, **BASE))
+    funnel.make_lock(write_policy(folder, **BASE))
     run(folder)
     private, release = next(folder.glob("private/2*")), folder / "releases" / "latest"
     path = (release if where == "release.json" else private) / where
@@ -417,7 +417,7 @@ def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
 
 def test_a_dry_run_under_a_lock_draws_nothing(folder):
     policy = write_policy(folder, **BASE)
-    funnel.lock(policy)
+    funnel.make_lock(policy)
     found = funnel.run(policy, locked=True, dry_run=True).as_dict()
     assert found["release"] is None
     assert found["locked"]["distance"] == 0

@@ -78,7 +78,7 @@ def test_a_night_is_one_line_in_the_log(shell, tmp_path, key):
     policy = write_policy(work, **SMALL)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUNNEL_KEY", key)
-        funnel.lock(policy)
+        funnel.make_lock(policy)
     assert shell(NIGHTLY / "nightly", policy, log).returncode == 0
     people(work, [[200, 40, 3], [3, 50, 145]])
     assert shell(NIGHTLY / "nightly", policy, log).returncode == 1

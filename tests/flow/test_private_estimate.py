@@ -131,11 +131,11 @@ def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
 
 def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
     path = policy(tmp_path, estimate__budget=2)
-    assert "private ones" not in funnel.ledger(path).text()
+    assert "private ones" not in funnel.read_ledger(path).text()
     funnel.run(path)
-    assert "estimates  1 private ones, 1 nats spent of 2" in funnel.ledger(path).text()
-    assert funnel.ledger(path).as_dict()["estimates"] == {"number": 1, "spent": 1.0}
-    assert "with noise on every count (epsilon 1 nats)" in funnel.plan(path).text()
+    assert "estimates  1 private ones, 1 nats spent of 2" in funnel.read_ledger(path).text()
+    assert funnel.read_ledger(path).as_dict()["estimates"] == {"number": 1, "spent": 1.0}
+    assert "with noise on every count (epsilon 1 nats)" in funnel.explain(path).text()
 
 
 def test_mechanisms_are_compared_over_a_private_estimate_which_spends_nothing(tmp_path):

@@ -48,7 +48,7 @@ def made(tmp_path_factory) -> Path:
     """A lock, and one night that is far from that of the lock."""
     folder = tmp_path_factory.mktemp("locked")
     path = policy(folder, privacy=LIP, estimate__budget=1.5)
-    funnel.lock(path)
+    funnel.make_lock(path)
     night(folder, FAR)
     funnel.run(path, locked=True)
     return folder
@@ -122,7 +122,7 @@ def test_an_unchanged_person_answers_as_before(tmp_path, key, monkeypatch):
         source={"table": "table.parquet", "entity": "id"},
         draws={"key": "env:FUNNEL_KEY"},
     )
-    funnel.lock(path)
+    funnel.make_lock(path)
     figures = [funnel.run(path, locked=True).as_dict()["composed"]["figure"] for _ in range(2)]
     assert figures[0] == figures[1]
     night(tmp_path, people.replace("600", "700"))
@@ -154,7 +154,7 @@ def test_every_notion_and_kind_of_mechanism(tmp_path, public, privacy, mechanism
     path = policy(
         tmp_path, people, public=public, privacy=privacy, mechanism=mechanism, estimate__values=values
     )
-    made = funnel.lock(path)
+    made = funnel.make_lock(path)
     assert (made.lock.rows, made.lock.room) == (6000, 0.0)
     night(tmp_path, people.replace("(i % 2)", "0"))
     funnel.run(path, locked=True)
@@ -168,18 +168,18 @@ def test_every_notion_and_kind_of_mechanism(tmp_path, public, privacy, mechanism
 def test_a_lock_that_is_there_is_kept_and_another_one_spends_again(folder):
     path = folder / "policy.yaml"
     whole = (folder / "policy.lock.yaml").read_bytes()
-    again = funnel.lock(path)
+    again = funnel.make_lock(path)
     assert (again.same, again.written, "up to date" in again.text()) == (True, False, True)
-    assert not funnel.lock(path, room=0.1).same
+    assert not funnel.make_lock(path, room=0.1).same
     laxer = policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=1.5)
-    other = funnel.lock(laxer)
+    other = funnel.make_lock(laxer)
     assert (other.same, other.written, other.difference.verdict) == (False, False, "weaker")
     assert "nothing was estimated" in other.text()
     assert (folder / "policy.lock.yaml").read_bytes() == whole
     with pytest.raises(FunnelError) as refused:
-        funnel.lock(laxer, force=True)
+        funnel.make_lock(laxer, force=True)
     assert (refused.value.code, "funnel lock" in refused.value.advice) == ("budget", True)
-    funnel.lock(policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=2.0), force=True)
+    funnel.make_lock(policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=2.0), force=True)
     assert [one.name[:5] for one in entries(folder, EstimateEntry)] == ["lock-"] * 2
     funnel.run(folder / "policy.yaml", locked=True)
     assert funnel.audit_history(folder / "releases", folder / "private").passed

@@ -228,7 +228,7 @@ def make_templates(root: Path) -> None:
             last = world.folder
     locked = root / "locked-1"
     shutil.copytree(root / "plain-1", locked, symlinks=True)
-    funnel.lock(locked / "policy.yaml")
+    funnel.make_lock(locked / "policy.yaml")
 
 
 def wait_until(seen: Any, seconds: float = 60) -> None:

@@ -129,7 +129,7 @@ def _case(folder: Path, nights: int, locked: bool, terms: dict[str, Any]) -> Non
     people(folder, 0)
     policy = write_policy(folder, **(BASE | {"name": folder.name} | terms))
     if locked:
-        funnel.lock(policy)
+        funnel.make_lock(policy)
     for night in range(nights):
         people(folder, night)
         funnel.run(policy, locked=locked)

@@ -403,7 +403,7 @@ def test_releases_locks_and_policies(tmp_path, key, monkeypatch):
                 "public": ["x"], "privacy": {"notion": "ldp", "epsilon": epsilon}, "draws": {"key": "env:FUNNEL_KEY"},
                 "mechanism": "randomised-response", "release": {"to": f"r-{name}", "private": "p"}}  # fmt: skip
         policy.write_text(yaml.safe_dump(told))
-        made = funnel.lock(policy)
+        made = funnel.make_lock(policy)
         funnel.run(policy, locked=True)
         forms[name] = [policy, made.path, tmp_path / f"r-{name}"]
     for kind in range(3):

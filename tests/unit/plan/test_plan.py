@@ -116,7 +116,7 @@ def test_another_policy_is_another_plan(tmp_path):
 
 
 def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
-    explained = funnel.plan(write_policy(tmp_path))
+    explained = funnel.explain(write_policy(tmp_path))
     text = explained.text()
     for step in explained.plan.stages:
         for statement in (
@@ -150,7 +150,7 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
 )
 def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, words):
     mechanism = {"kind": "optimal", "time_limit": 7.0, "gap": 0.001}
-    explained = funnel.plan(write_policy(tmp_path, mechanism=mechanism, estimate__minimum=1, **changes))
+    explained = funnel.explain(write_policy(tmp_path, mechanism=mechanism, estimate__minimum=1, **changes))
     (search,), (solver,) = explained.sizes.as_dict()["search"], explained.sizes.solvers
     assert search["rung"] == rung
     assert (search["time_limit"], search["gap"]) == (7.0, 0.001)
@@ -161,7 +161,7 @@ def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, wor
 
 
 def test_a_mechanism_that_searches_no_cone_foretells_none(tmp_path):
-    explained = funnel.plan(write_policy(tmp_path, mechanism="randomised-response"))
+    explained = funnel.explain(write_policy(tmp_path, mechanism="randomised-response"))
     assert explained.sizes.as_dict()["search"] == [None]
     assert explained.sizes.solvers == ("bisection on the measured leakage",)
 
