@@ -96,6 +96,13 @@ class Randomiser(ABC):
     def telling(self) -> FloatArray:
         """The chance that an answer tells each of the values `told`, (b, c or 1, a), as floats."""
 
+    @abstractmethod
+    def alike(self, column: int | None = None) -> FloatArray:
+        """The chance (c or 1, a) that an answer shows the true value: in every column of the block, or in this one.
+
+        A set shows it where it holds that value and no other.
+        """
+
     @property
     @abstractmethod
     def fingerprint(self) -> tuple[object, ...]:
@@ -181,6 +188,14 @@ class Protocol(Randomiser):
     def telling(self) -> FloatArray:
         """The chances of the outputs."""
         return self.probabilities()
+
+    def alike(self, column: int | None = None) -> FloatArray:
+        """Summed over the outputs that agree with the input."""
+        shown, true = ([value if column is None else value[column] for value in one.values]
+                       for one in (self.outputs, self.inputs))  # fmt: skip
+        code = {value: place for place, value in enumerate(dict.fromkeys([*shown, *true]))}
+        same = np.equal.outer([code[value] for value in shown], [code[value] for value in true])
+        return np.asarray((self.weights * same[:, None, :]).sum(axis=0) / float(1 << self.bits))
 
     @property
     def fingerprint(self) -> tuple[object, ...]:

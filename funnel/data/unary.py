@@ -154,6 +154,11 @@ class UnaryProtocol(Randomiser):
         """P(bit x' is 1 | x) by [x', 0, x]."""
         return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)[:, None, :]
 
+    def alike(self, column: int | None = None) -> FloatArray:
+        """One coin of the one kind up, a - 1 of the other down; a set of several values has no column of its own."""
+        present, absent = self.shares
+        return np.full((1, len(self.inputs)), present * (1 - absent) ** (len(self.inputs) - 1))
+
     @property
     def fingerprint(self) -> tuple[object, ...]:
         """Whose coins they are, and their chances."""

@@ -25,12 +25,13 @@ from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import TermsFile
+from funnel.measure.faithful import share_unchanged
 from funnel.measure.information import entropy, kept_information
 from funnel.measure.leakage import lip
 from funnel.measure.splitting import public_information
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
-from funnel.report.facts import Facts, alone, kept, names
+from funnel.report.facts import Facts, kept, names
 from funnel.report.realised import realised
 from funnel.text import label
 
@@ -128,11 +129,7 @@ class Evidence:
 
     def _untouched(self) -> float:
         """Share of records expected to be released exactly as they are, in every block."""
-        chance = self.joint.counts.astype(float)
-        for index, protocol in enumerate(self.t.protocols):
-            secret = self.joint.cells[:, 0] if protocol.reads_secret else 0
-            chance = chance * alone(protocol)[secret, self.joint.cells[:, 1 + index]]
-        return round(math.fsum(chance) / self.joint.rows, 6)
+        return round(share_unchanged(self.joint, self.t.protocols), 6)
 
     def _drawn(self, index: int) -> float:
         """Share of records whose draw gave the true value, or a set that holds it."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol, Protocol
 from funnel.data.convert import protocols_of
 from funnel.data.joint import FloatArray
 from funnel.format import schema
@@ -114,7 +114,7 @@ class Facts:
     @cached_property
     def true_chance(self) -> tuple[float, float]:
         """The least and the largest chance, over true values, that all of a record's released values are true."""
-        ends = [(float(one.min()), float(one.max())) for one in map(alone, self.protocols)]
+        ends = [(float(one.min()), float(one.max())) for one in (p.alike() for p in self.protocols)]
         return float(np.prod([low for low, _ in ends])), float(np.prod([high for _, high in ends]))
 
 
@@ -136,11 +136,3 @@ def kept(protocol: AnyProtocol) -> FloatArray:
     rows = [place.get(value) for value in protocol.inputs.values]
     nothing = np.zeros(drawn.shape[1])
     return np.stack([nothing if y is None else drawn[y, :, x] for x, y in enumerate(rows)], axis=1)
-
-
-def alone(protocol: AnyProtocol) -> FloatArray:
-    """The chance (c or 1, a) that x is released and nothing else: a set must hold no other value."""
-    if not isinstance(protocol, UnaryProtocol):
-        return kept(protocol)
-    present, absent = protocol.shares
-    return np.full((1, len(protocol.inputs)), present * (1 - absent) ** (len(protocol.inputs) - 1))

@@ -1,0 +1,89 @@
+"""How true a released row is to its person, and its totals at face value; and the same figures at ε = 0.
+
+A table whose rows belong to nobody can be had at ε = 0: every row is drawn for nobody in particular, Q(y|x) = p_y for
+each block, and its totals are right on average. What a larger ε buys beyond that is told here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.data.joint import FloatArray, Joint
+from funnel.data.unary import AnyProtocol
+
+
+@dataclass(frozen=True, eq=False)
+class Faithful:
+    """What one release leaves as it is, on average over its draws.
+
+    `unchanged`: the share of records of which every released value is the true one. `accuracy`: by column, the share
+    that shows its own value there. `errors`: for each block the standard errors of the raw totals of the values told
+    (b,), in records.
+    """
+
+    unchanged: float
+    accuracy: dict[str, float]
+    errors: tuple[FloatArray, ...]
+
+    @property
+    def error(self) -> float:
+        """The standard error of a total, in records: root mean square over the values of all blocks."""
+        return math.sqrt(float(np.mean(np.concatenate(self.errors) ** 2)))
+
+
+def faithful(joint: Joint, protocols: Sequence[AnyProtocol]) -> Faithful:
+    """The figures of a release."""
+    return Faithful(
+        share_unchanged(joint, protocols), column_accuracy(joint, protocols), tuple(_errors(joint, protocols))
+    )
+
+
+def at_zero(joint: Joint) -> Faithful:
+    """Those of the release of the same blocks at ε = 0: Q(y|x) = p_y."""
+    priors = [joint.table(index).sum(axis=0) / joint.rows for index in range(len(joint.blocks))]
+    chance = joint.counts / joint.rows
+    for prior, codes in zip(priors, joint.cells.T[1:], strict=True):
+        chance = chance * prior[codes]
+    accuracy = {
+        column: _collision([value[place] for value in block.values], prior)
+        for block, prior in zip(joint.blocks, priors, strict=True)
+        for place, column in enumerate(block.columns)
+    }
+    errors = tuple(np.sqrt(joint.rows * prior * (1 - prior)) for prior in priors)
+    return Faithful(math.fsum(chance), accuracy, errors)
+
+
+def share_unchanged(joint: Joint, protocols: Sequence[AnyProtocol]) -> float:
+    """The share of records expected to be released as they are, in every block."""
+    chance = joint.counts.astype(float)
+    for index, protocol in enumerate(protocols):
+        secret = joint.cells[:, 0] if protocol.reads_secret else 0
+        chance = chance * protocol.alike()[secret, joint.cells[:, 1 + index]]
+    return math.fsum(chance) / joint.rows
+
+
+def column_accuracy(joint: Joint, protocols: Sequence[AnyProtocol]) -> dict[str, float]:
+    """By column of all blocks, the share of records expected to show their own value in it."""
+    return {
+        column: math.fsum((joint.table(index) * protocol.alike(place)).ravel()) / joint.rows
+        for index, protocol in enumerate(protocols)
+        for place, column in enumerate(protocol.inputs.columns)
+    }
+
+
+def _collision(parts: Sequence[str | None], prior: FloatArray) -> float:
+    """The chance that two draws from `prior` (a,) agree in this part of their values."""
+    _, code = np.unique([repr(part) for part in parts], return_inverse=True)
+    return math.fsum(np.bincount(code, prior) ** 2)
+
+
+def _errors(joint: Joint, protocols: Sequence[AnyProtocol]) -> Iterator[FloatArray]:
+    """Of each block: the roots of Σ N[s,x] Q(y|s,x) (1 - Q(y|s,x)), (b,); records are drawn independently."""
+    for index, protocol in enumerate(protocols):
+        chances, counts = protocol.telling(), joint.table(index)
+        records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
+        yield np.sqrt(np.einsum("sx,ysx->y", records, chances * (1 - chances)))

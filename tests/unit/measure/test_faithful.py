@@ -1,0 +1,91 @@
+"""What a release leaves as it is: expectations, held against a table of every possible answer; and ε = 0."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from funnel.data import Alphabet, AnyProtocol, Joint, Protocol, UnaryProtocol
+from funnel.measure.faithful import Faithful, at_zero, column_accuracy, faithful, share_unchanged
+from tests.support.samples import joint_of, protocol, random_protocol
+
+
+def _identity(block: Alphabet) -> Protocol:
+    return Protocol(block, block, 0, np.eye(len(block), dtype=np.int64)[:, None, :])
+
+
+def _listed(joint: Joint, protocols: list[Protocol]) -> float:
+    """The share unchanged, answer by answer."""
+    total = 0.0
+    for (s, *xs), count in zip(joint.cells.tolist(), joint.counts.tolist(), strict=True):
+        for answer in product(*(range(len(one.outputs)) for one in protocols)):
+            same = all(
+                one.outputs.values[y] == one.inputs.values[x]
+                for one, y, x in zip(protocols, answer, xs, strict=True)
+            )
+            chance = [
+                one.probabilities()[y, s if one.reads_secret else 0, x]
+                for one, y, x in zip(protocols, answer, xs, strict=True)
+            ]
+            total += count * same * float(np.prod(chance))
+    return total / joint.rows
+
+
+def test_the_share_unchanged_is_that_of_every_answer_listed() -> None:
+    rng = np.random.default_rng(5)
+    joint = joint_of(rng.integers(0, 2, 400), rng.integers(0, 3, 400), rng.integers(0, 4, 400))
+    reading = protocol("z", np.array([[3, 1, 2, 2], [1, 1, 1, 5]] * 4).tolist(), joint.secret)
+    found = [random_protocol(1, "x", 3, 3, 6), reading]
+    assert share_unchanged(joint, found) == pytest.approx(_listed(joint, found))
+
+
+def test_what_is_released_as_it_is_is_unchanged_and_has_no_error() -> None:
+    joint = Joint.from_table([[5, 3, 2], [1, 4, 9]])
+    told = faithful(joint, [_identity(joint.blocks[0])])
+    assert (told.unchanged, told.accuracy, told.error) == (1.0, {"X": 1.0}, 0.0)
+
+
+def test_a_column_agrees_where_its_part_of_the_value_does() -> None:
+    block = Alphabet(("a", "b"), (("1", "x"), ("1", "y"), ("2", "x")))
+    joint = Joint(Alphabet(("s",), (("0",), ("1",))), (block,), np.array([[0, 0], [0, 1], [1, 2]]), np.array([1, 2, 1]))
+    weights = np.array([[2, 1, 1], [1, 2, 1], [1, 1, 2]], np.int64)[:, None, :]
+    found = [Protocol(block, block, 2, weights)]
+    assert column_accuracy(joint, found) == pytest.approx({"a": 11 / 16, "b": 10 / 16})
+    assert share_unchanged(joint, found) == pytest.approx(1 / 2)
+
+
+def test_at_zero_is_what_a_protocol_that_answers_for_nobody_in_particular_gives() -> None:
+    """p in eighths is a protocol exactly."""
+    block = Alphabet(("a", "b"), (("1", "x"), ("1", None), ("2", "x")))
+    other = Alphabet(("c",), (("u",), ("v",)))
+    joint = Joint(
+        Alphabet(("s",), (("0",), ("1",))),
+        (block, other),
+        np.array([[0, 0, 0], [0, 1, 1], [1, 2, 0]]),
+        np.array([4, 2, 2]),
+    )
+    weights = [np.array([4, 2, 2]), np.array([6, 2])]
+    nobody: list[AnyProtocol] = [
+        Protocol(one, one, 3, np.repeat(row[:, None, None], len(one), axis=2))
+        for one, row in zip(joint.blocks, weights, strict=True)
+    ]
+    _same(at_zero(joint), faithful(joint, nobody))
+    assert at_zero(joint.block(0)).unchanged == pytest.approx((16 + 4 + 4) / 64)
+
+
+def test_a_set_shows_the_value_where_it_holds_no_other() -> None:
+    joint = Joint.from_table([[5, 3], [1, 4]])
+    coins = UnaryProtocol(joint.blocks[0], 2, 2, 1)
+    assert share_unchanged(joint, [coins]) == pytest.approx(1 / 2 * 3 / 4)
+    assert faithful(joint, [coins]).errors[0] == pytest.approx(
+        [np.sqrt(6 / 4 + 7 * 3 / 16), np.sqrt(7 / 4 + 6 * 3 / 16)]
+    )
+
+
+def _same(found: Faithful, expected: Faithful) -> None:
+    assert found.unchanged == pytest.approx(expected.unchanged)
+    assert found.accuracy == pytest.approx(expected.accuracy)
+    for one, other in zip(found.errors, expected.errors, strict=True):
+        assert one == pytest.approx(other)
