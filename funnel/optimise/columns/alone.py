@@ -12,7 +12,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.columns.chords import MISSED, filled
-from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases
+from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases, Objectives
 from funnel.optimise.linear.highs import Program
 
 _FEW = 40
@@ -88,35 +88,26 @@ class OneByOne:
         self._anywhere = _Lazy(rows, self.size, equalities, boxed=False)
         self._boxed = _Lazy(rows, self.size, equalities, boxed=True)
 
-    def solve(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        slope: FloatArray,
-        bases: Bases,
-        enough: FloatArray,
-        *,
-        patient: bool = True,
-    ) -> Answers:
-        """Solve all (N, a); programs without a point get multipliers that bound them by `enough` (N,) where some do.
+    def solve(self, objectives: Objectives) -> Answers:
+        """Solve all; programs without a point get multipliers that bound them by `enough` where some do.
 
         Bases and patience are those of the solver.
         """
-        del bases, patient
-        weights = np.zeros((len(slope), len(self.matrix)))
-        points = np.zeros((len(slope), self.size + self.lift.shape[1]))
-        how = np.full(len(slope), EMPTY)
-        for n in range(len(slope)):
-            point, weights[n] = self._solved(lower[n], upper[n], slope[n])
+        o, many = objectives, len(objectives)
+        weights = np.zeros((many, len(self.matrix)))
+        points = np.zeros((many, self.size + self.lift.shape[1]))
+        how = np.full(many, EMPTY)
+        for n in range(many):
+            point, weights[n] = self._solved(o.lower[n], o.upper[n], o.slope[n])
             if point is not None:
                 how[n], points[n] = OPTIMAL, point
             else:
-                weights[n] *= self._factor(weights[n], lower[n], upper[n], slope[n], float(enough[n]))
+                weights[n] *= self._factor(weights[n], o.lower[n], o.upper[n], o.slope[n], float(o.enough[n]))
         width = max(int((weights != 0).sum(axis=1).max(initial=0)), 1)
         index = np.argsort(weights == 0, axis=1, kind="stable")[:, :width]
         left = np.array([self._leftover(weight) for weight in weights])
         weight = np.take_along_axis(weights, index, 1)
-        return Answers(how, points, index, weight, left, Bases.none(len(slope), width))
+        return Answers(how, points, index, weight, left, Bases.none(many, width))
 
     def _solved(
         self, lower: FloatArray, upper: FloatArray, slope: FloatArray

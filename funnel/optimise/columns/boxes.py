@@ -16,7 +16,7 @@ from funnel.optimise.budget import Budget
 from funnel.optimise.columns.chords import APART, KEPT, SAFETY, TOWARDS, WIDTH, capped, chords, filled, xlogx
 from funnel.optimise.columns.reach import Cut, Relaxation, proven
 from funnel.optimise.columns.tree import Boxes, Tree, side_by_side
-from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray
+from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray, Objectives
 
 _EMPTY = 1e-7
 """By how much a half must lie outside its shrunk box to be left alone."""
@@ -99,8 +99,10 @@ class BoxSearch(BranchAndBound[Open]):
         """
         chord, base = chords(boxes.lower, boxes.upper)
         slope = chord - self.linear
-        answers = self.relaxed(boxes, slope, self.closed - base - _ROUNDING, patient=not tries.any())
-        found = proven(self.programs, answers, slope, boxes.lower, boxes.upper)
+        bases, enough = self.tree.bases(boxes.number), self.closed - base - _ROUNDING
+        objectives = Objectives(boxes.lower, boxes.upper, slope, bases, enough, patient=not tries.any())
+        answers = self.relaxed(objectives)
+        found = proven(self.programs, answers, objectives)
         apart = _apart(boxes)
         if apart.any():
             found.weight[apart], found.rest[apart] = 0.0, slope[apart]
@@ -119,10 +121,9 @@ class BoxSearch(BranchAndBound[Open]):
         middle = np.where((answers.how == OPTIMAL)[:, None], point, (boxes.lower + boxes.upper) / 2)
         return self.keep(shrunk, middle[above], bound[above])
 
-    def relaxed(self, boxes: Boxes, slope: FloatArray, enough: FloatArray, *, patient: bool) -> Answers:
+    def relaxed(self, objectives: Objectives) -> Answers:
         """The linear programs of boxes, from where they, or the boxes that they are halves of, ended before."""
-        bases = self.tree.bases(boxes.number)
-        return self.programs.solve(boxes.lower, boxes.upper, slope, bases, enough, patient=patient)
+        return self.programs.solve(objectives)
 
     def kept_out(self, boxes: Boxes, base: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds on what boxes that miss Σ w = 1 are worth, by multipliers of it so large that it is little; these."""

@@ -9,7 +9,7 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.pricing import Slice, key, price
-from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Bases
+from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Bases, Objectives
 
 _FLOOR = 1e-9
 """Share of the prior from which the logarithm is taken as it is; below, slopes stop falling."""
@@ -47,8 +47,7 @@ def _together(
     bases = Bases.none(len(starts), 1)
     for _ in range(_HOPS):
         slope = np.log(np.maximum(points / room.prior, _FLOOR)) - eta
-        least, box = np.full(len(points), -np.inf), (np.zeros_like(points), np.ones_like(points))
-        answers = room.programs.solve(*box, slope, bases, least, patient=False)
+        answers = room.programs.solve(Objectives.anywhere(slope, bases, patient=False))
         solved = answers.how == OPTIMAL
         here = room.prior + np.zeros_like(points)
         here[solved] = room.inside(answers.point[solved])

@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.optimise.columns.chords import filled
-from funnel.optimise.linear.bases import Answers, Bases
+from funnel.optimise.linear.bases import Answers, Objectives
 
 _BEYOND = 1e-3, 1e-9
 """How far beyond the reach to cut, as a share of it and at least: the closer, the larger the multipliers."""
@@ -29,16 +29,7 @@ class Relaxation(Protocol):
     def matrix(self) -> FloatArray:
         """The inequalities that are known (m, a)."""
 
-    def solve(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        slope: FloatArray,
-        bases: Bases,
-        enough: FloatArray,
-        *,
-        patient: bool = True,
-    ) -> Answers:
+    def solve(self, objectives: Objectives) -> Answers:
         """max slope·w within boxes (N, a), or until it is known to be at most `enough` (N,)."""
 
 
@@ -59,17 +50,15 @@ _LOST = 1e-13
 """What rounding errors may add to a bound, as a share of the multipliers it comes from."""
 
 
-def proven(
-    programs: Relaxation, answers: Answers, slope: FloatArray, lower: FloatArray, upper: FloatArray
-) -> Proven:
+def proven(programs: Relaxation, answers: Answers, objectives: Objectives) -> Proven:
     """The bounds on max slope·w within boxes (N, a) that the multipliers of any answers prove."""
     matrix, count = programs.matrix, len(programs.matrix)
     free = answers.index >= count - programs.equalities
     weight = np.where(free, answers.weight, np.maximum(answers.weight, 0.0))
     weight = np.where((answers.index >= 0) & np.isfinite(weight), weight, 0.0)
     rows = matrix[np.maximum(answers.index, 0)] if count else np.zeros((*weight.shape, programs.size))
-    rest = slope - np.matmul(weight[:, None, :], rows)[:, 0]
-    top, level, _ = filled(rest, lower, upper)
+    rest = objectives.slope - np.matmul(weight[:, None, :], rows)[:, 0]
+    top, level, _ = filled(rest, objectives.lower, objectives.upper)
     lost = _LOST * (np.abs(weight) * np.abs(rows).max(axis=2, initial=0.0)).sum(axis=1)
     return Proven(weight, rest, top + answers.left + lost, level)
 
@@ -87,9 +76,8 @@ def cuts(programs: Relaxation) -> list[Cut]:
     """The cuts that leave the least box around the slice, nearly, inside [0, 1]^a."""
     size = programs.size
     slope = np.repeat(np.eye(size), 2, axis=0) * np.tile([1.0, -1.0], size)[:, None]
-    simplex = np.zeros((2 * size, size)), np.ones((2 * size, size))
-    answers = programs.solve(*simplex, slope, Bases.none(2 * size, 1), np.full(2 * size, -np.inf))
-    limit = proven(programs, answers, slope, *simplex).top
+    objectives = Objectives.anywhere(slope)
+    limit = proven(programs, programs.solve(objectives), objectives).top
     share, least = _BEYOND
     at = (limit + share * np.abs(limit) + least) * np.tile([1.0, -1.0], size)
     found = [Cut(n // 2, float(at[n]), upper=n % 2 == 0) for n in range(2 * size)]

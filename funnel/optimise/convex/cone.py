@@ -15,7 +15,7 @@ import numpy.typing as npt
 from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.pricing import divergence, tidy
-from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases
+from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases, Objectives
 from funnel.optimise.linear.batched import Programs
 
 _MOST = 1500
@@ -69,34 +69,18 @@ class ConvexSlice:
         """The inequalities that are known (m, a)."""
         return self._programs.matrix
 
-    def solve(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        slope: FloatArray,
-        bases: Bases,
-        enough: FloatArray,
-        *,
-        patient: bool = True,
-    ) -> Answers:
-        """max slope·w over what is known of the slice, box by box (N, a), or until it is at most `enough` (N,).
-
-        Beginning from bases that an earlier answer has.
-        """
+    def solve(self, objectives: Objectives) -> Answers:
+        """max slope·w over what is known of the slice, beginning from bases that an earlier answer has."""
         self._forget()
-        answers = self._programs.solve(lower, upper, slope, bases, enough, patient=patient)
+        answers = self._programs.solve(objectives)
         for _ in range(_ROUNDS):
             self._count(answers)
-            worth = np.einsum("na,na->n", slope, answers.point)
-            short = np.flatnonzero((answers.how == OPTIMAL) & (worth > enough))
+            worth = np.einsum("na,na->n", objectives.slope, answers.point)
+            short = np.flatnonzero((answers.how == OPTIMAL) & (worth > objectives.enough))
             again = short[self._enlivened(answers.point[short])]
             if not len(again):
                 break
-            box = lower[again], upper[again]
-            better = self._programs.solve(
-                *box, slope[again], answers.bases[again], enough[again], patient=patient
-            )
-            answers = answers.replaced(again, better)
+            answers = answers.replaced(again, self._programs.solve(objectives.since(answers)[again]))
         return answers
 
     def land(self, points: FloatArray, *, cut: bool = True) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
@@ -128,14 +112,13 @@ class ConvexSlice:
         Hop from row to row, each on the way to the best for the tangent at the one before, until none over the
         polyhedron is better than the row by more than `fine`, for the tangent; or with the budget.
         """
-        count, size = starts.shape
+        count = len(starts)
         budget.spend(count)
         eta = np.broadcast_to(eta, starts.shape)
         here, reached, slope = starts.copy(), np.full(count, -np.inf), self._slope(starts, eta)
         active, bases = np.arange(count), Bases.none(count, 1)
         for _ in range(_HOPS):
-            box = np.zeros((len(active), size)), np.ones((len(active), size))
-            answers = self.solve(*box, slope[active], bases, np.full(len(active), -np.inf))
+            answers = self.solve(Objectives.anywhere(slope[active], bases))
             ahead = np.einsum("na,na->n", slope[active], answers.point - here[active])
             go = (answers.how != EMPTY) & ((ahead > fine) | np.isneginf(reached[active]))
             active, bases = active[go], answers.bases[go]

@@ -16,9 +16,8 @@ from funnel.optimise.columns.boxes import BoxSearch
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.columns.pricing import Peak
 from funnel.optimise.columns.reach import cuts
-from funnel.optimise.columns.tree import Boxes
 from funnel.optimise.convex.cone import ConvexSlice
-from funnel.optimise.linear.bases import OPTIMAL, Answers
+from funnel.optimise.linear.bases import OPTIMAL, Answers, Objectives
 
 _ROUNDS = 16
 """Times that a box is looked at again because its best point was cut off."""
@@ -41,23 +40,20 @@ class _ConvexBoxes(BoxSearch):
 
     programs: ConvexSlice
 
-    def relaxed(self, boxes: Boxes, slope: FloatArray, enough: FloatArray, *, patient: bool) -> Answers:
+    def relaxed(self, objectives: Objectives) -> Answers:
         """The linear programs of boxes, again and again until no best point is worth more than it should."""
-        answers = super().relaxed(boxes, slope, enough, patient=patient)
+        answers = super().relaxed(objectives)
         for _ in range(_ROUNDS):
-            again = self.cut_off(boxes, answers, (slope * answers.point).sum(axis=1) > enough)
+            again = self.cut_off(objectives, answers)
             if not len(again):
                 break
-            box, bases = (boxes.lower[again], boxes.upper[again]), answers.bases[again]
-            better = self.programs.solve(*box, slope[again], bases, enough[again], patient=patient)
-            answers = answers.replaced(again, better)
+            answers = answers.replaced(again, self.programs.solve(objectives.since(answers)[again]))
         return answers
 
-    def cut_off(
-        self, boxes: Boxes, answers: Answers, above: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    ) -> IntArray:
+    def cut_off(self, objectives: Objectives, answers: Answers) -> IntArray:
         """The boxes whose best point was worth more than the tolerance until now, when it was cut off."""
-        points = answers.point.clip(boxes.lower, boxes.upper)
+        above = (objectives.slope * answers.point).sum(axis=1) > objectives.enough
+        points = answers.point.clip(objectives.lower, objectives.upper)
         high = np.flatnonzero((answers.how == OPTIMAL) & above & (self.price(points) > self.tolerance))
         if not len(high):
             return high

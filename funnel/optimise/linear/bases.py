@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -73,6 +73,46 @@ class Bases:
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Bases:
         return Bases(self.rows[chosen], self.values[chosen], self.count[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Objectives:
+    """What N programs maximise: slope·w within boxes lower <= w <= upper, (N, a) each, begun from their bases.
+
+    A program may end as soon as it is known to be worth at most `enough` (N,), and where nobody is `patient` the few
+    that take long may be left for another time.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    slope: FloatArray
+    bases: Bases
+    enough: FloatArray
+    patient: bool = True
+
+    @classmethod
+    def anywhere(cls, slope: FloatArray, bases: Bases | None = None, *, patient: bool = True) -> Objectives:
+        """To the end, and in no box: all w are in [0, 1]."""
+        bases = Bases.none(len(slope), 1) if bases is None else bases
+        least = np.full(len(slope), -np.inf)
+        return cls(np.zeros_like(slope), np.ones_like(slope), slope, bases, least, patient)
+
+    def __len__(self) -> int:
+        return len(self.slope)
+
+    def __getitem__(self, chosen: IntArray | BoolArray) -> Objectives:
+        return Objectives(
+            self.lower[chosen],
+            self.upper[chosen],
+            self.slope[chosen],
+            self.bases[chosen],
+            self.enough[chosen],
+            self.patient,
+        )
+
+    def since(self, answers: Answers) -> Objectives:
+        """The same, begun from where answers ended."""
+        return replace(self, bases=answers.bases)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,11 @@ uses them computes the bound that they prove.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from funnel.data.joint import FloatArray
-from funnel.optimise.linear.bases import SUM, Answers, Bases, Constraints, joined
+from funnel.optimise.linear.bases import SUM, Answers, Bases, Constraints, Objectives, joined
 from funnel.optimise.linear.steps import Run
 
 STEPS = 300
@@ -25,42 +26,27 @@ class Programs(Constraints):
     at_once, batched = 64, True
     """Boxes that are worth splitting together; programs are solved all at once."""
 
-    def fresh(self, slope: FloatArray) -> Bases:
-        """Where programs begin of which nothing is known: nothing but Σ w = 1 is met."""
-        ones = np.ones(len(slope), np.int64)
-        return Bases(np.full((len(slope), 1), SUM), slope.argmax(axis=1)[:, None], ones)
+    def solve(self, objectives: Objectives, *, most: int = STEPS) -> Answers:
+        """Solve all from their bases, each until it is solved or known to be worth little enough.
 
-    def solve(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        slope: FloatArray,
-        bases: Bases,
-        enough: FloatArray,
-        *,
-        most: int = STEPS,
-        patient: bool = True,
-    ) -> Answers:
-        """Solve all (N, a) from their bases, each until it is solved or known to be worth at most `enough` (N,).
-
-        Or until `most` steps have been taken; who is not patient leaves a few that take long for another time.
+        Or until `most` steps have been taken.
         """
-        bases = self._begun(bases, slope)
+        many, begun = len(objectives), _begun(objectives)
         step = max(1, _NUMBERS // (len(self.live) + self.size))
         parts = []
-        for start in range(0, max(len(slope), 1), step):
-            some = np.arange(start, min(start + step, len(slope)))
+        for start in range(0, max(many, 1), step):
             with np.errstate(all="ignore"):
-                run = Run(self, lower[some], upper[some], slope[some], bases[some], enough[some])
-                parts.append(run.answers(most, patient=patient))
+                run = Run(self, begun[np.arange(start, min(start + step, many))])
+                parts.append(run.answers(most))
         return parts[0] if len(parts) == 1 else joined(parts)
 
-    def _begun(self, bases: Bases, slope: FloatArray) -> Bases:
-        """The bases, with a fresh one wherever there is none."""
-        new = bases.count == 0
-        if not new.any():
-            return bases
-        rows, values, count = bases.rows.copy(), bases.values.copy(), bases.count.copy()
-        fresh = self.fresh(slope[new])
-        rows[new, :1], values[new, :1], count[new] = fresh.rows, fresh.values, 1
-        return Bases(rows, values, count)
+
+def _begun(objectives: Objectives) -> Objectives:
+    """The same with a basis wherever there is none: nothing but Σ w = 1 is met, at the best value."""
+    bases = objectives.bases
+    new = bases.count == 0
+    if not new.any():
+        return objectives
+    rows, values, count = bases.rows.copy(), bases.values.copy(), bases.count.copy()
+    rows[new, 0], values[new, 0], count[new] = SUM, objectives.slope[new].argmax(axis=1), 1
+    return replace(objectives, bases=Bases(rows, values, count))

@@ -13,9 +13,9 @@ from funnel.optimise.linear.bases import (
     OPTIMAL,
     RUNNING,
     Answers,
-    Bases,
     BoolArray,
     Constraints,
+    Objectives,
     widened,
 )
 
@@ -40,33 +40,27 @@ class Run:
     _VIEW = ("active", "inverse", "weight", "rate", "point", "worth", "loose", "spare")
     _ENTERING = ("which", "excess", "over")
 
-    def __init__(
-        self,
-        constraints: Constraints,
-        lower: FloatArray,
-        upper: FloatArray,
-        slope: FloatArray,
-        bases: Bases,
-        enough: FloatArray,
-    ) -> None:
-        self.constraints, self.enough = constraints, enough
-        self.many, self.size = slope.shape
+    def __init__(self, constraints: Constraints, objectives: Objectives) -> None:
+        self.constraints, self.enough = constraints, objectives.enough
+        self.patient, bases = objectives.patient, objectives.bases
+        self.many, self.size = objectives.slope.shape
         self.place: IntArray = np.arange(self.many)
         width = max(int(bases.count.max(initial=1)), 1)
         self.rows, self.values = bases.rows[:, :width].copy(), bases.values[:, :width].copy()
         self.count = bases.count.copy()
         # One more coordinate, always zero, is what NONE stands for.
         none = np.zeros((self.many, 1))
-        self.cost = np.hstack([slope, none])
-        self.lower, self.upper = np.hstack([lower, none]), np.hstack([upper, none])
+        self.cost, self.lower, self.upper = (
+            np.hstack([array, none]) for array in (objectives.slope, objectives.lower, objectives.upper)
+        )
         self.out = Answers.nothing(self.many, width + _SPARE, self.size)
         self.look(first=True)
 
-    def answers(self, most: int, *, patient: bool) -> Answers:
+    def answers(self, most: int) -> Answers:
         """Take steps until all have ended."""
         for step in range(most + 1):
             self.end(self.ended())
-            few = len(self.place) * _FEW <= self.many and step >= _LONG and not patient
+            few = len(self.place) * _FEW <= self.many and step >= _LONG and not self.patient
             if not len(self.place) or few or step == most:
                 break
             self.turn()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from funnel.optimise.columns.alone import OneByOne
 from funnel.optimise.columns.climbing import climbs
 from funnel.optimise.columns.pricing import Peak, Slice, price
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases
+from funnel.optimise.linear.bases import EMPTY, ENOUGH, GIVEN_UP, OPTIMAL, Answers, Bases, Objectives
 from funnel.optimise.linear.batched import Programs
 from funnel.optimise.solve import maximise
 from tests.support.cones import census, ldp, lip, perfect, prior_of, problems
@@ -31,6 +33,14 @@ def drawn(size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lower, upper = np.minimum(one, other), np.maximum(one, other)
     wide = random.random((MANY, size)) < 0.5
     return np.where(wide, 0.0, lower), np.where(wide, 1.0, upper), random.normal(size=(MANY, size))
+
+
+def within(
+    lower: np.ndarray, upper: np.ndarray, slope: np.ndarray, enough: float | np.ndarray = -np.inf
+) -> Objectives:
+    """Programs that have not begun, each to be solved until it is known to be worth little enough."""
+    many = len(slope)
+    return Objectives(lower, upper, slope, Bases.none(many, 1), np.broadcast_to(enough, many))
 
 
 def proven(
@@ -55,10 +65,10 @@ def compared(cone: Cone, prior: np.ndarray, seed: int) -> None:
     programs = room.programs
     assert isinstance(programs, Programs)
     lower, upper, slope = drawn(len(prior), seed)
-    answers = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
+    answers = programs.solve(within(lower, upper, slope))
     bound = proven(programs, answers, slope, lower, upper)
     solver = OneByOne(room.matrix, np.zeros((len(room.matrix), 0)), room.equalities)
-    alone = solver.solve(lower, upper, slope, Bases.none(MANY, 1), np.full(MANY, -np.inf))
+    alone = solver.solve(within(lower, upper, slope))
     optimum = (alone.point * slope).sum(axis=1)
     for place in range(MANY):
         if answers.how[place] == OPTIMAL:
@@ -91,13 +101,13 @@ def begun() -> tuple[Programs, tuple[np.ndarray, ...], Answers]:
     programs = Slice(lip(table, 0.5), prior_of(table)).programs
     assert isinstance(programs, Programs)
     asked = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 0)[2]
-    return programs, asked, programs.solve(*asked, programs.fresh(asked[2]), np.full(MANY, -np.inf))
+    return programs, asked, programs.solve(within(*asked))
 
 
 def test_from_a_basis_that_is_best_no_step_is_taken() -> None:
     programs, (lower, upper, slope), first = begun()
     assert (first.how == OPTIMAL).all()
-    again = programs.solve(lower, upper, slope, first.bases, np.full(MANY, -np.inf), most=0)
+    again = programs.solve(within(lower, upper, slope).since(first), most=0)
     assert (again.how == OPTIMAL).all()
     assert again.point == pytest.approx(first.point, abs=1e-9)
 
@@ -105,7 +115,7 @@ def test_from_a_basis_that_is_best_no_step_is_taken() -> None:
 def test_whatever_the_basis_the_optimum_is_the_same() -> None:
     programs, (lower, upper, slope), first = begun()
     shuffled = first.bases[np.roll(np.arange(MANY), 7)]
-    again = programs.solve(lower, upper, slope, shuffled, np.full(MANY, -np.inf))
+    again = programs.solve(replace(within(lower, upper, slope), bases=shuffled))
     assert (again.how == OPTIMAL).all()
     assert (again.point * slope).sum(axis=1) == pytest.approx((first.point * slope).sum(axis=1), abs=1e-9)
 
@@ -114,7 +124,7 @@ def test_a_basis_that_cannot_be_solved_proves_nothing_wrong() -> None:
     """The same inequality twice: there is no inverse."""
     programs, (lower, upper, slope), first = begun()
     twice = Bases(np.zeros((MANY, 2), np.int64), np.tile([0, 1], (MANY, 1)), np.full(MANY, 2))
-    again = programs.solve(lower, upper, slope, twice, np.full(MANY, -np.inf), most=3)
+    again = programs.solve(replace(within(lower, upper, slope), bases=twice), most=3)
     held = np.isfinite(again.weight).all(axis=1)
     bound = proven(programs, again, slope, lower, upper)
     assert (bound >= (first.point * slope).sum(axis=1) - 1e-9)[held].all()
@@ -123,7 +133,7 @@ def test_a_basis_that_cannot_be_solved_proves_nothing_wrong() -> None:
 def test_a_program_ends_when_it_is_known_to_be_worth_little_enough() -> None:
     programs, (lower, upper, slope), first = begun()
     worth = (first.point * slope).sum(axis=1)
-    soon = programs.solve(lower, upper, slope, programs.fresh(slope), worth + 0.5)
+    soon = programs.solve(within(lower, upper, slope, worth + 0.5))
     assert np.isin(soon.how, (OPTIMAL, ENOUGH)).all()
     assert (soon.how == ENOUGH).any()
     bound = proven(programs, soon, slope, lower, upper)
@@ -137,8 +147,7 @@ def test_boxes_without_a_point_of_the_slice_are_shown_to_be_empty() -> None:
     size = slope.shape[1]
     lower, upper = np.zeros((size, size)), np.ones((size, size))
     lower[np.arange(size), np.arange(size)] = 0.999
-    least = np.full(size, -50.0)
-    found = programs.solve(lower, upper, slope[:size], programs.fresh(slope[:size]), least)
+    found = programs.solve(within(lower, upper, slope[:size], -50.0))
     assert (found.how == EMPTY).any()
     bound = proven(programs, found, slope[:size], lower, upper)
     assert (bound[found.how == EMPTY] <= -50.0).all()
@@ -149,13 +158,12 @@ def test_those_who_take_long_are_left_where_they_stand_and_go_on_from_there() ->
     programs = Slice(ldp(table, 0.5), prior_of(table)).programs
     assert isinstance(programs, Programs)
     lower, upper, slope = np.zeros((MANY, 16)), np.ones((MANY, 16)), drawn(16, 3)[2]
-    whole = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf))
-    part = programs.solve(lower, upper, slope, programs.fresh(slope), np.full(MANY, -np.inf), patient=False)
+    asked = within(lower, upper, slope)
+    whole = programs.solve(asked)
+    part = programs.solve(replace(asked, patient=False))
     left = part.how == GIVEN_UP
     assert left.any()
-    rest = programs.solve(
-        lower[left], upper[left], slope[left], part.bases[left], np.full(left.sum(), -np.inf)
-    )
+    rest = programs.solve(asked.since(part)[left])
     assert (rest.point * slope[left]).sum(axis=1) == pytest.approx(
         (whole.point * slope).sum(axis=1)[left], abs=1e-9
     )
@@ -188,15 +196,14 @@ def one_by_one(rows: np.ndarray, lower: np.ndarray, upper: np.ndarray, slope: np
 @given(st.integers(0, 2**32 - 1))
 def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_show_it(seed: int) -> None:
     programs, (lower, upper, slope) = scattered(seed, 20)
-    enough = np.full(20, -50.0)
-    answers = programs.solve(lower, upper, slope, Bases.none(20, 1), enough)
+    answers = programs.solve(within(lower, upper, slope, -50.0))
     shown = proven(programs, answers, slope, lower, upper)
     for box in range(20):
         optimum = one_by_one(programs.matrix, lower[box], upper[box], slope[box])
         if optimum is None:
             # On the way to showing that a box is empty, its worth may be known to be little enough.
             assert answers.how[box] in (EMPTY, ENOUGH)
-            assert shown[box] <= enough[box]
+            assert shown[box] <= -50.0
         else:
             assert answers.how[box] == OPTIMAL
             assert shown[box] == pytest.approx(optimum, abs=1e-7)
@@ -208,17 +215,17 @@ def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_s
 def test_inequalities_that_come_later_or_take_no_part(seed: int) -> None:
     """Bases of fewer inequalities are where programs of more begin."""
     programs, (lower, upper, slope) = scattered(seed, 20)
-    rows, anything = programs.matrix, np.full(20, -np.inf)
+    rows, asked = programs.matrix, within(lower, upper, slope)
     few = Programs(rows[:6])
-    first = few.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    first = few.solve(asked)
     few.more(rows[6:])
-    later = few.solve(lower, upper, slope, first.bases, anything)
-    whole = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    later = few.solve(asked.since(first))
+    whole = programs.solve(asked)
     assert (later.how == whole.how).all()
     value = ((later.point - whole.point) * slope).sum(axis=1)
     assert np.abs(value[whole.how == OPTIMAL]).max(initial=0) < 1e-7
     programs.heed(np.arange(6))
-    less = programs.solve(lower, upper, slope, Bases.none(20, 1), anything)
+    less = programs.solve(asked)
     assert (less.point == first.point).all()
 
 
