@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import notions
-from funnel.audit.kernel.channel import Block, Channel, Coins, Listed
+from funnel.audit.kernel.channel import Block, Channel, Coins, View
 from funnel.audit.kernel.check import check
 from funnel.audit.kernel.sound import Joint
 from funnel.audit.kernel.verdict import Broken
@@ -97,7 +97,7 @@ def test_sets_beside_a_block_count_all_their_bits():
 
 def test_a_chance_that_is_no_float_is_not_taken_for_zero():
     with pytest.raises(Broken, match="too small"):
-        Listed(np.array([[1, 1 << 1100], [1, 1]], object))
+        View(np.array([[1, 1 << 1100], [1, 1]], object), np.array([1 + (1 << 1100), 2], object))
 
 
 def test_a_minimum_is_of_every_block_under_a_lock(tmp_path):

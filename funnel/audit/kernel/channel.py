@@ -2,17 +2,19 @@
 
 Two kinds of protocols have one interface. `Block`: weights that are listed. `Coins`: unary encoding, which releases a
 set of values, one coin for each; its 2^a sets are listed only where other blocks are released beside them.
+
+Blocks are drawn independently given (s, x), so P(y_1, …, y_k | s) = Σ_x P(x|s) Π_j Q_j(y_j | s, x_j): composition is
+measured, never added up. Theorem 1 below says which sets of a unary encoding tell most.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import accumulate, combinations, permutations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -60,17 +62,10 @@ class Block:
         """Whether the draw depends on the secret, too."""
         return self.secret is not None or int(self.weights.shape[1]) > 1
 
-    @property
-    def likelihood(self) -> FloatArray:
-        """P(y|s,x), (b, c or 1, a)."""
-        return np.asarray(self.weights / float(1 << self.bits))
-
     def spread(self) -> Ratio:
         """max of Q(y|x)/Q(y|x') over outputs and inputs."""
         rows = [(int(row.max()), int(row.min())) for row in self.weights.reshape(self.outputs, -1)]
-        if any(low == 0 < high for high, low in rows):
-            return None
-        return max((Fraction(high, low) for high, low in rows if low), default=Fraction(1))
+        return largest(Fraction(high, low) if low else None for high, low in rows if high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +94,6 @@ class Coins:
         return self.bits * len(self.inputs)
 
     @property
-    def odds(self) -> tuple[int, int]:
-        """Up to a factor of the set alone, its chance where it lacks the true value, and where it holds it."""
-        whole = 1 << self.bits
-        return self.absent * (whole - self.present), self.present * (whole - self.absent)
-
-    @property
     def chances(self) -> FloatArray:
         """P(x' is in the set | x), (a, a), by x and x'."""
         chances = np.full((len(self.inputs),) * 2, self.absent / (1 << self.bits))
@@ -112,94 +101,98 @@ class Coins:
         return chances
 
     @property
-    def likelihood(self) -> FloatArray:
-        """P(set|x), (2^a, 1, a); asked for only where 2^a is small."""
-        return _listed(self.chances, 1.0)
-
-    @property
     def weights(self) -> ExactArray:
-        """The same times 2^precision, exactly."""
-        a = len(self.inputs)
-        held = [[self.present if other == x else self.absent for other in range(a)] for x in range(a)]
-        return _listed(np.array(held, object), 1 << self.bits)
+        """The chance of every set times 2^precision, (2^a, 1, a), exactly; asked for only where 2^a is small."""
+        places, whole = range(len(self.inputs)), 1 << self.bits
+        table = np.ones((1, len(places)), object)
+        for other in places:  # the first value is the highest bit of the code
+            held = np.array([self.present if x == other else self.absent for x in places], object)
+            table = np.stack([table * (whole - held), table * held], axis=1).reshape(-1, len(places))
+        return table[:, None, :]
 
-    def spread(self) -> Fraction:
+    def spread(self) -> Ratio:
         """max of Q(y|x)/Q(y|x') over sets and values: sets that hold x and lack x'."""
         low, high = self.odds
         return Fraction(high, low) if len(self.inputs) > 1 else Fraction(1)
 
-
-def _listed(held: ExactArray, whole: float) -> ExactArray:
-    """The chance of every set for every value (2^a, 1, a), from how likely it holds each (a, a), out of a whole."""
-    table = np.ones((1, len(held)), held.dtype)
-    for one in held.T:  # the first value is the highest bit of the code
-        table = np.stack([table * (whole - one), table * one], axis=1).reshape(-1, len(held))
-    return table[:, None, :]
-
-
-class Case(ABC):
-    """The outputs as one sees them who knows x_J: rows for every secret value that occurs then, and last for anyone."""
-
-    secrets: range
-
     @property
-    def anyone(self) -> int:
-        """The row in which the secret is not known."""
-        return len(self.secrets)
+    def odds(self) -> tuple[int, int]:
+        """Up to a factor of the set alone, its chance where it lacks the true value, and where it holds it."""
+        whole = 1 << self.bits
+        return self.absent * (whole - self.present), self.present * (whole - self.absent)
 
-    @abstractmethod
-    def largest(self, above: int, below: int, least: Fraction) -> Ratio:
-        """max over outputs of P(y|above)/P(y|below) for two rows, or `least` where that is larger."""
+    def telling(self, counts: ExactArray) -> ExactArray:
+        """For each two rows of N[s, x] (c, a) the set that most favours the first: P(set|s) N[s], (c, c(c-1) + 1).
+
+        Up to a factor of the set alone. Theorem 1 ([DS] section VII, Unary Encoding). With u, v the chances of x under
+        two rows, a set has P/P' = (low + gain Σ u)/(low + gain Σ v), sums over its values. That exceeds λ where
+        Σ (u - λv) exceeds (λ-1) low/gain, so most by the set of just the x with u > λv: the best set holds the values
+        of the largest u/v, however many.
+        """
+        (low, high), total = self.odds, counts.sum(axis=1)
+        found = [total * high]  # the set of all values, as likely under one row as under another
+        for one, other in permutations(range(len(counts)), 2):
+            terms = list(zip(counts[one] * total[other], counts[other] * total[one], strict=True))
+            held = _favouring(terms, low * total[one] * total[other], high - low)
+            found.append(total * low + counts[:, held].sum(axis=1) * (high - low))
+        return np.stack(found, axis=1)
 
 
-class Listed(Case):
-    """Outputs that are listed: masses (c, b), proportional to P(s, y, x_J)."""
+def _favouring(terms: list[tuple[int, int]], low: int, gain: int) -> list[int]:
+    """The places of the terms (u, v) for which (low + gain Σ u)/(low + gain Σ v) is largest."""
+    order = sorted(range(len(terms)), key=lambda x: -Fraction(*terms[x]) if terms[x][1] else -math.inf)
+    sums = accumulate((terms[x] for x in order), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    ratios = [Fraction(low + gain * u, low + gain * v) for u, v in sums]
+    return order[: ratios.index(max(ratios)) + 1]
 
-    def __init__(self, masses: ExactArray) -> None:
-        seen = masses[masses.any(axis=1)][:, masses.any(axis=0)]
-        self.secrets = range(len(seen))
-        self._masses = np.concatenate([seen, seen.sum(axis=0, keepdims=True)])
-        self._totals = [int(row.sum()) for row in self._masses]
-        parts = zip(self._masses, self._totals, strict=True)
-        self._chances = np.array([(row / total).astype(float) for row, total in parts])
+
+def largest(ratios: Iterable[Ratio]) -> Ratio:
+    """The largest of ratios, one at least; None where one is infinite."""
+    worst = Fraction(1)
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        worst = max(worst, ratio)
+    return worst
+
+
+class View:
+    """The outputs as one sees them who knows x_J: P(y|s) up to a factor of y, for every s that occurs, and for anyone.
+
+    From masses (c, b), proportional to P(s, y, x_J) for each y, and `totals` (c,), proportional to P(s, x_J).
+    """
+
+    SECRETS, ANYONE = slice(None, -1), slice(-1, None)
+    """Rows in which the secret is known, and that in which it is not."""
+
+    def __init__(self, masses: ExactArray, totals: ExactArray) -> None:
+        self._masses, self._totals = masses[:, masses.any(axis=0)], totals.tolist()
+        rows = zip(self._masses, self._totals, strict=True)
+        self._chances = np.array([(row / total).astype(float) for row, total in rows])
         if (self._chances[self._masses > 0] < np.finfo(float).tiny).any():
             raise Broken("protocol.json", "a chance is too small to be measured: nothing is proven", "floats", "less")
 
-    def largest(self, above: int, below: int, least: Fraction) -> Ratio:
-        """See `Case`; floats say where, whole numbers how large."""
-        one, other = self._chances[above], self._chances[below]
-        if (other[one > 0] == 0).any():
+    def rises(self) -> Ratio:
+        """max P(s|y)/P(s) = P(y|s)/P(y): how many times surer of a secret value one becomes."""
+        return self._most(self.SECRETS, self.ANYONE)
+
+    def falls(self) -> Ratio:
+        """max P(s)/P(s|y)."""
+        return self._most(self.ANYONE, self.SECRETS)
+
+    def differs(self) -> Ratio:
+        """max P(y|s)/P(y|s')."""
+        return self._most(self.SECRETS, self.SECRETS)
+
+    def _most(self, above: slice, below: slice) -> Ratio:
+        """max over outputs of a chance in rows above over one in rows below; floats say where, integers how large."""
+        high, low = self._chances[above].max(axis=0), self._chances[below].min(axis=0)
+        if (low[high > 0] == 0).any():
             return None
-        ratios = np.divide(one, other, out=np.zeros_like(one), where=other > 0)
-        near = np.flatnonzero(ratios >= max(ratios.max(), float(least)) * _NEAR)
-        totals = self._totals[below], self._totals[above]
-        pairs = zip(self._masses[above][near].tolist(), self._masses[below][near].tolist(), strict=True)
-        return max([least, *(Fraction(up * totals[0], down * totals[1]) for up, down in set(pairs))])
-
-
-class Sets(Case):
-    """Outputs that are sets: counts N[s, x] (c, a), and the odds of holding the true value."""
-
-    def __init__(self, counts: IntArray, coins: Coins) -> None:
-        seen = counts[counts.any(axis=1)]
-        self.secrets = range(len(seen))
-        self._rows: list[list[int]] = np.concatenate([seen, seen.sum(axis=0, keepdims=True)]).tolist()
-        self._odds = coins.odds
-
-    def largest(self, above: int, below: int, least: Fraction) -> Ratio:
-        """See `Case`. With u, v the chances of x, a set has (low + gain Σ u)/(low + gain Σ v), sums over its values.
-
-        A set beats λ most where it holds just the x with u > λv; so the largest is among those that hold the values of
-        the largest u/v, however many ([DS] section VII; mathematics, section 7).
-        """
-        one, other = self._rows[above], self._rows[below]
-        total, low, gain = (sum(one), sum(other)), self._odds[0], self._odds[1] - self._odds[0]
-        terms = [(u * total[1], v * total[0]) for u, v in zip(one, other, strict=True)]
-        up = down = low * total[0] * total[1]
-        for u, v in sorted(terms, key=lambda term: Fraction(*term) if term[1] else math.inf, reverse=True):
-            up, down = up + gain * u, down + gain * v
-            least = max(least, Fraction(up, down))
-        return least
+        ratios = np.divide(high, low, out=np.zeros_like(high), where=low > 0)
+        columns = self._masses[:, ratios >= ratios.max() * _NEAR].T.tolist()
+        chances = [[*map(Fraction, column, self._totals)] for column in set(map(tuple, columns))]
+        return max(max(column[above]) / min(column[below]) for column in chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,22 +212,30 @@ class Channel:
         return only if len(self.blocks) == 1 and isinstance(only, Coins) else None
 
     @cached_property
-    def table(self) -> ExactArray:
-        """T[s, y_1, …, y_k], records times weights. Raises Broken where it is too large."""
+    def weights(self) -> list[ExactArray]:
+        """W_j of every block. Raises Broken where together they are too large to be measured."""
         steps = [len(self.counts), *(max(len(one.inputs), one.outputs) for one in self.blocks)]
         bits = sum(one.precision for one in self.blocks)
         if math.prod(steps) > MOST_CELLS or bits > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", math.prod(steps))
-        return released_table(self.counts, [one.weights for one in self.blocks])
+        return [one.weights for one in self.blocks]
+
+    @property
+    def table(self) -> ExactArray:
+        """T[s, y_1, …, y_k], records times weights. Raises Broken."""
+        return released_table(self.counts, self.weights)
 
     @cached_property
-    def unknown(self) -> Case:
-        """The outputs as one sees them who knows nothing yet."""
-        coins = self.sets
-        return Sets(self.counts, coins) if coins else Listed(self.table.reshape(len(self.counts), -1))
+    def view(self) -> View:
+        """The outputs as one sees them who knows nothing yet; of sets, those that tell most."""
+        counts = _and_anyone(self.counts.reshape(len(self.counts), -1))
+        totals = counts.sum(axis=1)
+        if self.sets:
+            return View(self.sets.telling(counts.astype(object)), totals)
+        return View(_and_anyone(self.table.reshape(len(self.counts), -1)), totals)
 
-    def knowing(self) -> Iterator[Case]:
+    def knowing(self) -> Iterator[View]:
         """The same for every set J of public columns and every x_J that occurs. Raises Broken where these are too many.
 
         Who knows all of x learns nothing about s from draws that do not read s: those cases are left out.
@@ -248,15 +249,17 @@ class Channel:
             if reads or any(len(one) > 1 for one in places):
                 part = self._within(places)
                 if part.counts.any():
-                    yield part.unknown
+                    yield part.view
 
     def _within(self, places: Sequence[IntArray]) -> Channel:
         """Of the records with some inputs of each block alone."""
-        counts, blocks = self.counts, list[Block | Coins]()
-        for axis, (block, inside) in enumerate(zip(self.blocks, places, strict=True), start=1):
+        counts, blocks = self.counts, self.blocks
+        for axis, inside in enumerate(places, start=1):
             counts = counts.take(inside, axis)
-            blocks.append(block if self.sets else Block((), (), block.precision, block.weights.take(inside, 2)))
-        return replace(self, counts=counts, blocks=tuple(blocks))
+        if not self.sets:
+            parts = zip(blocks, self.weights, places, strict=True)
+            blocks = tuple(Block((), (), one.precision, weights.take(inside, 2)) for one, weights, inside in parts)
+        return replace(self, counts=counts, blocks=blocks)
 
 
 def _known(block: Block | Coins) -> Iterator[IntArray]:
@@ -266,3 +269,9 @@ def _known(block: Block | Coins) -> Iterator[IntArray]:
             told = [tuple(label[place] for place in places) for label in block.inputs]
             for value in dict.fromkeys(told):
                 yield np.array([x for x, one in enumerate(told) if one == value])
+
+
+def _and_anyone(rows: ExactArray) -> ExactArray:
+    """The rows that are not empty, and last their sum."""
+    seen = rows[rows.any(axis=1)]
+    return np.concatenate([seen, seen.sum(axis=0, keepdims=True)])

@@ -41,7 +41,7 @@ def secret_and_public(channel: Channel) -> tuple[FloatArray, FloatArray] | None:
     outputs = np.prod([float(block.outputs) for block in channel.blocks])
     if outputs * max(len(cells), len(channel.counts)) > MOST_CELLS:
         return None
-    likelihoods = [block.likelihood for block in channel.blocks]
+    likelihoods = [np.asarray(block.weights / (1 << block.precision), float) for block in channel.blocks]
     secret, public = np.zeros((len(channel.counts), int(outputs))), np.zeros((len(cells), int(outputs)))
     for place, x in enumerate(cells):
         chances = np.ones((len(channel.counts), 1))

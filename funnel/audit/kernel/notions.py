@@ -6,13 +6,12 @@ value of the secret, or a condition x_J, that no record has puts no constraint; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 from math import prod
 
-from funnel.audit.kernel.channel import Case, Channel, Coins, Ratio
+from funnel.audit.kernel.channel import Channel, Coins, Ratio, largest
 from funnel.audit.kernel.exact import at_most_exp, exp_below, nats, rational
 from funnel.audit.kernel.information import information_above
 from funnel.audit.kernel.robust import Ball, not_shown
@@ -50,43 +49,14 @@ def worst(ratio: Ratio) -> Leakage:
     return Leakage(nats(ratio), lambda bound: at_most_exp(ratio, bound))
 
 
-def _most(case: Case, pairs: Iterable[tuple[int, int]]) -> Ratio:
-    """The largest P(y|above)/P(y|below) of some pairs of rows."""
-    worst: Ratio = Fraction(1)
-    for above, below in pairs:
-        if worst is not None:
-            worst = case.largest(above, below, worst)
-    return worst
-
-
-def _larger(ratios: Iterable[Ratio]) -> Ratio:
-    """The largest, None where one is infinite."""
-    worst = Fraction(1)
-    for ratio in ratios:
-        if ratio is None:
-            return None
-        worst = max(worst, ratio)
-    return worst
-
-
-def rises(case: Case) -> Ratio:
-    """max P(s|y)/P(s) = P(y|s)/P(y): how many times surer of a secret value one becomes."""
-    return _most(case, ((s, case.anyone) for s in case.secrets))
-
-
-def falls(case: Case) -> Ratio:
-    """max P(s)/P(s|y)."""
-    return _most(case, ((case.anyone, s) for s in case.secrets))
-
-
 def lip(channel: Channel) -> Leakage:
     """ε-LIP ([DS] Definition 2): e^-ε <= P(y|s)/P(y) <= e^ε for all s and y. Perfect privacy is ε = 0."""
-    return worst(_larger([rises(channel.unknown), falls(channel.unknown)]))
+    return worst(largest([channel.view.rises(), channel.view.falls()]))
 
 
 def ldp(channel: Channel) -> Leakage:
     """ε-LDP with respect to S ([DS] Definition 1): P(y|s) <= e^ε P(y|s') for all s, s' and y."""
-    return worst(_most(channel.unknown, permutations(channel.unknown.secrets, 2)))
+    return worst(channel.view.differs())
 
 
 def ldp_x(channel: Channel) -> Leakage:
@@ -95,23 +65,22 @@ def ldp_x(channel: Channel) -> Leakage:
     Blocks are drawn independently given x, and any values may meet in x: so the largest ratios multiply.
     """
     ratios = [block.spread() for block in channel.blocks]
-    known = [ratio for ratio in ratios if ratio is not None]
-    return worst(prod(known, start=Fraction(1)) if len(known) == len(ratios) else None)
+    return worst(prod((one for one in ratios if one), start=Fraction(1)) if all(ratios) else None)
 
 
 def srlip(channel: Channel) -> Leakage:
     """ε-SRLIP ([DS] Definition 3): LIP of P(·|x_J), for every set J of public columns and every x_J that occurs."""
-    return worst(_larger(ratio for case in channel.knowing() for ratio in (rises(case), falls(case))))
+    return worst(largest(ratio for view in channel.knowing() for ratio in (view.rises(), view.falls())))
 
 
 def pml(channel: Channel) -> Leakage:
     """Pointwise maximal leakage about S, the upper half of LIP: P(s|y) <= e^ε P(s) for all s and y."""
-    return worst(rises(channel.unknown))
+    return worst(channel.view.rises())
 
 
 def lowered(channel: Channel) -> Leakage:
     """The lower half of asymmetric LIP: P(s) <= e^lower P(s|y) for all s and y."""
-    return worst(falls(channel.unknown))
+    return worst(channel.view.falls())
 
 
 def rldp(channel: Channel) -> Leakage:
