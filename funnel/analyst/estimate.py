@@ -11,18 +11,16 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from funnel.audit.audit import release_folder
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken
-from funnel.data import AnyProtocol, Protocol, UnaryProtocol
+from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, readable
 from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.format import protocol, released
-from funnel.measure.recovery import HOPELESS, from_bits, recover
+from funnel.measure.recovery import HOPELESS, Recovered, recovered
 from funnel.text import shown, table
 
 DELICATE = 1e6
@@ -122,7 +120,7 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
             "release-unreadable", str(broken), where=str(opened.release),
             advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
         ) from broken  # fmt: skip
-    found = tuple(_solve(one, rows[:, axis], rows[:, -1], confidence) for axis, one in enumerate(protocols))
+    found = tuple(solve(one, rows[:, axis], rows[:, -1], confidence) for axis, one in enumerate(protocols))
     return Estimates(opened.manifest.release, opened.manifest.rows, confidence, found)
 
 
@@ -134,54 +132,30 @@ def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
     return protocols_of(opened.protocol), rows
 
 
-def _solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
-    """Estimates of one block from the codes (m,) of its outputs, and how often each occurs."""
-    if isinstance(block, UnaryProtocol):
-        return solve_sets(block, codes, counts, confidence)
-    return solve(block, np.bincount(codes, counts, len(block.outputs)).astype(np.int64), confidence)
-
-
-def solve(block: Protocol, released: IntArray, confidence: float) -> BlockEstimates:
-    """Estimates of one block from the counts T (b,) of its outputs.
-
-    A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
-    """
-    a, b = len(block.inputs), len(block.outputs)
-    told = recover(block.weights.reshape(b, -1), block.bits, released, a)
-    seen = dict(zip(block.outputs.values, released.tolist(), strict=True))
-    names = [tuple(block.inputs.values[x] for x in group) for group in told.members()]
-    count, error = told.count, told.error
+def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
+    """Estimates of one block from the codes (m,) of its outputs, and how often each occurs: of sets, value by value."""
+    inputs, rows = block.inputs, int(counts.sum())
+    times = block.times_told(codes, counts)
+    found = recovered(block, times, rows)
+    seen = dict(zip(block.told.values, times.tolist(), strict=True))
+    names = [tuple(inputs.values[x] for x in group) for group in found.members()]
+    count, error = found.count, found.error
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    found = tuple(
+    estimates = tuple(
         Estimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
         for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
     )
-    notes = tuple(_notes(block, told.rank, told.condition, len(found)))
-    rows, inputs = int(released.sum()), block.inputs
-    return BlockEstimates(inputs.columns, inputs.values, b, rows, seen, told.rank, told.condition, found, notes)
+    notes = tuple(_notes(block, found))
+    head = (inputs.columns, inputs.values, block.size, rows, seen)
+    return BlockEstimates(*head, found.rank, found.condition, estimates, notes)
 
 
-def solve_sets(block: UnaryProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
-    """Estimates of a block that releases sets, from the codes (m,) of sets and their counts: value by value."""
-    a, rows, values = len(block.inputs), int(counts.sum()), block.inputs.values
-    ones = np.array([counts @ block.outputs.holds(codes, x) for x in range(a)], np.int64)
-    present, absent = (share / (1 << block.bits) for share in (block.present, block.absent))
-    count, error = from_bits(ones, rows, present, absent)
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    found = tuple(
-        Estimate((value,), int(held), *map(float, figures))
-        for value, held, *figures in zip(values, ones, count, error, count - reach, count + reach, strict=True)
-    )
-    condition = 1 + a * absent / (present - absent)
-    seen = dict(zip(values, ones.tolist(), strict=True))
-    note = "released: the sets that hold the value; a set may hold several values, or none"
-    head = (block.inputs.columns, values, len(block.outputs), rows)
-    return BlockEstimates(*head, seen, a, condition, found, (note,))
-
-
-def _notes(block: Protocol, rank: int, condition: float, found: int) -> list[str]:
+def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
     """What keeps values from being told apart, what is estimated instead, and what to be wary of."""
+    rank, condition, found = known.rank, known.condition, len(known.count)
     notes, a = [], len(block.inputs)
+    if block.coins is not None:
+        notes.append("released: the sets that hold the value; a set may hold several values, or none")
     if found < a and block.secret is not None:
         notes.append("the protocol reads the secret, and a value's chances without it are not published")
     elif found < a and rank < a:

@@ -92,9 +92,28 @@ class Randomiser(ABC):
     def told(self) -> Alphabet:
         """The values that an answer tells of: itself, or the members of a set."""
 
+    @property
     @abstractmethod
+    def telling_weights(self) -> IntArray:
+        """The chance that an answer tells each of the values `told`, (b, c or 1, a), in parts of 2^-`bits`."""
+
     def telling(self) -> FloatArray:
-        """The chance that an answer tells each of the values `told`, (b, c or 1, a), as floats."""
+        """The same as floats."""
+        return self.telling_weights / float(1 << self.bits)
+
+    @abstractmethod
+    def times_told(self, codes: IntArray, counts: IntArray) -> IntArray:
+        """How often each of the values `told` was told (b,) by answers (m,) that were given so many times (m,)."""
+
+    @property
+    def coins(self) -> tuple[float, float] | None:
+        """Where an answer is a set: the chances that it holds x, and any other value. None: it is one value."""
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """Whether all chances are 0 or 1."""
+        return bool(np.isin(self.telling_weights, (0, 1 << self.bits)).all())
 
     @abstractmethod
     def alike(self, column: int | None = None) -> FloatArray:
@@ -185,9 +204,16 @@ class Protocol(Randomiser):
         """The outputs."""
         return self.outputs
 
-    def telling(self) -> FloatArray:
-        """The chances of the outputs."""
-        return self.probabilities()
+    @property
+    def telling_weights(self) -> IntArray:
+        """Those of the outputs."""
+        return self.weights
+
+    def times_told(self, codes: IntArray, counts: IntArray) -> IntArray:
+        """One for each answer."""
+        seen = np.zeros(len(self.outputs), np.int64)
+        np.add.at(seen, codes, counts)
+        return seen
 
     def alike(self, column: int | None = None) -> FloatArray:
         """Summed over the outputs that agree with the input."""

@@ -150,9 +150,19 @@ class UnaryProtocol(Randomiser):
         """The values that sets hold."""
         return self.inputs
 
-    def telling(self) -> FloatArray:
-        """P(bit x' is 1 | x) by [x', 0, x]."""
-        return np.where(np.eye(len(self.inputs), dtype=bool), *self.shares)[:, None, :]
+    @property
+    def telling_weights(self) -> IntArray:
+        """That of bit x' being 1 for x, by [x', 0, x]."""
+        return np.where(np.eye(len(self.inputs), dtype=bool), self.present, self.absent)[:, None, :]
+
+    def times_told(self, codes: IntArray, counts: IntArray) -> IntArray:
+        """One for each set that holds the value."""
+        return np.array([counts @ self.outputs.holds(codes, x) for x in range(len(self.inputs))], np.int64)
+
+    @property
+    def coins(self) -> tuple[float, float]:
+        """Those of every bit."""
+        return self.shares
 
     def alike(self, column: int | None = None) -> FloatArray:
         """One coin of the one kind up, a - 1 of the other down; a set of several values has no column of its own."""

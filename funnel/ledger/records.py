@@ -45,6 +45,11 @@ class DrawRecord:
         return self.meaning != self.base
 
     @property
+    def by_value(self) -> Protocol | None:
+        """The protocol where it is known and an answer is one value."""
+        return self.protocol if isinstance(self.protocol, Protocol) else None
+
+    @property
     def drawer(self) -> tuple[object, ...]:
         """What a uniform number is made of beside the label and what it means."""
         return self.source, self.columns, self.reads
@@ -64,21 +69,22 @@ def _follows_from(one: DrawRecord, mine: DrawRecord) -> bool:
     alike = (one.columns, one.base, one.reads) == (mine.columns, mine.base, None) and len(one.columns) == 1
     if not alike or one.meaning == mine.meaning:
         return False
-    if not isinstance(one.protocol, Protocol) or not isinstance(mine.protocol, Protocol):
+    if one.by_value is None or mine.by_value is None:
         return False
-    return not mine.pools or set(one.protocol.inputs.values) <= set(mine.protocol.inputs.values)
+    return not mine.pools or set(one.by_value.inputs.values) <= set(mine.by_value.inputs.values)
 
 
 def _in_terms_of(one: DrawRecord, mine: DrawRecord) -> DrawRecord:
-    known = one.protocol
-    if one.pools and isinstance(known, Protocol):
-        known = Pooling(known.inputs, known.outputs, known.bits, known.weights, known.secret)
-    return replace(one, protocol=known, meaning=mine.meaning)
+    known = one.by_value
+    if known is None or not one.pools:
+        return replace(one, meaning=mine.meaning)
+    pooling = Pooling(known.inputs, known.outputs, known.bits, known.weights, known.secret)
+    return replace(one, protocol=pooling, meaning=mine.meaning)
 
 
 def by_label(one: DrawRecord) -> DrawRecord:
     """A draw with what its labels stood for put aside, where that differs by the values named alone."""
-    return replace(one, meaning=one.base) if isinstance(one.protocol, Protocol) else one
+    return replace(one, meaning=one.base) if one.by_value else one
 
 
 def coupled(draws: Sequence[DrawRecord]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.data.unary import AnyProtocol
 
 _PRIMES = (2_147_483_647, 2_147_483_629)
 """Below 2^31, so that products fit 64 bits. The rank modulo a prime is never above the true one."""
@@ -36,6 +37,18 @@ class Recovered:
     def members(self) -> list[list[int]]:
         """The values of each group that is estimated."""
         return [np.flatnonzero(self.groups == group).tolist() for group in range(len(self.count))]
+
+
+def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
+    """What is known of a block's true counts where its answers told of values so often (b,), `rows` records in all.
+
+    A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
+    """
+    a = len(protocol.inputs)
+    if protocol.coins is None:
+        return recover(protocol.telling_weights.reshape(len(seen), -1), protocol.bits, seen, a)
+    present, absent = protocol.coins
+    return Recovered(a, 1 + a * absent / (present - absent), np.arange(a), *from_bits(seen, rows, present, absent))
 
 
 def recover(weights: IntArray, bits: int, released: IntArray, a: int) -> Recovered:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.channel import MAX_CELLS, released_table
 from funnel.data.convert import joint_of
 from funnel.data.joint import IntArray
@@ -26,9 +26,8 @@ from funnel.format.drift import DriftFile
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import TermsFile
 from funnel.measure.faithful import share_unchanged
-from funnel.measure.information import entropy, kept_information
+from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
-from funnel.measure.splitting import public_information
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
@@ -96,7 +95,7 @@ class Evidence:
         alone = released_table(self.joint.block(index), [protocol])
         prior = counts.sum(axis=0) / self.joint.rows
         total = entropy(prior)
-        found = _information(protocol, counts)
+        found = released_information(self.joint.block(index), [protocol], alone)
         return {
             "name": self.t.names[index],
             "leakage": _finite(lip(alone).nats),
@@ -104,7 +103,7 @@ class Evidence:
             "normalised": round(found / total, 4) + 0.0 if total > 0 else None,
             "shares": _shares(protocol, counts),
             "drawn": self._drawn(index),
-            "map": beliefs.map(alone, names(protocol)) if isinstance(protocol, Protocol) else None,
+            "map": beliefs.map(alone, names(protocol)),
             "counts": {
                 "secret": [label(value) for value in self.joint.secret.values],
                 "public": [label(value) for value in protocol.inputs.values],
@@ -144,16 +143,6 @@ def _finite(nats: float) -> float | None:
     return round(math.ceil(nats * 1e4 - 1e-6) / 1e4, 4) + 0.0 if math.isfinite(nats) else None
 
 
-def _information(protocol: AnyProtocol, counts: IntArray) -> float:
-    """I(X;Y) of one block in nats, from its counts (c, a); of sets from below."""
-    prior = counts.sum(axis=0) / counts.sum()
-    if not isinstance(protocol, Protocol):
-        return public_information(prior, *protocol.shares).low
-    given = counts / np.maximum(counts.sum(axis=0), 1)
-    drawn = protocol.probabilities()
-    return kept_information(prior, (drawn * given).sum(axis=1) if protocol.reads_secret else drawn[:, 0, :])
-
-
 def _shares(protocol: AnyProtocol, counts: IntArray) -> list[dict[str, Any]]:
     """For every value of a block its records, its share before, the share expected after, how likely it is kept,
     and how likely it is true where it is released, None where it never is.
@@ -178,15 +167,10 @@ def _shares(protocol: AnyProtocol, counts: IntArray) -> list[dict[str, Any]]:
 
 def _flows(protocol: AnyProtocol, counts: IntArray) -> tuple[ExactArray, Objects, int]:
     """Exact weights: of each output (b,), of each value drawn as itself (a,), and of one record."""
-    records = counts.astype(object)
-    if not isinstance(protocol, Protocol):
-        present, absent = protocol.present, protocol.absent
-        had = records.sum(axis=0)
-        return had * present + (had.sum() - had) * absent, had * present, 1 << protocol.bits
-    place = {value: y for y, value in enumerate(protocol.outputs.values)}
-    weights = np.broadcast_to(protocol.weights, (len(protocol.outputs), len(counts), counts.shape[1]))
-    none = np.zeros(len(counts), np.int64)
+    place = {value: y for y, value in enumerate(protocol.told.values)}
+    told, none = protocol.telling_weights, np.zeros(len(counts), np.int64)
+    weights = np.broadcast_to(told, (len(told), *counts.shape))
     same = [weights[place[value], :, x] if value in place else none
             for x, value in enumerate(protocol.inputs.values)]  # fmt: skip
-    true = (np.stack(same, axis=1).astype(object) * records).sum(axis=0)
-    return sent(counts, protocol.weights).sum(axis=0), true, 1 << protocol.bits
+    true = (np.stack(same, axis=1).astype(object) * counts.astype(object)).sum(axis=0)
+    return sent(counts, told).sum(axis=0), true, 1 << protocol.bits

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from funnel.data import AnyProtocol, Protocol
+from funnel.data import AnyProtocol
 from funnel.data.convert import protocols_of
 from funnel.data.joint import FloatArray
 from funnel.format import schema
@@ -89,12 +89,12 @@ class Facts:
     @cached_property
     def as_is(self) -> tuple[bool, ...]:
         """Which blocks are released as they are: every value as itself, with certainty."""
-        return tuple(sure(protocol) and bool((kept(protocol) == 1).all()) for protocol in self.protocols)
+        return tuple(protocol.certain and bool((kept(protocol) == 1).all()) for protocol in self.protocols)
 
     @cached_property
     def certain(self) -> bool:
         """Whether nothing is left to chance: every true value has one released value."""
-        return all(map(sure, self.protocols))
+        return all(protocol.certain for protocol in self.protocols)
 
     @property
     def shown_as_is(self) -> str:
@@ -116,13 +116,6 @@ class Facts:
         """The least and the largest chance, over true values, that all of a record's released values are true."""
         ends = [(float(one.min()), float(one.max())) for one in (p.alike() for p in self.protocols)]
         return float(np.prod([low for low, _ in ends])), float(np.prod([high for _, high in ends]))
-
-
-def sure(protocol: AnyProtocol) -> bool:
-    """Whether all chances are 0 or 1."""
-    if not isinstance(protocol, Protocol):
-        return False
-    return bool(((protocol.weights == 0) | (protocol.weights == 1 << protocol.bits)).all())
 
 
 def names(protocol: AnyProtocol) -> list[str]:

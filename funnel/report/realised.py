@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from funnel.data import Joint, Protocol
+from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import FloatArray
 from funnel.data.sending import through
 from funnel.report.facts import Facts
@@ -28,10 +28,9 @@ def realised(t: Facts, joint: Joint) -> dict[str, Any] | None:
     Dirichlet distribution with the counts as parameters: the posterior, without prior counts, given the records. The
     generator is seeded from the release's name, so that a report can be made again; nobody's privacy rests on it.
     """
-    protocols = [one for one in t.protocols if isinstance(one, Protocol)]
-    if t.m.parameters.radius is None or len(protocols) < len(t.protocols):
+    if t.m.parameters.radius is None:
         return None
-    found = np.sort(np.fromiter(_leakages(t.m.release, protocols, joint), float))
+    found = np.sort(np.fromiter(_leakages(t.m.release, t.protocols, joint), float))
     places = {"median": 0.5, "p95": 0.95, "largest": 1.0}
     at = {name: float(found[math.ceil(part * len(found)) - 1]) for name, part in places.items()}
     return {
@@ -41,23 +40,24 @@ def realised(t: Facts, joint: Joint) -> dict[str, Any] | None:
     }
 
 
-def _leakages(release: str, protocols: list[Protocol], joint: Joint) -> Iterator[float]:
+def _leakages(release: str, protocols: Sequence[AnyProtocol], joint: Joint) -> Iterator[float]:
     """max ln P(y|s)/P(y|s') of the release, for one distribution of the true values after another."""
     seed = hashlib.sha256(release.encode()).digest()
     random = np.random.default_rng(np.frombuffer(seed, np.uint32))
-    cells = max(math.prod(joint.shape), len(joint.secret) * math.prod(len(one.outputs) for one in protocols))
+    cells = max(math.prod(joint.shape), len(joint.secret) * math.prod(one.size for one in protocols))
     for _ in range(max(50, min(RESAMPLES, _CELLS // cells))):
         table = np.zeros(joint.shape)
         table[tuple(joint.cells.T)] = random.standard_gamma(joint.counts)
         yield _ldp(protocols, table)
 
 
-def _ldp(protocols: list[Protocol], table: FloatArray) -> float:
+def _ldp(protocols: Sequence[AnyProtocol], table: FloatArray) -> float:
     """The LDP leakage in nats where the true values are distributed as `table` (c, a_1, …, a_k)."""
     rows = table.reshape(len(table), -1).sum(axis=1)
     sent = (table.reshape(len(table), -1)[rows > 0] / rows[rows > 0, None]).reshape(-1, *table.shape[1:])
     for axis, protocol in enumerate(protocols, start=1):
-        sent = through(sent, axis, protocol.weights) / float(1 << protocol.bits)
+        weights, bits = protocol.likelihoods()
+        sent = through(sent, axis, weights) / 2.0**bits
     chances = sent.reshape(len(sent), -1)
     chances = chances[:, chances.any(axis=0)]
     if (chances == 0).any():

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funnel.data import AnyProtocol, UnaryProtocol
+from funnel.data import AnyProtocol
 from funnel.data.joint import FloatArray, IntArray
 from funnel.format.released import ReleasedFile
-from funnel.measure.recovery import Recovered, from_bits, recover
+from funnel.measure.recovery import Recovered, recovered
 from funnel.report import figures
 from funnel.report.facts import Facts, kept, names
 from funnel.text import label
@@ -39,7 +39,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
         "bits": protocol.bits,
         "reads_secret": protocol.reads_secret,
         "as_is": t.as_is[index],
-        "sets": isinstance(protocol, UnaryProtocol),
+        "sets": protocol.coins is not None,
         "rank": totals.pop("rank"),
         "seldom": [] if t.as_is[index] or t.certain else _seldom(protocol),
         "protocol": _pictures(protocol),
@@ -86,17 +86,10 @@ def _totals(protocol: AnyProtocol, rows: IntArray) -> dict[str, Any]:
     `rows` (m, 2) are output codes and counts. `rank` is None where the protocol is too large for a report.
     """
     inputs = [label(value) for value in protocol.inputs.values]
-    if isinstance(protocol, UnaryProtocol):
-        held = [int(protocol.outputs.holds(rows[:, 0], x) @ rows[:, 1]) for x in range(len(inputs))]
-        count, error = from_bits(np.array(held, np.int64), int(rows[:, 1].sum()), *protocol.shares)
-        told = Recovered(len(inputs), 1.0, np.arange(len(inputs)), count, error)
-        return _told(inputs, inputs, held, told)
-    seen = np.zeros(len(protocol.outputs), np.int64)
-    np.add.at(seen, rows[:, 0], rows[:, 1])
-    if protocol.weights.size > LARGE:
-        return _told(inputs, names(protocol), seen.tolist(), None)
-    weights = protocol.weights.reshape(len(seen), -1)
-    return _told(inputs, names(protocol), seen.tolist(), recover(weights, protocol.bits, seen, len(inputs)))
+    seen = protocol.times_told(*rows.T)
+    large = protocol.telling_weights.size > LARGE
+    found = None if large else recovered(protocol, seen, int(rows[:, 1].sum()))
+    return _told(inputs, names(protocol), seen.tolist(), found)
 
 
 def _told(inputs: list[str], outputs: list[str], seen: list[int], told: Recovered | None) -> dict[str, Any]:

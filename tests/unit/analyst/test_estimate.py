@@ -34,6 +34,11 @@ TWINS = [[40, 40, 8], [24, 24, 56]]
 REGULAR = {"response": RESPONSE, "uneven": UNEVEN, "tall": TALL}
 
 
+def of_outputs(one: Protocol, released: np.ndarray, confidence: float) -> BlockEstimates:
+    """The estimates from the counts of all outputs."""
+    return solve(one, np.arange(len(released)), np.asarray(released), confidence)
+
+
 def block(weights: list, bits: int = 6) -> Protocol:
     """A block whose values are x0, x1, … and outputs x0, x1, …; weights [y][x], or [y][s][x]."""
     grid = np.array(weights, np.int64)
@@ -60,7 +65,7 @@ def groups(found: BlockEstimates) -> list[tuple[str | None, ...]]:
 def test_estimates_are_right_on_average_and_so_are_their_errors(weights):
     one = block(weights)
     truth = np.array([700, 150, 400, 60])[: len(one.inputs)]
-    found = [solve(one, row, 0.95) for row in drawn(one, truth, 2000)]
+    found = [of_outputs(one, row, 0.95) for row in drawn(one, truth, 2000)]
     count = np.array([[e.count for e in each.estimates] for each in found])
     error = np.array([[e.standard_error for e in each.estimates] for each in found])
     totals = np.array([sum(truth[int(name[1:])] for name in group) for group in groups(found[0])])
@@ -77,7 +82,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(weights, confidence):
     times = 1500
     hits = np.zeros(len(truth))
     for row in drawn(one, truth, times, seed=2):
-        estimates = solve(one, row, confidence).estimates
+        estimates = of_outputs(one, row, confidence).estimates
         hits += [e.low <= n <= e.high for e, n in zip(estimates, truth, strict=True)]
     slack = 4 * np.sqrt(confidence * (1 - confidence) / times) + 0.01
     assert (np.abs(hits / times - confidence) <= slack).all(), hits / times
@@ -92,7 +97,7 @@ def test_a_square_protocol_is_inverted_and_its_errors_are_propagated():
     assert (count > 1).all()
     covariance = sum(n * (np.diag(q) - np.outer(q, q)) for n, q in zip(count, chances.T, strict=True))
     error = np.sqrt(np.diag(inverse @ covariance @ inverse.T))
-    found = solve(one, released, 0.9).estimates
+    found = of_outputs(one, released, 0.9).estimates
     np.testing.assert_allclose([e.count for e in found], count)
     np.testing.assert_allclose([e.standard_error for e in found], error)
     reach = NormalDist().inv_cdf(0.95) * error
@@ -139,7 +144,7 @@ def test_the_total_is_kept_and_groups_are_estimable(case):
     for i, j in zip(*np.nonzero(np.triu(np.ones((a, a)), 1)), strict=True):
         if (weights[:, i] == weights[:, j]).all():
             assert group[i] == group[j]
-    found = solve(block(weights.tolist(), 8), released, 0.95)
+    found = of_outputs(block(weights.tolist(), 8), released, 0.95)
     if found.estimates:
         assert sum(e.count for e in found.estimates) == pytest.approx(released.sum(), rel=1e-9, abs=1e-6)
         assert sorted(name for each in groups(found) for name in each) == [f"x{i}" for i in range(a)]
@@ -151,7 +156,7 @@ def test_rank_is_decided_on_integers_where_floating_point_cannot():
     regular = np.array([[big, big - 1], [big, big + 1]], np.int64)
     assert np.linalg.matrix_rank(regular.astype(float)) == 1
     assert identifiable(regular, np.arange(2), 2)[0] == 2
-    found = solve(block(regular.tolist(), 62), np.array([500, 500]), 0.95)
+    found = of_outputs(block(regular.tolist(), 62), np.array([500, 500]), 0.95)
     assert found.rank == 2
     assert found.estimates == ()
     assert "no estimate would mean anything" in found.text()
@@ -161,7 +166,7 @@ def test_rank_is_decided_on_integers_where_floating_point_cannot():
 def test_a_protocol_close_to_a_lower_rank_is_solved_with_a_warning(apart):
     half = 1 << 29
     one = block([[half + apart, half - apart], [half - apart, half + apart]], 30)
-    found = solve(one, np.array([51, 49]), 0.95)
+    found = of_outputs(one, np.array([51, 49]), 0.95)
     # Q is symmetric with eigenvalues 1 and 2 apart / 2^30.
     assert found.condition == pytest.approx(half / apart, rel=1e-6)
     assert found.estimates[0].count - 50 == pytest.approx(half / apart)
@@ -170,7 +175,7 @@ def test_a_protocol_close_to_a_lower_rank_is_solved_with_a_warning(apart):
 
 def test_the_identity_returns_the_counts_without_error():
     one = block([[64, 0, 0], [0, 64, 0], [0, 0, 64]])
-    found = solve(one, np.array([7, 0, 12]), 0.95).estimates
+    found = of_outputs(one, np.array([7, 0, 12]), 0.95).estimates
     assert [(e.count, e.standard_error, e.low, e.high) for e in found] == [
         (7.0, 0.0, 7.0, 7.0), (0.0, 0.0, 0.0, 0.0), (12.0, 0.0, 12.0, 12.0)
     ]  # fmt: skip
@@ -178,32 +183,32 @@ def test_the_identity_returns_the_counts_without_error():
 
 def test_an_output_of_another_name_or_that_cannot_occur_does_no_harm():
     one = block([[64, 0], [0, 64], [0, 0]])
-    found = solve(one, np.array([30, 70, 0]), 0.95)
+    found = of_outputs(one, np.array([30, 70, 0]), 0.95)
     assert [(e.count, e.standard_error) for e in found.estimates] == [(30, 0), (70, 0)]
     assert "x2" in found.text()
     assert found.released == {("x0",): 30, ("x1",): 70, ("x2",): 0}
 
 
 def test_without_full_rank_groups_that_can_be_told_apart_are_estimated():
-    mixed = solve(block(MIXED), np.array([100, 60, 40]), 0.95)
+    mixed = of_outputs(block(MIXED), np.array([100, 60, 40]), 0.95)
     assert mixed.rank == 3
     assert groups(mixed) == [("x0",), ("x1", "x2", "x3")]
     assert [(e.count, e.standard_error) for e in mixed.estimates] == [(pytest.approx(100), 0)] * 2
     assert "rank 3 for 4 values" in mixed.text()
     assert not mixed.as_dict()["complete"]
-    twins = solve(block(TWINS), np.array([60, 40]), 0.95)
+    twins = of_outputs(block(TWINS), np.array([60, 40]), 0.95)
     assert groups(twins) == [("x0", "x1"), ("x2",)]
     assert sum(e.count for e in twins.estimates) == pytest.approx(100)
 
 
 def test_where_no_group_can_be_told_apart_the_released_counts_are_all():
-    found = solve(block([[40, 40, 40], [24, 24, 24]]), np.array([60, 40]), 0.95)
+    found = of_outputs(block([[40, 40, 40], [24, 24, 24]]), np.array([60, 40]), 0.95)
     assert (found.rank, found.estimates) == (1, ())
     assert "only the number of rows is certain" in found.text()
     assert found.as_dict()["released"] == [
         {"value": ("x0",), "count": 60}, {"value": ("x1",), "count": 40}
     ]  # fmt: skip
-    assert groups(solve(block([[40], [24]]), np.array([60, 40]), 0.95)) == [("x0",)]
+    assert groups(of_outputs(block([[40], [24]]), np.array([60, 40]), 0.95)) == [("x0",)]
 
 
 def test_a_protocol_that_reads_the_secret_tells_nothing_unless_it_does_not_use_it():
@@ -212,11 +217,11 @@ def test_a_protocol_that_reads_the_secret_tells_nothing_unless_it_does_not_use_i
     kept = np.stack(
         [np.stack([noise[:, s] + 48 * np.eye(2, dtype=int)[:, x] for x in (0, 1)], -1) for s in (0, 1)], 1
     )
-    found = solve(block(kept.tolist()), np.array([60, 40]), 0.95)
+    found = of_outputs(block(kept.tolist()), np.array([60, 40]), 0.95)
     assert found.estimates == ()
     assert "reads the secret" in found.text()
     plain = np.repeat(np.array(UNEVEN)[:, None, :], 2, axis=1)
-    idle, same = solve(block(plain.tolist()), np.array([500, 400, 300]), 0.95), solve(
+    idle, same = of_outputs(block(plain.tolist()), np.array([500, 400, 300]), 0.95), of_outputs(
         block(UNEVEN), np.array([500, 400, 300]), 0.95
     )  # fmt: skip
     assert idle.notes == ()
@@ -229,7 +234,7 @@ def test_a_protocol_that_reads_the_secret_tells_nothing_unless_it_does_not_use_i
 def test_a_secret_used_for_some_values_only_leaves_the_others_estimable():
     # x0 is always released as it is; x1 and x2 are mixed up, differently for each secret
     weights = [[[64, 0, 0]] * 2, [[0, 48, 16], [0, 40, 8]], [[0, 16, 48], [0, 24, 56]]]
-    found = solve(block(weights), np.array([100, 60, 40]), 0.95)
+    found = of_outputs(block(weights), np.array([100, 60, 40]), 0.95)
     assert groups(found) == [("x0",), ("x1", "x2")]
     assert [(e.count, e.standard_error) for e in found.estimates] == [
         (pytest.approx(100), 0), (pytest.approx(100), 0)
