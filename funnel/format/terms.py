@@ -24,6 +24,16 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Wide:
+    """A wide block: the name of its alphabet's column, its own columns, at most how many cells, of how many records."""
+
+    name: Text
+    columns: tuple[Attribute, ...]
+    most: Count
+    minimum: Count
+
+
+@dataclass(frozen=True)
 class Asked:
     """How the distribution is to be estimated; budgets and ε_est in nats, `values` those declared for each column."""
 
@@ -39,7 +49,8 @@ class TermsFile:
     """terms.json: all that decides what is promised to whom; `policy_sha256` names the YAML file it was read from.
 
     `parameters` are as asked for (a radius that follows from a confidence is not among them), `split` as resolved
-    where it is not searched for, `mechanism` the kind with its options.
+    where it is not searched for, `mechanism` the kind with its options. In `public` a wide block is one column, its
+    cell; what it is made of stands in `wide`.
     """
 
     format: Literal["funnel-terms/1"]
@@ -51,6 +62,7 @@ class TermsFile:
     missing: Literal["category", "drop", "error"]
     sensitive: tuple[Text, ...]
     public: tuple[tuple[Attribute, ...], ...]
+    wide: tuple[Wide, ...]
     notion: Text
     epsilon: Nats
     parameters: Parameters

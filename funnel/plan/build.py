@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from funnel.engine.source import Source
-from funnel.engine.sql import every, identifier, listed, literal
+from funnel.engine.sql import every, identifier, listed
 from funnel.errors import PolicyError
-from funnel.plan.columns import NARROW, OTHER, Key, present, public_key, secret_key
+from funnel.plan.columns import NARROW, Key, present
 from funnel.plan.fit import check_fit, column_of
+from funnel.plan.names import Names
 from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
+from funnel.plan.wide import cells_stage, top
 from funnel.policy import Policy
 from funnel.release.export import selection
 
@@ -26,13 +28,14 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
     if problems:
         raise PolicyError(problems)
     texts = _texts(policy, schema) if source.is_text else []
-    names = _Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
+    names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
     return Plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate),
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type),
+        cells_stage(policy, names, lock),
         _count(policy, names, lock),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
@@ -45,42 +48,13 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
 def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:
     """Columns whose values are released or hidden as they are, where a guessed number would rewrite them."""
     plain = [
-        attribute.name for block in policy.blocks for attribute in block.attributes if not attribute.is_number
+        attribute.name
+        for block in policy.blocks
+        for attribute in block.attributes
+        if not attribute.is_number and (block.cells is None or attribute.top is not None)
     ]
     columns = [column_of(name, schema) for name in (*policy.sensitive, *plain)]
     return [column for column in dict.fromkeys(columns) if column and schema[column] == "DOUBLE"]
-
-
-class _Names:
-    """The source's own spelling of every column that the policy names, and the keys that read them."""
-
-    def __init__(self, policy: Policy, schema: Mapping[str, str]) -> None:
-        def find(name: str) -> str:
-            return column_of(name, schema) or name
-
-        self.sensitive = [find(name) for name in policy.sensitive]
-        self.secret = [secret_key(i, name, schema[name]) for i, name in enumerate(self.sensitive)]
-        self.public = [[find(attribute.name) for attribute in block.attributes] for block in policy.blocks]
-        self.blocks = [
-            [
-                public_key(j, i, attribute.model_copy(update={"name": name}), schema[name])
-                for i, (attribute, name) in enumerate(zip(block.attributes, columns, strict=True))
-            ]
-            for j, (block, columns) in enumerate(zip(policy.blocks, self.public, strict=True))
-        ]
-        self.entity = find(policy.source.entity or "")
-        self.entity_type = schema.get(self.entity, "")
-        self.schema = schema
-
-    @property
-    def keys(self) -> list[Key]:
-        """Secret keys, then public keys block by block."""
-        return self.secret + [key for block in self.blocks for key in block]
-
-    @property
-    def used(self) -> list[str]:
-        """Every source column that is read into the joint distribution."""
-        return self.sensitive + [name for block in self.public for name in block]
 
 
 def _scan(policy: Policy, reader: str, predicate: str | None) -> Scan:
@@ -88,7 +62,7 @@ def _scan(policy: Policy, reader: str, predicate: str | None) -> Scan:
     return Scan(policy.source.table, (f"CREATE TEMP VIEW source AS SELECT * FROM {reader}{where}",))
 
 
-def _inspect(policy: Policy, names: _Names) -> Inspect:
+def _inspect(policy: Policy, names: Names) -> Inspect:
     columns = list(dict.fromkeys(names.used + ([names.entity] if policy.source.entity else [])))
     counts = [f"count({present(name, names.schema[name])})" for name in columns]
     return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts])} FROM source")
@@ -106,22 +80,18 @@ def _identify(entity: str, kind: str) -> Identify:
     )
 
 
-def _count(policy: Policy, names: _Names, lock: str | None) -> Count:
-    raw = [f"{key.raw} AS {identifier(key.name)}" for key in names.keys]
-    entity = [f"{_entity(names)} AS entity"] if policy.source.entity else []
-    present_only = every(f"{present(name, names.schema[name])} IS NOT NULL" for name in names.used)
-    where = f" WHERE {present_only}" if policy.source.missing == "drop" else ""
+def _count(policy: Policy, names: Names, lock: str | None) -> Count:
     keys = [identifier(key.name) for key in names.keys]
     tops = [
-        _top(key, attribute.top) if lock is None else _kept(key)
+        top(key, attribute.top, "raw", "sum(n)", lock)
         for block, chosen in zip(policy.blocks, names.blocks, strict=True)
-        for attribute, key in zip(block.attributes, chosen, strict=True)
-        if attribute.top is not None
+        for attribute, key in zip(block.attributes, chosen, strict=False)
+        if attribute.top is not None and block.cells is None
     ]
     labels = listed(f"{key.label} AS {identifier(key.name)}" for key in names.keys)
     return Count(
         (
-            f"CREATE TEMP VIEW kept AS SELECT {listed(raw + entity)} FROM source{where}",
+            _kept(policy, names),
             f"CREATE TEMP TABLE raw AS SELECT {listed([*keys, 'count(*) AS n'])} FROM kept GROUP BY ALL",
             *tops,
             f"CREATE TEMP TABLE cells AS SELECT {listed(keys)}, CAST(sum(n) AS BIGINT) AS n "
@@ -129,32 +99,22 @@ def _count(policy: Policy, names: _Names, lock: str | None) -> Count:
         ),
         f"SELECT {listed([*keys, 'n'])} FROM cells ORDER BY ALL",
         tuple(policy.sensitive),
-        tuple(block.columns for block in policy.blocks),
+        tuple(block.labels for block in policy.blocks),
         policy.estimate.minimum if lock is None else 1,
         policy.estimate.epsilon if lock is None else None,
     )
 
 
-def _top(key: Key, count: int) -> str:
-    name = identifier(key.name)
-    value = key.text
-    return (
-        f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS SELECT {value} AS value FROM raw "
-        f"WHERE {name} IS NOT NULL AND {value} <> {literal(OTHER)} "
-        f"GROUP BY ALL ORDER BY sum(n) DESC, value LIMIT {count}"
-    )
-
-
-def _kept(key: Key) -> str:
-    return (
-        f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS "
-        f"SELECT v0 AS value FROM {identifier('lock_' + key.name)}"
-    )
-
-
-def _entity(names: _Names) -> str:
-    kind = "BIGINT" if names.entity_type in NARROW else "VARCHAR"
-    return f"CAST({identifier(names.entity)} AS {kind})"
+def _kept(policy: Policy, names: Names) -> str:
+    """The view of every record's raw keys; those of wide blocks from their columns in the view `told`."""
+    entity = [f"{names.entity_raw} AS entity"] if policy.source.entity else []
+    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
+    if not any(names.inner):
+        raw = [f"{key.raw} AS {identifier(key.name)}" for key in names.keys]
+        return f"CREATE TEMP VIEW kept AS SELECT {listed(raw + entity)} FROM source{where}"
+    told = [identifier(key.name) for key in names.plain] + (["entity"] if entity else [])
+    cells = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]
+    return f"CREATE TEMP VIEW kept AS SELECT {listed(told + cells)} FROM told"
 
 
 def _solve(policy: Policy) -> Solve:
@@ -170,7 +130,7 @@ def _pin(policy: Policy, lock: str) -> Pin:
     return Pin(lock, notion.notion, notion.epsilon, policy.mechanism.kind, noise)
 
 
-def _draw(policy: Policy, names: _Names) -> Draw:
+def _draw(policy: Policy, names: Names) -> Draw:
     notion = policy.privacy.notion
     reads_secret = policy.mechanism.may_read_secret(notion, secret_public=policy.secret_public)
     permanent = policy.draws.kind == "permanent"
@@ -199,10 +159,13 @@ def _codes(name: str, keys: list[Key]) -> str:
     )
 
 
-def _write(policy: Policy, names: _Names) -> Write:
-    keys = [key for block in names.blocks for key in block]
+def _write(policy: Policy, names: Names) -> Write:
     columns = [name for block in policy.blocks for name in block.columns]
-    types = [key.released_type for key in keys]
+    types = [
+        kind
+        for keys, inner in zip(names.blocks, names.inner, strict=True)
+        for kind in ([one.type for one in inner] if inner else [key.released_type for key in keys])
+    ]
     form = policy.mechanism.form_of_sets()
     statement = selection(columns, types) if form is None else None
     return Write(tuple(columns), tuple(types), policy.release.format, statement, form)

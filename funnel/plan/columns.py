@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 
 from funnel.engine.counting import BELOW
-from funnel.engine.sql import identifier, literal
+from funnel.engine.sql import identifier, listed, literal
+from funnel.policy.blocks import Block
 from funnel.policy.columns import Attribute
 
 OTHER = "other"
 NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Whole numbers that 64 bits with a sign hold."""
 FLOATS = ("FLOAT", "DOUBLE", "REAL")
+_IN_ORDER = (*NARROW, "HUGEINT", "UBIGINT", "UHUGEINT", *FLOATS, "DATE", "TIME", "TIMESTAMP")
+"""Types whose values are compared with thresholds, beside decimals."""
 _KEPT = ("BOOLEAN", *NARROW, "UBIGINT", "DATE")
 """Types that are released as they are; any other is released as text."""
 
@@ -35,9 +39,8 @@ def secret_key(index: int, column: str, kind: str) -> Key:
     return _plain(f"s{index}", column, kind)
 
 
-def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
-    """The key of a public attribute: its value, its bin, or its value among the most frequent."""
-    name = f"x{block}_{index}"
+def public_key(name: str, attribute: Attribute, kind: str) -> Key:
+    """The key of a public attribute, under this name: its value, its bin, or its value among the most frequent."""
     if attribute.bins is not None:
         bins = _bins(present(attribute.name, kind), attribute.bins)
         return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
@@ -50,6 +53,40 @@ def public_key(block: int, index: int, attribute: Attribute, kind: str) -> Key:
     stays = f"{key.text} IN ({kept}) OR {identifier(name)} IS NULL"
     label = f"CASE WHEN {stays} THEN {key.text} ELSE {literal(OTHER)} END"
     return Key(name, key.raw, key.text, label, "VARCHAR")
+
+
+def cell_key(name: str, macro: str, columns: Sequence[str]) -> Key:
+    """The key of a wide block: the number of the cell that its columns lie in."""
+    text = f"CAST({identifier(name)} AS VARCHAR)"
+    return Key(name, f"{macro}({listed(map(identifier, columns))})", text, text, "VARCHAR")
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A column of a wide block: its key, what is read of that as `value`, its type, and whether it is `ordered`."""
+
+    key: Key
+    value: str
+    type: str
+    ordered: bool
+
+
+def inner_column(key: Key, attribute: Attribute, kind: str) -> Inner:
+    """Numbers, dates and times stay what they are, and so does what is rounded; all else is read as its label."""
+    if attribute.bins is None and attribute.top is None:
+        read = key.released_type if attribute.round is not None else kind
+        if read in _IN_ORDER or read.startswith("DECIMAL") or read == "BOOLEAN":
+            return Inner(key, identifier(key.name), read, read != "BOOLEAN")
+    return Inner(key, key.label, "VARCHAR", ordered=False)
+
+
+def inner_columns(name: str, block: Block, columns: Sequence[str], schema: Mapping[str, str]) -> tuple[Inner, ...]:
+    """The columns of a wide block, as the source spells them; their keys are `name`_0, `name`_1 and so on."""
+    spelt = [one.model_copy(update={"name": own}) for one, own in zip(block.attributes, columns, strict=True)]
+    return tuple(
+        inner_column(public_key(f"{name}_{i}", one, schema[one.name]), one, schema[one.name])
+        for i, one in enumerate(spelt)
+    )
 
 
 def present(column: str, kind: str) -> str:

@@ -88,6 +88,10 @@ def _summary(stage: stages.Stage) -> str:
         case stages.Solve():
             chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
             return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:g} nats"
+        case stages.Cells():
+            told = (f"{len(one.columns)} columns of {one.name} in {one.most:,} cells at most, of at least "
+                    f"{one.minimum:,} records each" for one in stage.blocks)  # fmt: skip
+            return "; ".join(told) + "; the secret is not read"
         case stages.Count():
             blocks = ", ".join("+".join(block) for block in stage.blocks)
             noise = (
@@ -139,6 +143,10 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
             return [stage.statement]
         case stages.Identify():
             return [stage.spread, stage.dense if stage.integer else stage.general]
+        case stages.Cells():
+            macros = (f"CREATE TEMP MACRO {one.macro}({', '.join(one.keys)}) AS <the cell that these lie in>"
+                      for one in stage.blocks)  # fmt: skip
+            return [*stage.statements, *(one.statement for one in stage.blocks), *macros]
         case stages.Count():
             return [*stage.statements, stage.cells]
         case stages.Draw():

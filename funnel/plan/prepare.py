@@ -11,7 +11,7 @@ from typing import Protocol
 from funnel.data.alphabet import folded
 from funnel.draw.keys import Key, one_time_key
 from funnel.engine import Engine, Source, find, open_engine
-from funnel.errors import DrawError, SourceError
+from funnel.errors import DrawError, PlanError, SourceError
 from funnel.files import writing
 from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import Asked, check_key
@@ -90,6 +90,8 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
+    if policy.wide:
+        raise PlanError("unsupported", "wide blocks can be planned, and not yet run")
     with planned(policy, limits, lock) as (plan, _, source):
         pass
     key = key or (any_key(policy) if dry else key_of(policy))

@@ -40,6 +40,38 @@ class Identify:
 
 
 @dataclass(frozen=True)
+class Wide:
+    """A wide block: its columns with their types, how they are read as texts, and the macro from them to a cell.
+
+    `keys` are the columns' names in the plan's views; an `ordered` column is compared with thresholds.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    ordered: tuple[bool, ...]
+    keys: tuple[str, ...]
+    macro: str
+    statement: str
+    most: int
+    minimum: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Read the columns of each wide block once, without the secret, and partition what they hold into cells.
+
+    The conditions found become a macro, which the statements behind call: a plan knows no values. `support` is how many
+    records share a value that is released.
+    """
+
+    title: ClassVar[str] = "cells"
+    statements: tuple[str, ...]
+    blocks: tuple[Wide, ...]
+    support: int
+
+
+@dataclass(frozen=True)
 class Count:
     """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats."""
 
@@ -127,14 +159,15 @@ class Publish:
     private: str
 
 
-Stage = Scan | Inspect | Identify | Count | Solve | Pin | Draw | Write | Audit | Publish
+Stage = Scan | Inspect | Identify | Cells | Count | Solve | Pin | Draw | Write | Audit | Publish
 
 
 @dataclass(frozen=True)
 class Plan:
     """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
 
-    `identify` is None where no entity is named; `protect` solves, or takes the protocols of a lock.
+    `identify` is None where no entity is named, `cells` where no block is wide; `protect` solves, or takes the
+    protocols of a lock.
     """
 
     name: str
@@ -142,6 +175,7 @@ class Plan:
     scan: Scan
     inspect: Inspect
     identify: Identify | None
+    cells: Cells | None
     count: Count
     protect: Solve | Pin
     draw: Draw
@@ -152,8 +186,8 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
-        identify = () if self.identify is None else (self.identify,)
-        counting = (self.scan, self.inspect, *identify, self.count)
+        told = (one for one in (self.identify, self.cells) if one is not None)
+        counting = (self.scan, self.inspect, *told, self.count)
         return (*counting, self.protect, self.draw, self.write, self.audit, self.publish)
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from funnel.policy.columns import Attribute, Block
+from funnel.policy.blocks import Block, Cells
+from funnel.policy.columns import Attribute
 from funnel.policy.load import load, loads
 from funnel.policy.model import Draws, Estimate, Policy, Release, Source
 from funnel.policy.schema import json_schema
 
 __all__ = [
-    "Attribute", "Block", "Draws", "Estimate", "Policy", "Release", "Source", "json_schema",
+    "Attribute", "Block", "Cells", "Draws", "Estimate", "Policy", "Release", "Source", "json_schema",
     "load", "loads",
 ]  # fmt: skip

@@ -14,15 +14,17 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy.columns import adds_up, spellings
+from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-from funnel.policy.mention import Mention, at, attribute, items, members, mentions
+from funnel.policy.mention import Mention, at, attribute, inside, items, members, mentions
 from funnel.policy.private import private_estimate
+from funnel.policy.wide import wide
 
 
 def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     """Everything wrong between the sections; paths are relative to `directory`."""
     yield from _columns(document)
+    yield from wide(document)
     yield from _mechanism(document.data)
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
@@ -150,12 +152,12 @@ def _shares(split: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _blocks(data: Any) -> list[tuple[str, ...]] | None:
-    """The columns of each public block; None where some cannot be read, or stand there twice."""
+    """The columns of each public block's alphabet; None where some cannot be read, or stand there twice."""
     blocks = []
     for path, item in items(at(data, "public"), ("public",)):
-        members = item if isinstance(item, list) else [item]
-        columns = tuple(found.column for member in members for found in attribute(member, path))
-        if len(columns) != len(members) or not columns:
+        inner = [{"name": item.get("name")}] if is_wide(item) else [one for _, one in inside(item, path)]
+        columns = tuple(found.column for member in inner for found in attribute(member, path))
+        if len(columns) != len(inner) or not columns:
             return None
         blocks.append(columns)
     return blocks if len(set(blocks)) == len(blocks) > 0 else None

@@ -1,8 +1,7 @@
-"""The public columns of a policy: attributes, and the blocks that are sanitised as one alphabet."""
+"""The public columns of a policy, each as it is or reduced."""
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -126,48 +125,3 @@ class Attribute(Section):
         target.clear()
         target.update(description=mapping.pop("description"), title="Attribute", anyOf=[plain, mapping])
         return schema
-
-
-class Block(Section):
-    """Public columns that are sanitised together, as one alphabet; most blocks hold a single column."""
-
-    attributes: tuple[Attribute, ...] = Field(strict=False, min_length=1)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the block's columns."""
-        return tuple(attribute.name for attribute in self.attributes)
-
-    @property
-    def name(self) -> str:
-        """The columns joined by +, as `split` names the block."""
-        return "+".join(self.columns)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Editors see an item of the list `public`."""
-        schema = handler(core)
-        target = handler.resolve_ref_schema(schema)
-        many = target["properties"]["attributes"]
-        many |= {"title": "Block", "description": target["description"]}
-        target.clear()
-        said = "One attribute, or a list of attributes that form a block"
-        target.update(title="Public item", description=said, anyOf=[many["items"], many])
-        return schema
-
-
-def as_block(item: Any) -> Any:
-    """An item of `public` is a block of itself, a list is a block of its members."""
-    if isinstance(item, Block):
-        return item
-    return {"attributes": item if isinstance(item, list | tuple) else (item,)}
-
-
-def spellings(columns: tuple[str, ...]) -> tuple[str, str]:
-    """How a split may name a block: occupation+hours or occupation,hours."""
-    return "+".join(columns), ",".join(columns)
-
-
-def adds_up(shares: list[float]) -> bool:
-    """Whether positive shares sum to one."""
-    return math.isclose(math.fsum(shares), 1.0, rel_tol=0, abs_tol=1e-9)

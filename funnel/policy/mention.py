@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.policy.blocks import is_wide
 from funnel.policy.document import Path
 
 
@@ -41,7 +42,20 @@ def attribute(item: Any, path: Path) -> Iterator[Mention]:
 def members(data: Any) -> Iterator[tuple[Path, Any]]:
     """Every public attribute, also inside a block, with its path."""
     for path, item in items(at(data, "public"), ("public",)):
+        yield from inside(item, path)
+
+
+def inside(item: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The attributes of one item of `public`, with their paths."""
+    if is_wide(item):
+        yield from items(item["columns"], (*path, "columns"))
+    else:
         yield from items(item, path) if isinstance(item, list) else [(path, item)]
+
+
+def wide_blocks(data: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The wide blocks among the items of `public`, with their paths."""
+    yield from ((path, item) for path, item in items(at(data, "public"), ("public",)) if is_wide(item))
 
 
 def at(data: Any, *keys: str) -> Any:

@@ -13,7 +13,8 @@ from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
-from funnel.policy.columns import COLUMN_SCHEMA, Block, Column, Section, Text, as_block, spellings
+from funnel.policy.blocks import Block, as_block, spellings
+from funnel.policy.columns import COLUMN_SCHEMA, Column, Section, Text
 from funnel.policy.document import Origin, Path, shortened
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
@@ -176,7 +177,7 @@ class Policy(Section):
     public: tuple[Annotated[Block, BeforeValidator(as_block)], ...] = Field(
         strict=False,
         min_length=1,
-        description="Everything that is released: columns, or lists of columns (blocks)",
+        description="Everything that is released: columns, lists of columns (blocks), or wide blocks of cells",
     )
     privacy: AnyNotion = Field(description="The privacy notion that the release keeps, with its parameters")
     mechanism: Annotated[AnyMechanism, BeforeValidator(_with_options)] = Field(
@@ -216,6 +217,11 @@ class Policy(Section):
         return (*self.sensitive, *(column for block in self.public for column in block.columns))
 
     @property
+    def wide(self) -> tuple[Block, ...]:
+        """The blocks whose alphabets are cells."""
+        return tuple(block for block in self.public if block.cells is not None)
+
+    @property
     def secret_public(self) -> bool:
         """Whether every sensitive column is also among the public ones."""
         public = {folded(column) for block in self.public for column in block.columns}
@@ -230,7 +236,7 @@ class Policy(Section):
         if isinstance(split, str):
             return (1 / len(self.public),) * len(self.public)
         return tuple(
-            next(split[name] for name in spellings(block.columns) if name in split) for block in self.public
+            next(split[name] for name in spellings(block.labels) if name in split) for block in self.public
         )
 
     @property

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from funnel.errors import InternalError
 from funnel.format import terms as files
 from funnel.format.manifest import Parameters
 from funnel.format.terms import Asked, TermsFile
 from funnel.measure.exact import rational
+from funnel.policy.blocks import Block
 from funnel.policy.columns import Attribute
 from funnel.policy.model import Policy
 
@@ -26,7 +28,7 @@ def terms(policy: Policy) -> dict[str, Any]:
     mechanism = policy.mechanism.model_dump(mode="json", exclude_none=True)
     return {
         "sensitive": list(policy.sensitive),
-        "public": [[_attribute(one) for one in block.attributes] for block in policy.blocks],
+        "public": [_block(block) for block in policy.blocks],
         **{f"privacy.{key}": value for key, value in notion.items() if key != "split"},
         "privacy.split": notion["split"] if isinstance(notion["split"], str) else list(policy.shares()),
         "budget": policy.budget,
@@ -62,6 +64,14 @@ def digest(told: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(told), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
+def _block(block: Block) -> list[dict[str, Any]]:
+    """The columns of one block; a wide block is one column, with its own inside."""
+    told = [_attribute(one) for one in block.attributes]
+    if block.cells is None:
+        return told
+    return [{"name": block.name, "columns": told, "cells": block.cells.model_dump(mode="json")}]
+
+
 def _attribute(attribute: Attribute) -> dict[str, Any]:
     """One public column; what is not spelt out is as it is by default."""
     told = attribute.model_dump(mode="json", exclude_none=True)
@@ -83,7 +93,8 @@ def terms_file(policy: Policy) -> TermsFile:
         filter=source.filter,
         missing=source.missing,
         sensitive=policy.sensitive,
-        public=tuple(tuple(_file_attribute(one) for one in block.attributes) for block in policy.blocks),
+        public=tuple(map(_file_block, policy.blocks)),
+        wide=tuple(map(_file_wide, policy.wide)),
         notion=notion.notion,
         epsilon=notion.epsilon,
         parameters=Parameters(**parameters),
@@ -101,6 +112,23 @@ def terms_file(policy: Policy) -> TermsFile:
         format_of_data=policy.release.format,
         formulas=policy.release.formulas,
     )
+
+
+def _file_block(block: Block) -> tuple[files.Attribute, ...]:
+    """The columns of the block's alphabet."""
+    return tuple(map(_file_attribute, [_cell(block)] if block.cells else block.attributes))
+
+
+def _cell(block: Block) -> Attribute:
+    """The column of a wide block's alphabet, in which a lock leaves rows out that its columns leave out."""
+    return Attribute(name=block.name)
+
+
+def _file_wide(block: Block) -> files.Wide:
+    if block.cells is None:
+        raise InternalError("a block without cells is none that is wide")
+    columns = tuple(map(_file_attribute, block.attributes))
+    return files.Wide(block.name, columns, block.cells.most, block.cells.minimum)
 
 
 def _file_attribute(one: Attribute) -> files.Attribute:

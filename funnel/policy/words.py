@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from funnel.errors import CATALOGUE
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
+from funnel.policy.blocks import Block, Cells, is_wide
 from funnel.policy.columns import Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
 from funnel.policy.model import NAME_LENGTH, Draws, Estimate, Policy, Release, Source
@@ -106,11 +108,18 @@ def path_of(loc: tuple[str | int, ...], data: Any) -> Path:
     match loc:
         case ("privacy" | "mechanism" as section, _, *rest):
             return (section, *rest)
-        case ("public", int(index), "attributes", int(member), *rest):
+        case ("public", int(index), *rest) if is_wide(item := data["public"][index]):
+            return ("public", index, *rest) if isinstance(item.get("cells"), dict) else _of_number(loc)
+        case ("public", int(index), "columns", int(member), *rest):
             return ("public", index, *((member,) if isinstance(data["public"][index], list) else ()), *rest)
-        case ("public", int(index), "attributes"):
+        case ("public", int(index), "columns"):
             return ("public", index)
     return loc
+
+
+def _of_number(loc: Path) -> Path:
+    """Where `cells` is a plain number, what is wrong with it is wrong with its `most`."""
+    return loc[:-1] if loc[-2:] == ("cells", "most") else loc
 
 
 def _tag(section: str, data: Any) -> str:
@@ -121,8 +130,19 @@ def _tag(section: str, data: Any) -> str:
 
 def _model(path: Path, data: Any) -> type[BaseModel]:
     """The model that a mapping at a path is read into."""
-    section = str(path[0]) if len(path) == 1 else ""
-    return _TAGS[section][1][_tag(section, data)] if section in _TAGS else SECTIONS.get(path, Attribute)
+    match path:
+        case ("privacy" | "mechanism" as section,):
+            return _TAGS[section][1][_tag(section, data)]
+        case ("public", int(index)) if is_wide(data["public"][index]):
+            return Block
+        case ("public", *_, "cells"):
+            return Cells
+    return SECTIONS.get(path, Attribute)
+
+
+def _fields(path: Path, data: Any) -> dict[str, FieldInfo]:
+    """The keys of a mapping at a path, as policies spell them."""
+    return {field.alias or name: field for name, field in _model(path, data).model_fields.items()}
 
 
 def _place(path: Path) -> str:
@@ -133,7 +153,7 @@ def _place(path: Path) -> str:
 def _unknown_key(path: Path, data: Any) -> tuple[Finding, Path | None]:
     """A key that is not part of the language, and the path that was probably meant."""
     parent, key = path[:-1], str(path[-1])
-    home, fields = _home(parent, key), _model(parent, data).model_fields
+    home, fields = _home(parent, key), {*_fields(parent, data), *_beside(parent)}
     said = f"unknown key `{shortened(key)}`{_place(parent)}"
     if home is not None:
         advice = f"It belongs {f'under `{home[0]}`' if home else 'at the top'}."
@@ -141,8 +161,16 @@ def _unknown_key(path: Path, data: Any) -> tuple[Finding, Path | None]:
     if parent in {("privacy",), ("mechanism",)}:
         said = f"`{_tag(str(parent[0]), data)}` takes no `{shortened(key)}`"
     word = nearest(key, fields)
-    finding = Finding(path, "unknown-key", said, choice(key, fields), key=True)
+    alone = (
+        "It belongs to a wide block, which lists its `columns`." if key == "cells" and word == key else None
+    )
+    finding = Finding(path, "unknown-key", said, alone or choice(key, fields), key=True)
     return finding, (*parent, word) if word else None
+
+
+def _beside(parent: Path) -> tuple[str, ...]:
+    """Keys that an item of `public` may have where it is a wide block."""
+    return ("columns", "cells") if parent[:1] == ("public",) and len(parent) == 2 else ()
 
 
 def _home(parent: Path, key: str) -> Path | None:
@@ -157,7 +185,7 @@ def _home(parent: Path, key: str) -> Path | None:
 
 def _missing(path: Path, data: Any) -> Finding:
     """A required key that is absent; its description says what to write."""
-    field = _model(path[:-1], data).model_fields[str(path[-1])]
+    field = _fields(path[:-1], data)[str(path[-1])]
     said = f"`{path[-1]}` is missing{_place(path[:-1])}"
     return Finding(path, "missing-key", said, field.description, key=True)
 

@@ -368,7 +368,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
     )
     asked = terms.TermsFile(
         "funnel-terms/1", digest(b"version: 1\n"), "sample", "by hand", "id" if permanent else None, None, "error",
-        names, columns, notion, epsilon, replace(parameters, radius=None), stated.split,
+        names, columns, (), notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
         None, "csv", "refuse",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.policy.pages import GOOD, good, private
+from tests.unit.policy.pages import GOOD, good, private, wide
 
 SPOILT = {
     # keys
@@ -229,4 +229,46 @@ SPOILT = {
     "DuckDB table": (good(table="  table: ‸people.duckdb#people"), "unsupported"),
     "DuckDB file": (good(table="  table: ‸people.duckdb"), "unsupported"),
     "newer language": (good(version="version: ‸2"), "unsupported"),
+    # wide blocks
+    "one cell": (wide("cells: ‸1"), "wrong-value"),
+    "a million cells": (wide("cells: ‸1000000"), "wrong-value"),
+    "cells in words": (wide("cells: ‸many"), "wrong-type"),
+    "unknown key of cells": (wide("cells: {‸moat: 20}"), "unknown-key"),
+    "unknown key of a wide block": (wide("‸cels: 20"), "unknown-key"),
+    "cells of no wide block": (GOOD.replace("[occupation, hours]", "{name: x, ‸cells: 20}"), "unknown-key"),
+    "text for the columns of a wide block": (wide("cells: 20", "‸hours"), "wrong-type"),
+    "number inside a wide block": (wide("cells: 20", "[hours, ‸3]"), "wrong-type"),
+    "bins falling inside a wide block": (wide("cells: 20", "[a, {name: b, bins: [2, ‸1]}]"), "bins"),
+    "a wide block of one column": (wide("cells: 20", "‸[hours]"), "wrong-value"),
+    "a wide block without a name": (
+        wide("cells: 20").replace("name: person, ", "").replace("{col", "‸{col"),
+        "missing-key",
+    ),
+    "wide beside: the name of a column": (
+        wide("cells: 20").replace("{name: person", "{name: ‸Country"),
+        "duplicate-column",
+    ),
+    "wide beside: a column twice": (wide("cells: 20", "[hours, ‸age]"), "duplicate-column"),
+    "wide beside: the secret": (wide("cells: 20", "[hours, ‸marital_status]"), "sensitive-public"),
+    "wide beside: the secret where it may be released": (
+        wide("cells: 20", "[hours, ‸marital_status]").replace("notion: lip", "notion: rldp"),
+        "sensitive-public",
+    ),
+    "wide beside: cells smaller than values": (wide("cells: ‸{most: 20, minimum: 5}"), "wrong-value"),
+    "wide beside: a private estimate": (
+        private(leave="occupation")
+        .replace("[occupation, hours]", "{name: person, columns: ‸[hours, education]}")
+        .replace("  - education\n", ""),
+        "unsupported",
+    ),
+    "wide beside: sets": (
+        wide("cells: 20").replace("mechanism: optimal", "mechanism: ‸unary-encoding"),
+        "mechanism-notion",
+    ),
+    "wide beside: numbers": (
+        wide("cells: 20")
+        .replace("mechanism: optimal", "mechanism: ‸gaussian-funnel")
+        .replace("notion: lip", "notion: mutual-information"),
+        "mechanism-notion",
+    ),
 }

@@ -11,6 +11,7 @@ from funnel.engine.source import find
 from funnel.errors import PolicyError
 from funnel.plan import compile_plan
 from funnel.plan.columns import bin_labels
+from funnel.plan.explain import explain as explained
 from funnel.plan.stages import Count, Draw, Plan, Scan
 from tests.support.policies import write_policy
 
@@ -242,3 +243,31 @@ def test_a_missing_number_stays_missing_when_rounded(tmp_path):
         public=[{"name": "x", "round": 2, "clip": [0, 10]}],
     )
     assert funnel.run(path, dry_run=True).joint.blocks[0].values == (("0",), ("2",), ("4",), (None,))
+
+
+def test_a_wide_block_is_planned_without_its_cells_and_the_secret(tmp_path):
+    """Its columns are read once, and a macro stands for conditions that only the table will give."""
+    inner = [
+        "age",
+        "education",
+        {"name": "hours_per_week", "bins": [0, 35, 41]},
+        {"name": "native_country", "top": 3},
+    ]
+    public = [{"name": "person", "columns": inner, "cells": {"most": 30, "minimum": 100}}, "sex"]
+    path = write_policy(tmp_path, public=public)
+    plan = compiled(path)
+    assert [stage.title for stage in plan.stages][2:5] == ["identify", "cells", "count"]
+    (wide,) = plan.cells.blocks
+    assert wide.columns == ("age", "education", "hours_per_week", "native_country")
+    assert (wide.types, wide.ordered) == (("SMALLINT", *["VARCHAR"] * 3), (True, False, False, False))
+    assert (wide.most, wide.minimum, plan.cells.support) == (30, 100, 10)
+    assert plan.count.blocks == (("person",), ("sex",))
+    assert plan.write.columns == (*wide.columns, "sex")
+    assert plan.write.types == (*wide.types, "VARCHAR")
+    assert 'cell_0("w0_0", "w0_1", "w0_2", "w0_3") AS "x0_0"' in plan.count.statements[0]
+    assert not any(
+        "marital" in statement or "s0" in statement
+        for statement in (wide.statement, *plan.cells.statements[1:-1])
+    )
+    assert "Bachelors" not in plan.text()
+    assert "TEMP MACRO cell_0" in explained(plan)

@@ -59,6 +59,11 @@ def private(more: str = "", values: str = "", leave: str = "") -> str:
     )
 
 
+def wide(cells: str, columns: str = "[occupation, hours]") -> str:
+    """The good policy with a wide block."""
+    return GOOD.replace("[occupation, hours]", f"{{name: person, columns: {columns}, {cells}}}")
+
+
 MARK = "‸"
 Place = tuple[int, int, str]
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from funnel.errors import PolicyError
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy import Attribute, Block, Policy, load, loads
+from funnel.policy import Attribute, Block, Cells, Policy, load, loads
 from tests.support.small import SMALL
-from tests.unit.policy.pages import GOOD, accepted, good, marked, places
+from tests.unit.policy.pages import GOOD, accepted, good, marked, places, wide
 
 
 def test_the_smallest_policy_and_its_defaults() -> None:
@@ -42,14 +42,28 @@ def test_every_field_of_the_good_policy() -> None:
         "missing": "category",
     }
     assert policy.blocks == (
-        Block(attributes=(Attribute(name="education"),)),
-        Block(attributes=(Attribute(name="age", bins=(0.0, 25.0, 35.5)),)),
-        Block(attributes=(Attribute(name="country", top=10),)),
-        Block(attributes=(Attribute(name="occupation"), Attribute(name="hours"))),
+        Block(columns=(Attribute(name="education"),)),
+        Block(columns=(Attribute(name="age", bins=(0.0, 25.0, 35.5)),)),
+        Block(columns=(Attribute(name="country", top=10),)),
+        Block(columns=(Attribute(name="occupation"), Attribute(name="hours"))),
     )
     assert policy.columns == ("marital_status", "education", "age", "country", "occupation", "hours")
     assert (policy.privacy.notion, policy.privacy.epsilon) == ("lip", 1.0)
     assert (policy.draws.kind, policy.draws.key) == ("permanent", "env:FUNNEL_KEY")
+
+
+def test_a_wide_block_has_one_label_and_columns_of_its_own() -> None:
+    (block,) = accepted(wide("cells: 20")).wide
+    assert (block.name, block.labels) == ("person", ("person",))
+    assert block.columns == ("occupation", "hours")
+    assert block.cells == Cells(most=20, minimum=50)
+    assert accepted(wide("cells: {minimum: 30}")).wide[0].cells == Cells(most=200, minimum=30)
+
+
+def test_a_split_names_a_wide_block_by_its_name() -> None:
+    shares = "  split: {education: 0.4, age: 0.2, country: 0.1, person: 0.3}"
+    text = wide("cells: 20").replace("  split: equal", shares)
+    assert accepted(text).shares() == (0.4, 0.2, 0.1, 0.3)
 
 
 def test_members_of_a_block_may_have_bins_and_top() -> None:

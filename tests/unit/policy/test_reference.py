@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
+from funnel.policy.blocks import Block, Cells
 from funnel.policy.columns import Attribute
 from funnel.policy.model import Draws, Estimate, Policy, Release, Source
 
@@ -56,6 +57,15 @@ def test_every_key_of_a_section_stands_there_with_its_default(title: str) -> Non
     fields = SECTIONS[title].model_fields
     assert set(told) == set(fields)
     assert [name for name, field in fields.items() if told[name] not in shown(field)] == []
+
+
+def test_every_key_of_a_wide_block_stands_there() -> None:
+    told = {key.strip("`"): (default, text) for key, default, text in rows("A wide block of `public`")}
+    assert set(told) == {field.alias or name for name, field in Block.model_fields.items()}
+    default, text = told["cells"]
+    assert default == f"`{Cells().most}`"
+    assert f"`minimum` ({Cells().minimum})" in text
+    assert "`most`" in text
 
 
 def test_every_parameter_of_every_notion_stands_there() -> None:

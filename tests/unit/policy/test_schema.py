@@ -16,7 +16,7 @@ from funnel.policy.reader import read
 from tests.support.schemas import SCHEMA, fits
 from tests.support.small import SMALL
 from tests.support.spoilt import SPOILT
-from tests.unit.policy.pages import GOOD, MARK, good
+from tests.unit.policy.pages import GOOD, MARK, good, wide
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted(
@@ -25,8 +25,6 @@ SHIPPED = sorted(
     for path in (ROOT / folder).rglob("*.yaml")
     if not path.name.endswith(".lock.yaml")
 )
-
-
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
@@ -89,6 +87,8 @@ ACCEPTED = {
     "split that is searched for": good(split="  split: optimal"),
     "perfect": good(notion="  notion: perfect", epsilon=""),
     "split": good(split="  split: {education: 0.4, age: 0.2, country: 0.2, occupation+hours: 0.2}"),
+    "wide blocks": wide("cells: 20"),
+    "wide blocks with more to say": wide("cells: {minimum: 20}", "[a, {name: b, bins: [1, 2]}]"),
     "block of attributes": GOOD.replace("[occupation, hours]", "[{name: occupation, top: 3}, hours]"),
 }
 
@@ -111,6 +111,7 @@ BETWEEN_SECTIONS = (
     "rounding with digits",
     "radius of next",
     "sensitive ",
+    "wide beside: ",
     "public twice",
     "entity ",
     "permanent ",

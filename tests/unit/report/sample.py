@@ -155,7 +155,7 @@ def terms(m: Manifest) -> TermsFile:
         tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public
     )
     return TermsFile(
-        "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, m.notion,
+        "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,
         m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
         Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, m.format_of_data, "refuse",
     )  # fmt: skip

@@ -1,0 +1,70 @@
+"""The source's own spelling of every column that a policy names, and the keys that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from funnel.engine.sql import every, identifier
+from funnel.plan.columns import NARROW, Key, cell_key, inner_columns, present, public_key, secret_key
+from funnel.plan.fit import column_of
+from funnel.policy import Policy
+
+
+class Names:
+    """The source's own spelling of every column that the policy names, and the keys that read them."""
+
+    def __init__(self, policy: Policy, schema: Mapping[str, str]) -> None:
+        def find(name: str) -> str:
+            return column_of(name, schema) or name
+
+        self.sensitive = [find(name) for name in policy.sensitive]
+        self.secret = [secret_key(i, name, schema[name]) for i, name in enumerate(self.sensitive)]
+        self.public = [[find(attribute.name) for attribute in block.attributes] for block in policy.blocks]
+        self.inner = tuple(
+            inner_columns(f"w{j}", block, columns, schema) if block.cells else ()
+            for j, (block, columns) in enumerate(zip(policy.blocks, self.public, strict=True))
+        )
+        self.blocks = [
+            [cell_key(f"x{j}_0", f"cell_{j}", [one.key.name for one in inner])]
+            if inner
+            else [
+                public_key(f"x{j}_{i}", attribute.model_copy(update={"name": name}), schema[name])
+                for i, (attribute, name) in enumerate(zip(block.attributes, columns, strict=True))
+            ]
+            for j, (block, columns, inner) in enumerate(
+                zip(policy.blocks, self.public, self.inner, strict=True)
+            )
+        ]
+        self.entity = find(policy.source.entity or "")
+        self.entity_type = schema.get(self.entity, "")
+        self.schema = schema
+
+    @property
+    def keys(self) -> list[Key]:
+        """Secret keys, then public keys block by block."""
+        return self.secret + [key for block in self.blocks for key in block]
+
+    @property
+    def cells(self) -> list[Key]:
+        """The keys of wide blocks."""
+        return [keys[0] for keys, inner in zip(self.blocks, self.inner, strict=True) if inner]
+
+    @property
+    def plain(self) -> list[Key]:
+        """All others, in the order of `keys`."""
+        return [key for key in self.keys if key not in self.cells]
+
+    @property
+    def used(self) -> list[str]:
+        """Every source column that is read into the joint distribution."""
+        return self.sensitive + [name for block in self.public for name in block]
+
+    @property
+    def entity_raw(self) -> str:
+        """The entity as draws go by it."""
+        return f"CAST({identifier(self.entity)} AS {'BIGINT' if self.entity_type in NARROW else 'VARCHAR'})"
+
+    @property
+    def present_only(self) -> str:
+        """The condition that no used column is missing."""
+        return every(f"{present(name, self.schema[name])} IS NOT NULL" for name in self.used)

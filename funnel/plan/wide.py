@@ -1,0 +1,78 @@
+"""The stage that reads the columns of wide blocks, so that they can be partitioned into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from funnel.engine.sql import identifier, listed, literal
+from funnel.plan.columns import OTHER, Inner, Key
+from funnel.plan.names import Names
+from funnel.plan.stages import Cells, Wide
+from funnel.policy import Block, Policy
+
+
+def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
+    """The stage, None where no block is wide.
+
+    View `read` has every record's raw values, view `told` those that conditions are about: what is put under `other` by
+    `top` is so there.
+    """
+    if not policy.wide:
+        return None
+    return Cells(
+        (_read(policy, names), *_tops(policy, names, lock), _told(policy, names)),
+        tuple(_wide(j, block, names.inner[j]) for j, block in enumerate(policy.blocks) if block.cells),
+        policy.estimate.minimum,
+    )
+
+
+def _read(policy: Policy, names: Names) -> str:
+    keys = names.plain + [one.key for inner in names.inner for one in inner]
+    raw = [f"{key.raw} AS {identifier(key.name)}" for key in keys]
+    entity = [f"{names.entity_raw} AS entity"] if policy.source.entity else []
+    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
+    return f"CREATE TEMP VIEW read AS SELECT {listed(raw + entity)} FROM source{where}"
+
+
+def _tops(policy: Policy, names: Names, lock: str | None) -> Iterator[str]:
+    for block, inner in zip(policy.blocks, names.inner, strict=True):
+        for attribute, one in zip(block.attributes, inner, strict=False):
+            if attribute.top is not None:
+                yield top(one.key, attribute.top, "read", "count(*)", lock)
+
+
+def top(key: Key, count: int, table: str, records: str, lock: str | None) -> str:
+    """The most frequent values of a key of a table, by a sum that counts records; under a lock, those of the lock."""
+    name, kept = identifier(key.name), f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS"
+    if lock is not None:
+        return f"{kept} SELECT v0 AS value FROM {identifier('lock_' + key.name)}"
+    return (
+        f"{kept} SELECT {key.text} AS value FROM {table} "
+        f"WHERE {name} IS NOT NULL AND {key.text} <> {literal(OTHER)} "
+        f"GROUP BY ALL ORDER BY {records} DESC, value LIMIT {count}"
+    )
+
+
+def _told(policy: Policy, names: Names) -> str:
+    plain = [identifier(key.name) for key in names.plain]
+    inner = [f"{one.value} AS {identifier(one.key.name)}" for inner in names.inner for one in inner]
+    entity = ["entity"] if policy.source.entity else []
+    return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + entity)} FROM read"
+
+
+def _wide(index: int, block: Block, inner: Sequence[Inner]) -> Wide:
+    if block.cells is None:
+        raise ValueError(f"block {block.name} is not wide")
+    keys = [identifier(one.key.name) for one in inner]
+    texts = listed(f"CAST({key} AS VARCHAR) AS {key}" for key in keys)
+    return Wide(
+        block.name,
+        block.columns,
+        tuple(one.type for one in inner),
+        tuple(one.ordered for one in inner),
+        tuple(one.key.name for one in inner),
+        f"cell_{index}",
+        f"SELECT {texts} FROM told",
+        block.cells.most,
+        block.cells.minimum,
+    )
