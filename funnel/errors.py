@@ -59,6 +59,9 @@ CATALOGUE: dict[str, str] = {
     "undeclared-value": "a value is not among those that the policy declares",
     "formula": "a value would be carried out by a spreadsheet",
     "alphabet-too-large": "a domain has more values than a protocol can hold",
+    "cells-support": "a wide block cannot have cells or values of the records that it asks for",
+    "cells-most": "a wide block asks for more cells than a protocol can have",
+    "rare-values": "a column has values that too few records share",
     "nothing-to-propose": "the table has no columns that a starter policy could use",
     "one-secret": "the sensitive columns take a single value",
     # solver and mechanism

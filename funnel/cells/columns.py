@@ -1,0 +1,144 @@
+"""A column of a wide block: the values that it may be released with, and which of them every source value becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import FloatArray
+
+Codes = npt.NDArray[np.int32]
+OTHER = "other"
+"""What rare texts are released as."""
+_TEMPORAL = ("DATE", "TIMESTAMP", "TIME")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A column as the table has it: `codes` (n,) into `values`, texts as SQL casts them, each once; None is missing.
+
+    `type` is the SQL type. An `ordered` column holds numbers, dates or times; its values may come in any order.
+    """
+
+    name: str
+    type: str
+    ordered: bool
+    values: tuple[str | None, ...]
+    codes: Codes
+
+
+@dataclass(frozen=True)
+class Column:
+    """The vocabulary of a column: `values` can be released; the place of a value is its code, None (missing) is last.
+
+    Ordered: value i stands for every x with cuts[i-1] <= x < cuts[i], open at both ends. Otherwise `cuts` is None
+    and a value stands for itself. `other` is the code of all texts that are not listed, None where such a text is
+    unknown. `missing` is the code of a missing value, None where none was ever seen.
+    """
+
+    name: str
+    type: str
+    values: tuple[str | None, ...]
+    cuts: tuple[str, ...] | None
+    other: int | None
+    missing: int | None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether conditions compare the column with a threshold."""
+        return self.cuts is not None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def numbers(self) -> FloatArray:
+        """The values (v,) as numbers, NaN for the missing one; the code where the column is not ordered."""
+        if self.cuts is None:
+            return np.arange(len(self.values), dtype=float)
+        return np.array([np.nan if one is None else number(one, self.type) for one in self.values], float)
+
+
+def number(text: str, kind: str) -> float:
+    """A number, date or time as SQL writes it, as a number that orders; dates and times in seconds.
+
+    Raises ValueError for what is no finite number.
+    """
+    if kind.startswith(_TEMPORAL):
+        return _seconds(text)
+    found = float(np.float32(text)) if kind in {"FLOAT", "REAL"} else float(text)
+    if not np.isfinite(found):
+        raise ValueError(f"{text} is no finite number")
+    return found
+
+
+def order(values: Sequence[str | None], kind: str) -> list[int]:
+    """Places of the values from the least to the greatest, exactly; the missing value last."""
+    exact = number if kind.startswith(_TEMPORAL) else _exact
+    numbers = [(exact(one, kind), i) for i, one in enumerate(values) if one is not None]
+    return [i for _, i in sorted(numbers)] + [i for i, one in enumerate(values) if one is None]
+
+
+def between(left: str, right: str, kind: str) -> str:
+    """The roundest c with left < c <= right, as text: a threshold need not tell whose value is next to it."""
+    if kind.startswith(_TEMPORAL):
+        return _round_time(left, right)
+    low, high = Decimal(left), Decimal(right)
+    for exponent in range(high.adjusted() + 1, _last_place(high) - 1, -1):
+        unit = Decimal(1).scaleb(exponent)
+        candidate = (high / unit).to_integral_value("ROUND_FLOOR") * unit
+        if candidate > low and number(str(candidate), kind) > number(left, kind):
+            return f"{candidate:f}"
+    return right
+
+
+def cuts_between(values: Sequence[tuple[str, str]], kind: str) -> tuple[str, ...]:
+    """Thresholds between neighbouring ranges of values, each (least, greatest)."""
+    return tuple(between(left[1], right[0], kind) for left, right in pairwise(values))
+
+
+def _exact(text: str, kind: str) -> Decimal:
+    found = Decimal(text)
+    if not found.is_finite():
+        raise ValueError(f"{text} is no finite number")
+    return found
+
+
+def _last_place(value: Decimal) -> int:
+    """The exponent of the last digit that is not zero, 0 for zero."""
+    return int(value.normalize().as_tuple().exponent) if value else 0
+
+
+def _seconds(text: str) -> float:
+    if ":" in text and "-" not in text.split(":", maxsplit=1)[0]:
+        text = f"1970-01-01 {text}"
+    moment = datetime.fromisoformat(text)
+    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()
+
+
+def _round_time(left: str, right: str) -> str:
+    """The beginning of right's year, month, day, hour or minute, the roundest that is after left; else right."""
+    for kept, rest in (
+        (4, "-01-01 00:00:00"),
+        (7, "-01 00:00:00"),
+        (10, " 00:00:00"),
+        (13, ":00:00"),
+        (16, ":00"),
+    ):
+        candidate = (right[:kept] + rest)[: len(right)]
+        if len(candidate) == len(right) and _valid(candidate) and left < candidate <= right:
+            return candidate
+    return right
+
+
+def _valid(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

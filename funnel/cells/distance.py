@@ -1,0 +1,122 @@
+"""How far a release's marginals are from the true ones: total variation, half the sum of absolute differences.
+
+Expected ones are exact: they follow from the weights of the profiles, pooling and rounding included, and from how the
+labels are distributed. Columns are coded first: values of an ordered column by at most 20 quantiles of the true rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from funnel.cells.columns import Codes, Column
+from funnel.cells.profile import BITS, Profile, drawing_order
+from funnel.data.joint import FloatArray, IntArray
+
+QUANTILES = 20
+Marginal = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Distances of marginals, by their columns."""
+
+    of: dict[Marginal, float]
+
+    def mean(self, columns: int) -> float:
+        """Over all marginals of so many columns; 0 where there are none."""
+        found = [value for key, value in self.of.items() if len(key) == columns]
+        return float(np.mean(found)) if found else 0.0
+
+    def largest(self, columns: int) -> float:
+        """Over all marginals of so many columns; 0 where there are none."""
+        return max((value for key, value in self.of.items() if len(key) == columns), default=0.0)
+
+
+def coding(column: Column, codes: Codes, quantiles: int = QUANTILES) -> IntArray:
+    """By which code every value (v,) of a column goes: a quantile where it is ordered, else its own."""
+    counts = np.bincount(codes, minlength=len(column))
+    if not column.ordered:
+        return np.arange(len(column))
+    numbers = len(column) - (column.values[-1] is None)
+    before = np.cumsum(counts[:numbers]) - counts[:numbers]
+    total = max(int(counts[:numbers].sum()), 1)
+    found = np.minimum(before * quantiles // total, quantiles - 1)
+    coded = np.unique(found, return_inverse=True)[1]
+    return np.append(coded, [coded.max(initial=-1) + 1] * (len(column) - numbers)).astype(np.int64)
+
+
+def marginals(columns: int, triples: int, draw: np.random.Generator) -> list[Marginal]:
+    """All single columns and pairs, and of the triples at most so many, drawn without repetition."""
+    found = [key for size in (1, 2) for key in combinations(range(columns), size)]
+    every = list(combinations(range(columns), 3))
+    chosen = draw.permutation(len(every))[:triples]
+    return found + [every[place] for place in sorted(chosen)]
+
+
+def between(
+    first: Sequence[Codes], second: Sequence[Codes], codings: Sequence[IntArray], keys: Iterable[Marginal]
+) -> Distances:
+    """Distances between two tables, given by the codes (n,) of their columns."""
+    one, other = ([coded[column] for coded, column in zip(codings, t, strict=True)] for t in (first, second))
+    sizes = [int(coded.max()) + 1 for coded in codings]
+    return Distances({key: _variation(_table(one, sizes, key), _table(other, sizes, key)) for key in keys})
+
+
+def expected(
+    profiles: Sequence[Profile],
+    labels: FloatArray,
+    codes: Sequence[Codes],
+    codings: Sequence[IntArray],
+    keys: Iterable[Marginal],
+) -> Distances:
+    """Distances between a table (codes of its columns) and what rows of labels with this distribution (m,) expect."""
+    true = [coded[column] for coded, column in zip(codings, codes, strict=True)]
+    sizes = [int(coded.max()) + 1 for coded in codings]
+    law = Law(profiles, labels / labels.sum(), codings)
+    return Distances({key: _variation(_table(true, sizes, key), law.marginal(key)) for key in keys})
+
+
+class Law:
+    """The distribution of a filled row over coded columns, mixed over labels with probabilities (m,)."""
+
+    def __init__(self, profiles: Sequence[Profile], labels: FloatArray, codings: Sequence[IntArray]) -> None:
+        self._profiles, self._labels = profiles, labels
+        self._hot = [np.eye(int(coded.max()) + 1)[coded] for coded in codings]
+        self._chances = [profile.weights / (1 << BITS) for profile in profiles]
+        self._own = self._singles()
+        self._pairs = dict[Marginal, FloatArray]()
+
+    def marginal(self, key: Marginal) -> FloatArray:
+        """The chances of the coded values of one, two or three columns, in an array with an axis for each."""
+        parts = [self._own[column] @ self._hot[column] for column in key]
+        spec = {1: "t,ta->a", 2: "t,ta,tb->ab", 3: "t,ta,tb,tc->abc"}[len(key)]
+        return np.asarray(np.einsum(spec, self._labels, *parts, optimize=True))
+
+    def _singles(self) -> list[FloatArray]:
+        """The chances (m, v) of each column's values in each cell."""
+        found = list[FloatArray]([np.empty(0)] * len(self._profiles))
+        for column in drawing_order(self._profiles):
+            profile = self._profiles[column]
+            if profile.parent < 0:
+                found[column] = self._chances[column][:, 0]
+                continue
+            groups = found[profile.parent] @ np.eye(self._chances[column].shape[1])[profile.groups]
+            found[column] = np.einsum("tg,tgv->tv", groups, self._chances[column])
+        return found
+
+
+def _table(codes: Sequence[IntArray], sizes: Sequence[int], key: Marginal) -> FloatArray:
+    """The shares of the coded values of some columns, in an array with an axis for each."""
+    place = np.zeros(len(codes[0]), np.int64)
+    for column in key:
+        place = place * sizes[column] + codes[column]
+    shape = [sizes[column] for column in key]
+    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape) / len(place)
+
+
+def _variation(first: FloatArray, second: FloatArray) -> float:
+    return float(np.abs(first - second).sum()) / 2

@@ -1,0 +1,87 @@
+"""From a table's public columns to cells: rare values, tree, profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.cells.cells import Cells
+from funnel.cells.columns import Codes, Source
+from funnel.cells.profile import profiles, rounded
+from funnel.cells.rare import Merged, Rule, merge
+from funnel.cells.tree import grow
+from funnel.data.joint import IntArray
+from funnel.errors import PlanError
+
+MOST = 4096
+"""Cells at most: no mechanism works on larger alphabets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Cells, and of the table they were made from: the cell of every record (n,) and its columns as released."""
+
+    cells: Cells
+    labels: IntArray
+    merged: tuple[Merged, ...]
+
+    @property
+    def codes(self) -> tuple[Codes, ...]:
+        """The released codes (n,) of every column."""
+        return tuple(one.codes for one in self.merged)
+
+
+def make(
+    name: str,
+    sources: Sequence[Source],
+    *,
+    most: int,
+    minimum: int,
+    support: int,
+    rare: Mapping[str, Rule] | None = None,
+    seed: bytes | None = None,
+) -> Made:
+    """At most `most` cells of at least `minimum` records, every published value shared by `support` records.
+
+    `rare` names the rule of columns that do not follow the default, `seed` is drawn by the operating system where it
+    is not given. Raises PlanError where the table is too small, or a column cannot be released.
+    """
+    _check(name, sources, most, minimum, support)
+    merged = tuple(merge(source, support, (rare or {}).get(source.name, "other")) for source in sources)
+    codes, sizes = [one.codes for one in merged], [len(one.column) for one in merged]
+    tree = grow(codes, sizes, [one.column.ordered for one in merged], most, minimum)
+    labels = tree.assign(codes)
+    cells = Cells(
+        name,
+        tuple(one.column for one in merged),
+        tree,
+        profiles(codes, sizes, labels, tree, support),
+        rounded(np.bincount(labels, minlength=len(tree)).astype(float)),
+        os.urandom(32) if seed is None else seed,
+    )
+    return Made(cells, labels, merged)
+
+
+def _check(name: str, sources: Sequence[Source], most: int, minimum: int, support: int) -> None:
+    rows = len(sources[0].codes)
+    if not 1 <= most <= MOST:
+        raise PlanError(
+            "cells-most",
+            f"block {name!r} asks for {most:,} cells; a protocol can have 1 to {MOST:,}",
+            advice="200 cells are a good beginning.",
+        )
+    if minimum < support:
+        raise PlanError(
+            "cells-support",
+            f"block {name!r} has cells of {minimum} records, but no value of fewer than {support} may be told",
+            advice="Let `cells.minimum` be at least `estimate.minimum`.",
+        )
+    if rows < minimum:
+        raise PlanError(
+            "cells-support",
+            f"block {name!r} asks for cells of {minimum:,} records; the table has {rows:,}",
+            advice="Lower `cells.minimum`, or publish a larger table.",
+        )

@@ -1,0 +1,169 @@
+"""Cells as the record of cells.json, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from funnel.cells.cells import Cells
+from funnel.cells.columns import Column
+from funnel.cells.profile import BITS, Profile
+from funnel.cells.tree import Node, Tree
+from funnel.data.joint import IntArray
+from funnel.format.canonical import FormatError
+from funnel.format.cells import NAME, Among, Below, Cell, CellsFile, Drawn, Values, Wide
+
+RULE = (
+    "rows of a label are drawn column by column, parents first; n rows of the same cell and group are put in the order"
+    " of words of SHAKE-256(seed), and row i takes the value where the sum of weights passes (i 2^16 + u) / n,"
+    " u being a word of the same"
+)
+
+
+def file_of(blocks: Sequence[Cells]) -> CellsFile:
+    """cells.json of a release with these wide blocks."""
+    return CellsFile("funnel-cells/1", RULE, tuple(map(written, blocks)))
+
+
+def written(cells: Cells) -> Wide:
+    """The record of one block."""
+    return Wide(
+        cells.name,
+        tuple(Values(c.name, c.type, c.values, c.cuts, c.other, c.missing) for c in cells.columns),
+        tuple(_node(cells, node) for node in cells.tree.nodes),
+        tuple(_drawn(profile) for profile in cells.profiles),
+        cells.seed.hex(),
+    )
+
+
+def opened(wide: Wide) -> Cells:
+    """The cells of a record. Raises FormatError where it contradicts itself."""
+    columns = tuple(Column(v.name, v.type, v.values, v.cuts, v.other, v.missing) for v in wide.columns)
+    for column in columns:
+        _check_column(column)
+    tree = Tree(tuple(_nodes(wide, columns)))
+    if len(wide.profiles) != len(columns):
+        raise FormatError(NAME, "profiles", f"{len(columns)} of them", len(wide.profiles))
+    sizes = [len(column) for column in columns]
+    profiles = tuple(_profile(one, len(tree), sizes, place) for place, one in enumerate(wide.profiles))
+    _check_order(profiles)
+    shares = np.array([node.share for node in wide.nodes if isinstance(node, Cell)], np.int64)
+    if shares.sum() != 1 << BITS:
+        raise FormatError(NAME, "nodes", f"shares of sum {1 << BITS}", int(shares.sum()))
+    return Cells(wide.name, columns, tree, profiles, shares, bytes.fromhex(wide.seed))
+
+
+def _node(cells: Cells, node: Node) -> Below | Among | Cell:
+    if node.column < 0:
+        return Cell("cell", int(cells.shares[node.cell]))
+    if cells.columns[node.column].ordered:
+        return Below("below", node.column, int(node.left.sum()))
+    return Among("among", node.column, tuple(np.flatnonzero(node.left).tolist()))
+
+
+def _drawn(profile: Profile) -> Drawn:
+    return Drawn(
+        None if profile.parent < 0 else profile.parent,
+        tuple(profile.groups.tolist()),
+        tuple(tuple(_pairs(weights) for weights in cell) for cell in profile.weights),
+    )
+
+
+def _pairs(weights: IntArray) -> tuple[int, ...]:
+    codes = np.flatnonzero(weights)
+    return tuple(np.column_stack([codes, weights[codes]]).ravel().tolist())
+
+
+def _nodes(wide: Wide, columns: Sequence[Column]) -> Iterator[Node]:
+    """The nodes of the walk: the left part is the next node, the right one follows the left's last cell."""
+    behind = _behind(wide)
+    cell = 0
+    for place, node in enumerate(wide.nodes):
+        if isinstance(node, Cell):
+            yield Node(-1, np.empty(0, bool), -1, -1, cell)
+            cell += 1
+            continue
+        if node.column >= len(columns):
+            raise FormatError(NAME, f"nodes[{place}].column", f"below {len(columns)}", node.column)
+        column = columns[node.column]
+        codes = range(node.below) if isinstance(node, Below) else node.codes
+        left = np.zeros(len(column), bool)
+        if any(not isinstance(code, int) or code >= len(column) for code in codes):
+            raise FormatError(NAME, f"nodes[{place}]", f"codes below {len(column)}", str(codes))
+        left[list(codes)] = True
+        if not 0 < left.sum() < len(column) or isinstance(node, Below) != column.ordered:
+            raise FormatError(NAME, f"nodes[{place}]", "a split of the column's values", str(codes))
+        yield Node(node.column, left, place + 1, behind[place], -1)
+
+
+def _behind(wide: Wide) -> dict[int, int]:
+    """Of every split, the node that its right part begins with."""
+    found, waiting = dict[int, int](), list[int]()
+    for place, node in enumerate(wide.nodes):
+        if place and not waiting and not isinstance(wide.nodes[place - 1], (Below, Among)):
+            raise FormatError(NAME, f"nodes[{place}]", "no more nodes", node.kind)
+        if place and isinstance(wide.nodes[place - 1], Cell):
+            found[waiting.pop()] = place
+        if not isinstance(node, Cell):
+            waiting.append(place)
+    if waiting or not wide.nodes:
+        raise FormatError(NAME, "nodes", "a whole tree", f"{len(wide.nodes)} nodes")
+    return found
+
+
+def _profile(drawn: Drawn, cells: int, sizes: Sequence[int], place: int) -> Profile:
+    path = f"profiles[{place}]"
+    parent = -1 if drawn.parent is None else drawn.parent
+    if parent >= len(sizes) or len(drawn.groups) != (1 if parent < 0 else sizes[parent]):
+        raise FormatError(NAME, path, "a group for each value of a parent", drawn.parent)
+    groups = np.array(drawn.groups, np.int64)
+    number = int(groups.max()) + 1
+    weights = np.zeros((cells, number, sizes[place]), np.int64)
+    if len(drawn.weights) != cells or any(len(cell) != number for cell in drawn.weights):
+        raise FormatError(NAME, path, f"weights of {cells} cells and {number} groups", "others")
+    for cell, of_cell in enumerate(drawn.weights):
+        for group, pairs in enumerate(of_cell):
+            codes, chances = pairs[::2], pairs[1::2]
+            if (
+                len(codes) != len(chances)
+                or list(codes) != sorted(set(codes))
+                or max(codes, default=0) >= sizes[place]
+            ):
+                raise FormatError(
+                    NAME, f"{path}.weights[{cell}][{group}]", "codes and weights in order", pairs
+                )
+            weights[cell, group, list(codes)] = chances
+    if (weights.sum(axis=2) != 1 << BITS).any():
+        raise FormatError(NAME, f"{path}.weights", f"weights of sum {1 << BITS}", "another sum")
+    return Profile(parent, groups, weights)
+
+
+def _check_column(column: Column) -> None:
+    values, last = column.values, len(column.values) - 1
+    missing_last = None not in values[:last]
+    numbers = len([one for one in values if one is not None])
+    fits = column.cuts is None or len(column.cuts) == max(numbers - 1, 0)
+    codes = [code for code in (column.other, column.missing) if code is not None]
+    if (
+        not values
+        or len(set(values)) != len(values)
+        or not missing_last
+        or not fits
+        or max(codes, default=0) > last
+    ):
+        raise FormatError(
+            NAME, f"columns.{column.name}", "distinct values, a missing one last, cuts between", values
+        )
+
+
+def _check_order(profiles: Sequence[Profile]) -> None:
+    """Parents form trees."""
+    for place in range(len(profiles)):
+        above, steps = place, 0
+        while above >= 0:
+            above, steps = profiles[above].parent, steps + 1
+            if steps > len(profiles):
+                raise FormatError(
+                    NAME, f"profiles[{place}].parent", "a column that does not depend on this one", place
+                )

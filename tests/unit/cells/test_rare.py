@@ -1,0 +1,86 @@
+"""Every value that can be released is shared by the support, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from funnel.cells.columns import between
+from funnel.cells.rare import MOST_VALUES, merge
+from funnel.errors import PlanError
+from tests.support.wide import mixed, source
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_released_value_has_support(seed: int) -> None:
+    for one in mixed(seed):
+        merged = merge(one, 7)
+        counts = np.bincount(merged.codes, minlength=len(merged.column))
+        assert counts.min() >= 7
+        before = np.bincount(one.codes)
+        shown = np.array(merged.column.values, object)[merged.codes]
+        own = np.array(one.values, object)[one.codes]
+        large = before[one.codes] >= 7
+        assert (shown == own)[large].sum() >= 0.9 * large.sum()
+        assert merged.records == (shown != own).sum()
+
+
+def test_other_takes_in_the_next_rarest_until_it_has_support() -> None:
+    texts = ["a"] * 50 + ["b"] * 12 + ["c"] * 11 + ["d"]
+    merged = merge(source("x", texts, "VARCHAR"), 10)
+    assert merged.column.values == ("a", "b", "other")
+    assert (merged.values, merged.records) == (2, 12)
+
+
+def test_rare_numbers_become_bins_that_are_shown_as_their_median() -> None:
+    merged = merge(source("x", [0] * 30 + [5, 6, 7, 100] + [50] * 20, "INTEGER"), 3)
+    assert merged.column.values == ("0", "6", "50")
+    assert merged.column.cuts == ("5", "50")
+    assert merged.codes.tolist() == [0] * 30 + [1] * 3 + [2] + [2] * 20
+
+
+def test_missing_values_are_values() -> None:
+    many = merge(source("x", [1, 2, None] * 10, "INTEGER"), 10)
+    assert (many.column.values, many.column.missing) == (("1", "2", None), 2)
+    few = merge(source("x", [1] * 9 + [2] * 20 + [None], "INTEGER"), 5)
+    assert (few.column.values, few.column.missing, few.values) == (("1", "2"), 1, 1)
+    text = merge(source("x", ["a"] * 9 + [None], "VARCHAR"), 5)
+    assert (text.column.values, text.column.missing, text.column.other) == (("other",), 0, 0)
+
+
+def test_long_columns_of_numbers_are_binned_even_where_values_have_support() -> None:
+    merged = merge(source("x", list(range(3000)) * 3, "INTEGER"), 3)
+    assert 100 <= len(merged.column) <= MOST_VALUES
+    assert np.bincount(merged.codes).max() < 200
+
+
+def test_rules() -> None:
+    rare = source("x", ["a"] * 20 + ["b"], "VARCHAR")
+    with pytest.raises(PlanError, match="rare-values"):
+        merge(rare, 3, "error")
+    with pytest.raises(PlanError, match="rare-values"):
+        merge(rare, 3, "bin")
+    with pytest.raises(PlanError, match="cells-support"):
+        merge(rare, 22)
+    assert merge(source("x", [1] * 9 + [2], "INTEGER"), 2, "bin").column.values == ("1",)
+    with pytest.raises(PlanError, match="column-type"):
+        merge(source("x", ["1", "nan"] * 9, "DOUBLE"), 2)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind", "cut"),
+    [
+        ("36", "37", "INTEGER", "37"),
+        ("36", "52", "INTEGER", "50"),
+        ("-7", "3", "INTEGER", "0"),
+        ("-7", "-3", "INTEGER", "-3"),
+        ("0.12", "0.131", "DOUBLE", "0.13"),
+        ("99", "1234", "BIGINT", "1000"),
+        ("2019-11-30", "2020-02-05", "DATE", "2020-01-01"),
+        ("2020-01-30", "2020-02-05", "DATE", "2020-02-01"),
+        ("2020-02-03", "2020-02-05", "DATE", "2020-02-05"),
+        ("2020-02-03 10:00:00", "2020-02-03 12:17:00", "TIMESTAMP", "2020-02-03 12:00:00"),
+    ],
+)
+def test_cuts_are_round(left: str, right: str, kind: str, cut: str) -> None:
+    assert between(left, right, kind) == cut

@@ -1,0 +1,80 @@
+"""Trees of cells, and what profiles tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from funnel.cells import distance
+from funnel.cells.make import make
+from funnel.cells.pooling import pool, spread
+from funnel.errors import PlanError
+from tests.support.wide import mixed, source
+
+
+def test_the_best_split_is_the_one_that_tells_most_about_all_columns() -> None:
+    draw = np.random.default_rng(3)
+    group = draw.integers(0, 2, 400)
+    columns = [
+        source(f"x{i}", [f"{g}{v}" for g, v in zip(group, draw.integers(0, 3, 400), strict=True)], "VARCHAR")
+        for i in range(3)
+    ]
+    made = make(
+        "x",
+        [*columns, source("n", draw.integers(0, 9, 400).tolist(), "INTEGER")],
+        most=2,
+        minimum=20,
+        support=5,
+    )
+    assert len(set(zip(made.labels.tolist(), group.tolist(), strict=True))) == 2
+
+
+def test_cells_keep_their_minimum_and_distances_follow_the_tree() -> None:
+    made = make("x", mixed(2), most=30, minimum=50, support=10)
+    assert np.bincount(made.labels).min() >= 50
+    far = made.cells.tree.distances()
+    assert (far == far.T).all() and (far.diagonal() == 0).all()
+    assert far.max() == far[0, -1]
+    assert (far[0, :, None] <= np.maximum(far[0][None, :], far)).all()
+
+
+def test_few_many_and_no_cells() -> None:
+    assert len(make("x", mixed(1), most=1, minimum=50, support=10).cells) == 1
+    assert len(make("x", mixed(1)[:1], most=4, minimum=50, support=10).cells) == 4
+    assert len(make("x", [source("a", ["u"] * 90, "VARCHAR")], most=9, minimum=10, support=10).cells) == 1
+    for most, minimum, code in (
+        (10**6, 50, "cells-most"),
+        (9, 3000, "cells-support"),
+        (9, 5, "cells-support"),
+    ):
+        with pytest.raises(PlanError, match=code):
+            make("x", mixed(1), most=most, minimum=minimum, support=10)
+
+
+def test_pooling_loses_nothing_and_tells_no_small_count() -> None:
+    made = make("x", mixed(4), most=30, minimum=40, support=10)
+    for one in made.merged:
+        size = len(one.column)
+        counts = np.bincount(made.labels * size + one.codes, minlength=30 * size).reshape(30, size)
+        pooled = pool(counts, made.cells.tree, 10)
+        assert not ((pooled.told > 0) & (pooled.told < 10)).any()
+        assert not ((pooled.rest > 0) & (pooled.rest < 10)).any()
+        masses = spread(pooled, made.cells.tree)
+        assert masses.sum(axis=1) == pytest.approx(counts.sum(axis=1))
+        assert masses.sum(axis=0) == pytest.approx(counts.sum(axis=0))
+
+
+def test_expected_distances_are_those_of_a_very_large_filled_table() -> None:
+    made = make("x", mixed(5), most=20, minimum=40, support=10, seed=bytes(32))
+    codings = [distance.coding(one.column, one.codes) for one in made.merged]
+    keys = distance.marginals(5, 100, np.random.default_rng(1))
+    assert len(keys) == 25
+    totals = np.bincount(made.labels).astype(float)
+    from funnel.cells.fill import fill
+
+    large = fill(made.cells.profiles, np.repeat(np.arange(20), (totals * 200).astype(int)), made.cells.seed)
+    wanted = distance.expected(made.cells.profiles, totals, made.codes, codings, keys)
+    found = distance.between(made.codes, large, codings, keys)
+    for key in keys:
+        assert found.of[key] == pytest.approx(wanted.of[key], abs=4e-3)
+    assert wanted.largest(1) < 2e-3
