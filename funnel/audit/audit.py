@@ -9,17 +9,23 @@ from types import ModuleType
 from typing import Any
 
 from funnel.audit.extras import (
+    agreed,
+    averages,
     bound,
+    budget,
     composition,
     declared,
     export,
     meanings,
     mechanism,
     pages,
+    pinned,
     policy,
     signature,
+    spent,
     table,
     truth,
+    uncertainty,
 )
 from funnel.audit.extras.base import Recount, Release
 from funnel.audit.kernel import check as kernel
@@ -29,10 +35,11 @@ from funnel.format import manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, policy, declared, truth, bound, meanings, composition, signature, table),
+    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound),
+    *(meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
-LEDGER = (meanings, composition)
+LEDGER = (meanings, composition, budget)
 """Those that read the release's entry."""
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, "data.parquet", "data.csv", "report.html", "report.json"),
@@ -134,7 +141,7 @@ def audit_release(
         )
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
     found = tuple(kernel.findings(opened))
-    return AuditReport(folder, found, tuple(_extra(one, opened) for one in EXTRAS))
+    return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS))
 
 
 def release_folder(given: Path) -> Path:
@@ -158,7 +165,7 @@ def holds_files(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in KNOWN)
 
 
-def _extra(extra: ModuleType, opened: Release) -> Finding:
+def finding(extra: ModuleType, opened: Release) -> Finding:
     """What one extra found; of what broke a claim of the kernel it need not speak again.
 
     It uses libraries, which may stumble over files that no writer makes: then it fails.

@@ -252,7 +252,7 @@ def one_more(kept: dict) -> None:
 
 @pytest.mark.parametrize(
     ("change", "claim"),
-    [(other_noise, "estimate-noise"), (other_people, "draw-inputs"), (one_more, "counts")],
+    [(other_noise, "lock"), (other_people, "draw-inputs"), (one_more, "counts")],
 )
 def test_evidence_that_is_not_of_the_lock_is_found(folder, change: Callable[[dict], None], claim: str):
     release, private = latest(folder)

@@ -13,6 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from funnel.audit.audit import finding
+from funnel.audit.extras import agreed, averages, budget, pinned, spent, uncertainty
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.check import findings
+from funnel.audit.kernel.verdict import Finding
 from funnel.format import (
     counts,
     draws,
@@ -219,6 +224,16 @@ def refit(public: Path, private: Path) -> None:
         lines, last = lines + encode(line), digest(encode(line))
     (private / journal.NAME).write_bytes(lines)
     (private / journal.HEAD).write_bytes(encode({"sequence": lines.count(b"\n"), "sha256": last}))
+
+
+KEPT = (agreed, averages, budget, pinned, spent, uncertainty)
+"""Extras whose claims a release made by hand keeps."""
+
+
+def judged(public: Path, private: Path) -> list[Finding]:
+    """What the kernel and these extras say."""
+    opened = Release(public, private)
+    return [*findings(opened), *(finding(extra, opened) for extra in KEPT)]
 
 
 def up(ratio: Fraction | None) -> float | None:

@@ -16,11 +16,11 @@ from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.format.robust import RobustFile
-from tests.kernel.samples import Sample, alphabet, sample
+from tests.kernel.samples import Sample, alphabet, judged, sample
 
 
 def failed(one: Sample, tmp_path) -> list[str]:
-    return [finding.claim for finding in check(*one.write(tmp_path)) if finding.status == "failed"]
+    return [finding.claim for finding in judged(*one.write(tmp_path)) if finding.status == "failed"]
 
 
 def with_parameters(one: Sample, **changes) -> Sample:
@@ -124,5 +124,5 @@ def test_under_a_lock_a_budget_that_is_passed_by_now_is_not_called_kept(tmp_path
     one.earlier += (EstimateEntry("another", "3/4"),)
     one.manifest = replace(one.manifest, estimate=replace(one.manifest.estimate, estimates=2, spent=1.25))
     assert failed(one, tmp_path) == []
-    found = check(*one.write(tmp_path))
+    found = judged(*one.write(tmp_path))
     assert [finding.status for finding in found if finding.claim == "estimate-spent"] == ["not checked"]

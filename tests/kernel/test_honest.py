@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from funnel.audit.kernel.check import check, verdict
-from tests.kernel.samples import KINDS, sample
+from tests.kernel.samples import KINDS, judged, sample
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_claim_of_an_honest_release_holds(kind, tmp_path):
-    found = check(*sample(**KINDS[kind]).write(tmp_path))
+    found = judged(*sample(**KINDS[kind]).write(tmp_path))
     assert [one.text() for one in found if one.status == "failed"] == []
     assert [one.text() for one in found if one.status == "not checked" and one.claimed] == []
     assert verdict(found).startswith("every claim")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from funnel.audit.extras.averages import information, secret_and_public
 from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import at_most_exp, exp_below, released_table
-from funnel.audit.kernel.information import information, information_above, secret_and_public
 from funnel.audit.kernel.notions import STEP, worst
 from funnel.audit.kernel.sound import _block, _coins
 from funnel.format.fields import Alphabet
@@ -102,7 +102,7 @@ def test_information_is_what_brute_force_finds(case):
     secret, public = secret_and_public(channel)
     assert information(secret) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
     assert information(public) == pytest.approx(brute.information(cells, blocks, public=True), abs=1e-12)
-    assert float(information_above(channel.table)) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
+    assert float(notions.information(channel.table)) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None)

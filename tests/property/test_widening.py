@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.audit.kernel.noise import _despite_noise, _width
+from funnel.audit.extras.uncertainty import despite_noise
+from funnel.audit.kernel.noise import width
 from funnel.draw.laplace import discrete_laplace
 from funnel.format.counts import Private
-from funnel.format.manifest import Parameters
 from funnel.measure.uncertainty import radius
 from funnel.measure.widening import kept, noise_width, widened, widest
 
@@ -68,7 +67,6 @@ def test_writer_and_auditor_find_the_same_radius_and_noise_only_widens(counts, c
     found = widened(counted + added, wide, int(counted.sum()), confidence)
     parts = [np.arange(len(counts)), counted, np.maximum(added, 0), np.maximum(-added, 0)]
     told = Private(str(epsilon), tuple(map(tuple, np.column_stack(parts).tolist())), None)
-    opened = SimpleNamespace(manifest=SimpleNamespace(parameters=Parameters(confidence=confidence)))
-    assert _width(opened, told) == wide
-    assert _despite_noise(opened, told, (1 - confidence) / 2) == pytest.approx(found, rel=1e-6, abs=1e-11)
+    assert width(told, confidence) == wide
+    assert despite_noise(told, confidence) == pytest.approx(found, rel=1e-6, abs=1e-11)
     assert found >= radius(confidence, 2, int(counted.sum()), len(counts))

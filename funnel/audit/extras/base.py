@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.kernel.exact import ExactArray, IntArray
-from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import Broken
+from funnel.audit.kernel.opened import Opened, private_file
+from funnel.format import solution, terms
 from funnel.format.fields import Alphabet
-from funnel.format.journal import NAME as LEDGER
-from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import Weights
 
 Recount = Callable[["Release"], Any]
@@ -23,6 +21,9 @@ Recount = Callable[["Release"], Any]
 
 class Release(Opened):
     """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source."""
+
+    terms = private_file(terms.TermsFile, terms.NAME)
+    solution = private_file(solution.SolutionFile, solution.NAME)
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
                  public_key: bytes | None = None, recount: Recount | None = None) -> None:  # fmt: skip
@@ -48,15 +49,6 @@ class Release(Opened):
     def table(self) -> IntArray:
         """N[s, x_1, …, x_k] that claims are about."""
         return self.joint.dense()
-
-    @cached_property
-    def entries(self) -> list[ReleaseEntry]:
-        """The releases in the ledger up to this one, which comes last. Raises Broken where it is not entered."""
-        releases = [line.entry for line in self.journal if isinstance(line.entry, ReleaseEntry)]
-        for place, entry in enumerate(releases, start=1):
-            if entry.release == self.manifest.release:
-                return releases[:place]
-        raise Broken(LEDGER, "the release is not entered", self.manifest.release, "no entry")
 
     def read(self, name: str) -> bytes:
         """A private file of this release. Raises Broken."""

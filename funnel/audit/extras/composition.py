@@ -24,8 +24,7 @@ from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of, tangled
 from funnel.audit.kernel.channel import Block, Channel, Coins
 from funnel.audit.kernel.exact import exp_below, rational
-from funnel.audit.kernel.information import information_above
-from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage
+from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format.journal import NAME, Together
 from funnel.measure.robust_certificate import robust_certificate
@@ -97,7 +96,7 @@ class Composition:
         elif how == "ceiling":
             if self.opened.manifest.notion == "mutual-information":
                 counts = self.opened.table
-                found = information_above(np.diag(counts.reshape(len(counts), -1).sum(axis=1)))
+                found = information(np.diag(counts.reshape(len(counts), -1).sum(axis=1)))
                 yield Leakage(f"{float(found):.6f}", lambda bound: found <= bound), Fraction(0)
             if not self.beyond:
                 yield (None, None) if self.reading else (self._of_x(), Fraction(0))

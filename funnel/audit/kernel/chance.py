@@ -51,17 +51,6 @@ def beyond(degrees: float, value: float) -> float:
     return front * fraction
 
 
-def quantile(degrees: int, chance: float) -> float:
-    """The value that χ² exceeds with a chance, by halving."""
-    low, high = 0.0, degrees + 10.0
-    while beyond(degrees, high) > chance:
-        high *= 2
-    while high - low > high * 1e-13:
-        middle = (low + high) / 2
-        low, high = (middle, high) if beyond(degrees, middle) > chance else (low, middle)
-    return high
-
-
 class Fit:
     """A G test (likelihood ratio) summed over groups of cells, each group with a given total."""
 

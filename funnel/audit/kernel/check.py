@@ -20,17 +20,11 @@ PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
 """Claims that the published files can prove or refute by themselves."""
 PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
     "evidence": private.belonging,
-    "policy-terms": private.asked,
-    "lock": private.pinned,
     "counts": private.counts_fit,
     "minimum": private.enough,
     "estimate-noise": noise.lawful,
-    "estimate-spent": noise.spent,
-    "uncertainty": noise.confident,
     "leakage-bound": figures.bounded,
     "leakage-stated": figures.stated,
-    "information-stated": figures.informed,
-    "utility-stated": figures.useful,
     "draw-inputs": drawing.every_record,
     "draw-outputs": drawing.into_table,
     "draw-support": drawing.possible,
@@ -38,14 +32,14 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
     "draw-independence": drawing.independent,
     "ledger-chain": ledger.unbroken,
     "ledger-entry": ledger.entered,
-    "ledger-budget": ledger.affordable,
 }
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
-    "whether the data file and the reports are those of released.json; the bound on utility; whether policy.yaml reads"
-    " as terms.json says, and the values of a private estimate are those it declares; how the composed leakage was"
-    " worked out, and the ledger's columns drawn, groups and varying; whether permanent draws follow from the key; free"
-    " text; a signature"
+    "whether the data file and the reports are those of released.json; whether the policy asks for what the manifest"
+    " promises, and its lock fixed this protocol; I(S;Y) where no notion bounds it, utility and its bound; which values"
+    " a private estimate is about, and what it spent; whether an uncertainty set is as large as its confidence asks;"
+    " how the composed leakage was worked out, the budget, and what the ledger says was drawn for whom; whether"
+    " permanent draws follow from the key; free text; a signature"
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (

@@ -5,14 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.information import entropy, information
-from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, ldp, lip
+from funnel.audit.kernel.notions import NOTIONS, Leakage, ldp, lip
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.audit.kernel.verdict import Broken
 from funnel.format import manifest, protocol
-
-_FLOAT = 1e-9
-_TOO_MANY = Unchecked("an average over so many outputs is no promise, and nobody waits for it")
 
 
 def bounded(opened: Opened) -> str:
@@ -51,27 +47,3 @@ def stated(opened: Opened) -> str:
             raise Broken(manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure)
         words.append(f"{measure} {'infinite' if figure is None else figure}")
     return f"{', '.join(words)} nats"
-
-
-def informed(opened: Opened) -> str | Unchecked:
-    """The manifest's I(S;Y) is the true one, rounded up at the fourth decimal."""
-    joint = opened.averaged
-    if joint is None:
-        return _TOO_MANY
-    found, figure = information(joint[0]), opened.manifest.leakage["mutual_information"]
-    if figure is None or not found - _FLOAT <= figure <= found + float(STEP) + _FLOAT:
-        raise Broken(manifest.NAME, "leakage.mutual_information is not I(S;Y) rounded up", f"{found:.6f}", figure)
-    return f"I(S;Y) = {found:.6f} nats, stated {figure}"
-
-
-def useful(opened: Opened) -> str | Unchecked:
-    """The manifest's I(X;Y), H(X) and their ratio are the true ones."""
-    joint, told = opened.averaged, opened.manifest.utility
-    if joint is None:
-        return _TOO_MANY
-    kept, whole = information(joint[1]), entropy(joint[1].sum(axis=1))
-    share = kept / whole if whole > 0 else told.normalised
-    for what, exact in (("mutual_information", kept), ("entropy", whole), ("normalised", share)):
-        if not abs(exact - getattr(told, what)) <= float(STEP) / 2 + _FLOAT:
-            raise Broken(manifest.NAME, f"utility.{what} is not the true one", f"{exact:.6f}", getattr(told, what))
-    return f"I(X;Y) = {kept:.6f}, H(X) = {whole:.6f} nats, ratio {share:.6f}"

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 
 from funnel.audit.kernel import files, sound
 from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.information import secret_and_public
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import (
     counts,
@@ -26,8 +25,8 @@ from funnel.format import (
     released,
     robust,
     solution,
-    terms,
 )
+from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
 
 T = TypeVar("T")
@@ -67,7 +66,8 @@ def _published(record: type[T], name: str) -> Once[T]:
     return Once(lambda opened: sound.parsed(record, name, opened.content(opened.release / name)))
 
 
-def _private(record: type[T], name: str) -> Once[T]:
+def private_file(record: type[T], name: str) -> Once[T]:
+    """The record in a file of the private folder."""
     return Once(lambda opened: sound.parsed(record, name, opened.content(opened.folder / name)))
 
 
@@ -81,19 +81,16 @@ class Opened:
     manifest = _published(manifest.Manifest, manifest.NAME)
     protocol = _published(protocol.ProtocolFile, protocol.NAME)
     released = _published(released.ReleasedFile, released.NAME)
-    evidence = _private(evidence.EvidenceFile, evidence.NAME)
-    counts = _private(counts.CountsFile, counts.NAME)
-    draws = _private(draws.DrawsFile, draws.NAME)
-    terms = _private(terms.TermsFile, terms.NAME)
-    solution = _private(solution.SolutionFile, solution.NAME)
-    robust = _private(robust.RobustFile, robust.NAME)
+    evidence = private_file(evidence.EvidenceFile, evidence.NAME)
+    counts = private_file(counts.CountsFile, counts.NAME)
+    draws = private_file(draws.DrawsFile, draws.NAME)
+    robust = private_file(robust.RobustFile, robust.NAME)
 
     blocks = Once(lambda opened: sound.blocks(opened.protocol, opened.manifest))
     answers = Once(lambda opened: sound.answers(opened.released, opened.blocks, opened.manifest))
     joint = Once(lambda opened: sound.joint(opened.counts, opened.blocks, opened.manifest))
     records = Once(lambda opened: sound.records(opened.counts, opened.joint, opened.manifest))
     drawn = Once(lambda opened: sound.drawn(opened.draws, opened.blocks))
-    averaged = Once(lambda opened: secret_and_public(opened.channel))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
@@ -120,6 +117,15 @@ class Opened:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
         ledger, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
         return sound.chain(ledger, head)
+
+    @Once
+    def entries(self) -> list[ReleaseEntry]:
+        """All releases in the ledger up to this one, which comes last and must be there once."""
+        releases = [line.entry for line in self.journal if isinstance(line.entry, ReleaseEntry)]
+        own = [place for place, one in enumerate(releases) if one.release == self.manifest.release]
+        if len(own) != 1:
+            raise Broken(journal.NAME, "the release is not entered exactly once", 1, len(own))
+        return releases[: own[0] + 1]
 
     def content(self, path: Path) -> bytes:
         """The bytes of a file, read when they are first asked for. Raises Broken."""

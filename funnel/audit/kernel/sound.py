@@ -71,16 +71,11 @@ class Joint:
         np.add.at(found, self.cells[:, axis], self.number)
         return found
 
-    def told(self) -> list[tuple[Label, Label]]:
-        """What every value of the first block says of s, nothing unless x = (s, u) holds all of s; and what else."""
-        secret, columns = self.alphabets[0].columns, self.alphabets[1].columns
-        own = [columns.index(name) for name in secret] if set(secret) <= set(columns) else []
-        rest = [place for place in range(len(columns)) if place not in own]
-        return [(tuple(x[i] for i in own), tuple(x[i] for i in rest)) for x in self.alphabets[1].values]
-
     def possible(self) -> npt.NDArray[np.bool_]:
-        """Which values of the first block can occur with which secret value (c, a)."""
-        return np.array([[own in ((), s) for own, _ in self.told()] for s in self.alphabets[0].values])
+        """Which values x of the first block can occur with which s (c, a): all, unless x = (s, u) holds all of s."""
+        (names, secrets), (columns, values) = ((one.columns, one.values) for one in self.alphabets[:2])
+        own = [columns.index(name) for name in names] if set(names) <= set(columns) else []
+        return np.array([[not own or tuple(x[i] for i in own) == s for x in values] for s in secrets])
 
 
 def _of(alphabet: Alphabet, name: str) -> npt.NDArray[Any]:

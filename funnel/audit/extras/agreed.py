@@ -1,0 +1,47 @@
+"""What the manifest promises against what the policy's terms ask for: the kernel holds a release to the manifest."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken, agree, counted
+from funnel.format.manifest import NAME, Parameters
+
+CLAIM = "policy-terms"
+TITLE = "the manifest states what the policy's terms ask for"
+PRIVATE = True
+_ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data")
+_NEAR = 1e-9
+
+
+def check(opened: Release) -> str:
+    """Terms and manifest agree, but for what the terms leave open. Raises Broken."""
+    one, policy = opened.manifest, opened.terms
+    blocks = tuple(tuple(column.name for column in block) for block in policy.public)
+    # A robust notion is about whole records, SRLIP may be solved over them, and where the secret is released too, a
+    # record is one value (s, u): then all public columns are one alphabet.
+    told = set(one.sensitive) <= set(chain.from_iterable(blocks))
+    merged = one.notion == "rldp" or one.parameters.solve == "joint" or told
+    mechanism, noise = policy.mechanism.get("kind"), opened.counts.private
+    chosen = one.candidates is not None or (mechanism == "auto" and one.locked is not None)
+    free = _open(policy.parameters)
+    agree(NAME, [
+        *((key, getattr(policy, key), getattr(one, key)) for key in _ALIKE),
+        *((key, value, vars(one.parameters)[key]) for key, value in vars(policy.parameters).items() if key not in free),
+        ("public", (tuple(chain.from_iterable(blocks)),) if merged else blocks, one.public),
+        ("draws", policy.draws, one.draws.kind),
+        ("estimate", (policy.estimate.minimum, policy.estimate.kind), (one.estimate.minimum, one.estimate.kind)),
+        ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),
+        ("mechanism", mechanism, "auto" if chosen else one.mechanism),
+    ])  # fmt: skip
+    split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
+    if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
+        raise Broken(NAME, "the policy asks for another split", split, one.split)
+    return f"{policy.notion} at {policy.epsilon:g}, {counted(len(blocks), 'block')} of columns: as the policy says"
+
+
+def _open(asked: Parameters) -> set[str]:
+    """What a policy leaves open: the way to solve, unless it names one, and a radius that follows from a confidence."""
+    solve = {"solve"} if asked.solve in (None, "auto") else set()
+    return solve | ({"radius"} if asked.radius is None and asked.confidence is not None else set())

@@ -1,0 +1,51 @@
+"""lock.yaml: the protocol that it fixed, weight by weight, and the noisy counts of its night."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.noise import noisy
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
+from funnel.format.canonical import encode
+from funnel.format.schema import as_json
+from funnel.format.sealed import SealError, unsealed
+
+CLAIM = "lock"
+TITLE = "the protocol is, weight by weight, the one that the lock fixed, and so are noisy counts"
+PRIVATE = True
+NAME = "lock.yaml"
+
+
+def check(opened: Release) -> str | Unchecked:
+    """The lock is the manifest's, and its hashes are those of this protocol and these noisy counts. Raises Broken."""
+    stated, private = opened.manifest.locked, opened.counts.private
+    if stated is None:
+        return Unchecked(NOT_CLAIMED + "the protocol was solved for this release")
+    facts = lock_facts(opened)
+    own = _hash(as_json(opened.protocol.blocks))
+    agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made"))])
+    if private:
+        cells, true, noise = noisy(private)
+        rows = sorted(np.column_stack([cells, true + noise]).tolist())
+        counts = _hash([[as_json(one) for one in opened.joint.alphabets], rows])
+        agree(NAME, [("noisy counts", counts, facts.get("noisy"))])
+    return f"the lock of {stated.made}, SHA-256 {stated.checksum[:16]}…"
+
+
+def lock_facts(opened: Release) -> dict[str, object]:
+    """What lock.yaml says, once its checksum is its own and the manifest's. Raises Broken."""
+    try:
+        facts, checksum = unsealed(opened.read(NAME).decode())
+    except (SealError, UnicodeDecodeError) as error:
+        raise Broken(NAME, "this is no lock", "sealed text", error) from None
+    stated = opened.manifest.locked
+    agree(NAME, [("checksum", stated and stated.checksum, checksum)])
+    return facts
+
+
+def _hash(value: object) -> str:
+    """SHA-256 of its canonical JSON."""
+    return hashlib.sha256(encode(value)).hexdigest()
