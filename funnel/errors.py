@@ -41,6 +41,7 @@ CATALOGUE: dict[str, str] = {
     "unknown-column": "a column is not in the source table",
     "filter": "the filter is not one plain expression over source columns",
     "entity": "the entity column cannot identify a person",
+    "identify": "a key column cannot be published untouched",
     "column-type": "a column has a type that the policy's use of it does not allow",
     "release-path": "the release folders are not usable as named",
     # source
@@ -53,6 +54,8 @@ CATALOGUE: dict[str, str] = {
     "source-changed": "the source table changed while it was being read",
     "entity-repeated": "a person has more than one row",
     "entity-null": "a row has no entity",
+    "identify-repeated": "rows of the release have the same key",
+    "identify-null": "a row of the release has no key",
     "below-minimum": "a public value has too few records",
     "below-bins": "a value lies below the first bin",
     "unseen-value": "a value is not among those that the lock knows",

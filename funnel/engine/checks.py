@@ -46,6 +46,29 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
         )
 
 
+def check_names(counts: Sequence[int], columns: Sequence[str]) -> None:
+    """Refuse keys that do not name every row, and each another, from [rows, rows without a key, distinct keys].
+
+    Raises SourceError, which tells how many rows there are and no key: keys are people's names.
+    """
+    rows, absent, distinct = counts
+    named = " + ".join(columns)
+    if absent:
+        raise SourceError(
+            "identify-null",
+            f"{absent:,} of {rows:,} rows have no {named}, by which rows are to be named",
+            advice=f"Repair the source, or set `filter: {columns[0]} IS NOT NULL`; a row without a name cannot be "
+            "published beside others that have one.",
+        )
+    if distinct < rows:
+        raise SourceError(
+            "identify-repeated",
+            f"{rows - distinct:,} of {rows:,} rows repeat the {named} of another row",
+            advice="Name further columns under `release.identify`, until no two rows have the same key; or repair the "
+            "source.",
+        )
+
+
 def check_entities(
     engine: Engine, column: str, *, integer: bool, spread: str, dense: str, general: str
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
+from funnel.format.released import Type
 from funnel.format.schema import Between, Pattern
 
 NAME = "release.json"
@@ -104,6 +105,14 @@ class Signed:
 
 
 @dataclass(frozen=True)
+class Key:
+    """A column that is published untouched, and its type in the table, as SQL names it."""
+
+    name: Text
+    type: Type
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """What is said of another file."""
 
@@ -116,7 +125,8 @@ class Manifest:
     """release.json.
 
     `leakage` is in nats by measure, rounded up, None where infinite; among them that which ε bounds. `split` is each
-    block's share of ε. `files` are all others of the folder, but for a signature.
+    block's share of ε. `identify` are the columns by which a row has a name, before all others in the table, and rows
+    are sorted by them; none where rows belong to nobody. `files` are all others of the folder, but for a signature.
     """
 
     format: Literal["funnel-release/1"]
@@ -135,6 +145,7 @@ class Manifest:
     draws: Draws
     estimate: Estimate
     rows: Count
+    identify: tuple[Key, ...]
     format_of_data: Literal["parquet", "csv"]
     leakage: dict[str, Nats | None]
     composed: Composed | None

@@ -50,7 +50,7 @@ class TermsFile:
 
     `parameters` are as asked for (a radius that follows from a confidence is not among them), `split` as resolved
     where it is not searched for, `mechanism` the kind with its options. In `public` a wide block is one column, its
-    cell; what it is made of stands in `wide`.
+    cell; what it is made of stands in `wide`. `identify` are the key columns.
     """
 
     format: Literal["funnel-terms/1"]
@@ -73,3 +73,4 @@ class TermsFile:
     budget: Positive | None
     format_of_data: Literal["parquet", "csv"]
     formulas: Literal["refuse", "keep"]
+    identify: tuple[Text, ...]

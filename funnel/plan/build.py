@@ -10,7 +10,20 @@ from funnel.errors import PolicyError
 from funnel.plan.columns import NARROW, Key, present
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.names import Names
-from funnel.plan.stages import Audit, Count, Draw, Identify, Inspect, Pin, Plan, Publish, Scan, Solve, Write
+from funnel.plan.stages import (
+    Audit,
+    Count,
+    Draw,
+    Identify,
+    Inspect,
+    Name,
+    Pin,
+    Plan,
+    Publish,
+    Scan,
+    Solve,
+    Write,
+)
 from funnel.plan.wide import cells_stage, top
 from funnel.policy import Policy
 from funnel.release.export import selection
@@ -24,10 +37,10 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
     Raises PolicyError with every column that is unknown or of a type its use does not allow, and a filter
     that is not one expression.
     """
-    problems, predicate = check_fit(policy, schema)
+    texts = _texts(policy, schema) if source.is_text else []
+    problems, predicate = check_fit(policy, schema, texts)
     if problems:
         raise PolicyError(problems)
-    texts = _texts(policy, schema) if source.is_text else []
     names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
     return Plan(
         policy.name,
@@ -37,6 +50,7 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
         None if policy.source.entity is None else _identify(names.entity, names.entity_type),
         cells_stage(policy, names, lock),
         _count(policy, names, lock),
+        _name(policy) if names.key else None,
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
@@ -46,14 +60,14 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
 
 
 def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:
-    """Columns whose values are released or hidden as they are, where a guessed number would rewrite them."""
+    """Columns whose values are released, hidden or published as they are, where a guessed number would rewrite them."""
     plain = [
         attribute.name
         for block in policy.blocks
         for attribute in block.attributes
         if not attribute.is_number and (block.cells is None or attribute.top is not None)
     ]
-    columns = [column_of(name, schema) for name in (*policy.sensitive, *plain)]
+    columns = [column_of(name, schema) for name in (*policy.sensitive, *plain, *policy.release.identify)]
     return [column for column in dict.fromkeys(columns) if column and schema[column] == "DOUBLE"]
 
 
@@ -107,14 +121,28 @@ def _count(policy: Policy, names: Names, lock: str | None) -> Count:
 
 def _kept(policy: Policy, names: Names) -> str:
     """The view of every record's raw keys; those of wide blocks from their columns in the view `told`."""
-    entity = [f"{names.entity_raw} AS entity"] if policy.source.entity else []
     where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
     if not any(names.inner):
         raw = [f"{key.raw} AS {identifier(key.name)}" for key in names.keys]
-        return f"CREATE TEMP VIEW kept AS SELECT {listed(raw + entity)} FROM source{where}"
-    told = [identifier(key.name) for key in names.plain] + (["entity"] if entity else [])
+        return f"CREATE TEMP VIEW kept AS SELECT {listed(raw + names.whose)} FROM source{where}"
+    told = [identifier(key.name) for key in names.plain] + names.whose_names
     cells = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]
     return f"CREATE TEMP VIEW kept AS SELECT {listed(told + cells)} FROM told"
+
+
+def _name(policy: Policy) -> Name:
+    """Rows, those without a part of their key, and how many keys there are."""
+    keys = _keys(policy)
+    absent = " OR ".join(f"{key} IS NULL" for key in keys)
+    distinct = f"SELECT count(*) FROM (SELECT DISTINCT {listed(keys)} FROM kept)"
+    return Name(
+        policy.release.identify,
+        f"SELECT count(*), count(*) FILTER (WHERE {absent}), ({distinct}) FROM kept",
+    )
+
+
+def _keys(policy: Policy) -> list[str]:
+    return [f"k{index}" for index in range(len(policy.release.identify))]
 
 
 def _solve(policy: Policy) -> Solve:
@@ -145,7 +173,10 @@ def _draw(policy: Policy, names: Names) -> Draw:
         + every(f"kept.{identifier(k.name)} {same} codes_{name}.{identifier(k.name)}" for k in keys)
         for name, keys in parts
     ]
-    return Draw(policy.draws.kind, codes, f"SELECT {listed(columns)} FROM kept {' '.join(joins)}")
+    keys = _keys(policy)
+    order = f" ORDER BY {listed(keys)}" if keys else ""
+    statement = f"SELECT {listed([*columns, *keys])} FROM kept {' '.join(joins)}{order}"
+    return Draw(policy.draws.kind, codes, statement, tuple(keys))
 
 
 def _codes(name: str, keys: list[Key]) -> str:
@@ -167,5 +198,7 @@ def _write(policy: Policy, names: Names) -> Write:
         for kind in ([one.type for one in inner] if inner else [key.released_type for key in keys])
     ]
     form = policy.mechanism.form_of_sets()
-    statement = selection(columns, types) if form is None else None
-    return Write(tuple(columns), tuple(types), policy.release.format, statement, form)
+    known = form is None and not names.key
+    statement = selection(columns, types) if known else None
+    shown = policy.release.identify, tuple(kind for _, kind in names.key)
+    return Write(tuple(columns), tuple(types), policy.release.format, statement, form, *shown)

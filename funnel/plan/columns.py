@@ -20,6 +20,8 @@ _IN_ORDER = (*NARROW, "HUGEINT", "UBIGINT", "UHUGEINT", *FLOATS, "DATE", "TIME",
 """Types whose values are compared with thresholds, beside decimals."""
 _KEPT = ("BOOLEAN", *NARROW, "UBIGINT", "DATE")
 """Types that are released as they are; any other is released as text."""
+_UNTOUCHED = (*NARROW, "UBIGINT", "DATE", "DECIMAL")
+"""Types that keys are published in; any other key is published as text."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ def inner_columns(name: str, block: Block, columns: Sequence[str], schema: Mappi
         inner_column(public_key(f"{name}_{i}", one, schema[one.name]), one, schema[one.name])
         for i, one in enumerate(spelt)
     )
+
+
+def untouched(index: int, column: str, kind: str) -> tuple[str, str]:
+    """SQL of a column that is published as it is, named k0, k1, …, and the type that it has in the table."""
+    released = kind if kind.startswith(_UNTOUCHED) else "VARCHAR"
+    return f"CAST({identifier(column)} AS {released}) AS {identifier(f'k{index}')}", released
 
 
 def present(column: str, kind: str) -> str:

@@ -69,6 +69,9 @@ def count(
         )
     progress(plan.count.title)
     engine.prepare(plan.count.statements)
+    if plan.naming is not None:
+        progress(plan.naming.title)
+        checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
     counted = _counted(policy, plan.count, engine, lock, estimate_name)
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, counted.joint.blocks)
@@ -103,7 +106,7 @@ def _charge(policy: Policy, epsilon: Fraction, lock: Lock | None, name: str) -> 
 
 
 def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
-    if policy.release.format == "csv" and policy.release.formulas == "refuse":
+    if policy.release.refuses_formulas:
         check_formulas(blocks)
 
 

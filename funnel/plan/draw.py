@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.data import Joint
@@ -17,6 +18,7 @@ from funnel.plan.count import Counted
 from funnel.plan.prepare import Report
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Draw
+from funnel.release.named import Spill
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,12 +31,14 @@ BATCH = 1 << 18
 class Drawn:
     """Distinct rows of output codes (m, k) in order, with their counts (m,); and for each block a table of counts.
 
-    A table is (inputs, outputs), or (a, a + 1) where sets are drawn, as `Tally` says.
+    A table is (inputs, outputs), or (a, a + 1) where sets are drawn, as `Tally` says. `rows` are the rows themselves,
+    with their keys and codes, where they have names.
     """
 
     codes: IntArray
     counts: IntArray
     tables: tuple[IntArray, ...]
+    rows: Spill
 
 
 def draw(
@@ -44,9 +48,10 @@ def draw(
     key: Key,
     counted: Counted,
     protected: Protected,
+    aside: Path,
     progress: Report,
 ) -> Drawn:
-    """Answer every record, and check the answers against counts and protocols.
+    """Answer every record, and check the answers against counts and protocols; rows with a key wait in folder `aside`.
 
     Raises SourceError where the source is not what was counted, DrawError where its draws are not the protocols'.
     """
@@ -58,14 +63,18 @@ def draw(
     protocols = protected.protection.protocols
     recode, drawer = _recode(counted, protected), Drawer(protocols, key, permanent=stage.kind == "permanent")
     tally, done = Tally(protocols), 0
-    for read in engine.stream(stage.statement, BATCH):
-        batch = recode(read)
-        tally.add(batch, drawer.draw(batch))
-        done += batch.num_rows
-        progress(stage.title, done, counted.joint.rows)
+    with Spill(aside / "rows.parquet") as rows:
+        for read in engine.stream(stage.statement, BATCH):
+            batch = recode(read)
+            answers = drawer.draw(batch)
+            tally.add(batch, answers)
+            if stage.keys:
+                rows.add([batch.column(name) for name in stage.keys], answers)
+            done += batch.num_rows
+            progress(stage.title, done, counted.joint.rows)
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
-    return Drawn(*tally.released, tuple(tally.tables))
+    return Drawn(*tally.released, tuple(tally.tables), rows)
 
 
 def _truth(counted: Counted, joint: Joint) -> Joint:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.data.alphabet import folded
-from funnel.engine import Engine
+from funnel.engine import Engine, checks
 from funnel.engine.counting import cardinalities, occurring
 from funnel.mechanisms import Outlook
 from funnel.notions import Shape
@@ -44,6 +44,8 @@ def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
     count = plan.count
     engine.prepare(plan.scan.statements + count.statements)
+    if plan.naming is not None:
+        checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
     shape = _shape(policy, count, tuple(blocks), engine)
     ahead = policy.privacy.foresee(shape, policy.estimate.minimum)
@@ -107,7 +109,9 @@ def _summary(stage: stages.Stage) -> str:
             shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[
                 stage.sets
             ]
-            return f"{', '.join(stage.columns)} as {stage.format}{shown}, sorted by released value"
+            keys = f"{', '.join(stage.keys)} untouched, then " if stage.keys else ""
+            order = "key" if stage.keys else "released value"
+            return f"{keys}{', '.join(stage.columns)} as {stage.format}{shown}, sorted by {order}"
         case stages.Publish():
             return f"to {stage.to} (evidence in {stage.private})"
         case _:
@@ -139,7 +143,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
     match stage:
         case stages.Scan():
             return stage.statements
-        case stages.Inspect():
+        case stages.Inspect() | stages.Name():
             return [stage.statement]
         case stages.Identify():
             return [stage.spread, stage.dense if stage.integer else stage.general]
@@ -152,7 +156,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
         case stages.Draw():
             return [*stage.codes, stage.statement]
         case stages.Write():
-            # The columns of sets have the names of values, which a plan does not know.
+            # The columns of sets have the names of values, which a plan does not know; rows with keys are not repeated.
             query = stage.statement
             return [] if query is None else [f"COPY ({query}) TO '<release>/data.{stage.format}'"]
         case _:

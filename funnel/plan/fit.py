@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, check_condition, parse
@@ -24,10 +24,16 @@ def column_of(name: str, schema: Mapping[str, str]) -> str | None:
     return next((column for column in schema if folded(column) == folded(name)), None)
 
 
-def check_fit(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem], str | None]:
-    """Problems of columns, types and filter, and the filter's checked SQL (None without one)."""
+def check_fit(
+    policy: Policy, schema: Mapping[str, str], texts: Collection[str] = ()
+) -> tuple[list[Problem], str | None]:
+    """Problems of columns, types and filter, and the filter's checked SQL (None without one).
+
+    `texts` are columns that are read as the text that stands there, whatever type was guessed.
+    """
     unusable, predicate = _filter(policy, schema)
-    return [*_columns(policy, schema), *unusable], predicate
+    keys = _keys(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
+    return [*_columns(policy, schema), *keys, *unusable], predicate
 
 
 def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
@@ -63,6 +69,15 @@ def _entity(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Pr
     if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
         said = f"column {name} is {kind}, which cannot identify a person"
         yield policy.problem(path, "entity", said, "Use a column of integers or text.")
+
+
+def _keys(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
+    for place, name in enumerate(policy.release.identify):
+        path = ("release", "identify", place)
+        kind = yield from _known(policy, schema, path, name)
+        if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
+            said = f"column {name} is {kind}, which cannot name a row"
+            yield policy.problem(path, "identify", said, "Use columns of integers, text or dates.")
 
 
 def _known(

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from funnel.engine.sql import every, identifier
-from funnel.plan.columns import NARROW, Key, cell_key, inner_columns, present, public_key, secret_key
+from funnel.plan.columns import (
+    NARROW,
+    Key,
+    cell_key,
+    inner_columns,
+    present,
+    public_key,
+    secret_key,
+    untouched,
+)
 from funnel.plan.fit import column_of
 from funnel.policy import Policy
 
@@ -35,6 +44,7 @@ class Names:
                 zip(policy.blocks, self.public, self.inner, strict=True)
             )
         ]
+        self.key = [untouched(i, find(name), schema[find(name)]) for i, name in enumerate(policy.release.identify)]
         self.entity = find(policy.source.entity or "")
         self.entity_type = schema.get(self.entity, "")
         self.schema = schema
@@ -63,6 +73,17 @@ class Names:
     def entity_raw(self) -> str:
         """The entity as draws go by it."""
         return f"CAST({identifier(self.entity)} AS {'BIGINT' if self.entity_type in NARROW else 'VARCHAR'})"
+
+    @property
+    def whose(self) -> list[str]:
+        """SQL of what tells whose record it is: `entity` where one is named, and the key columns k0, k1, …."""
+        entity = [f"{self.entity_raw} AS entity"] if self.entity else []
+        return entity + [expression for expression, _ in self.key]
+
+    @property
+    def whose_names(self) -> list[str]:
+        """The names of these columns."""
+        return (["entity"] if self.entity else []) + [f"k{index}" for index in range(len(self.key))]
 
     @property
     def present_only(self) -> str:

@@ -82,6 +82,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),
         estimate=_estimate(policy.estimate, release.counted.spent),
         rows=release.rows,
+        identify=tuple(map(manifest.Key, run.plan.write.keys, run.plan.write.key_types)),
         format_of_data=policy.release.format,
         leakage=stated_leakage(release.protected.measured, found.notion),
         composed=release.composed.stated(),

@@ -44,7 +44,7 @@ def execute(
         composed = look_back(counted.policy, protected.protection, run.randomness, progress)
         if publisher is None:
             return Summary(run, counted, protected, composed)
-        drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, progress)
+        drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)
         entry = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
         audit(publisher, run.signer, progress)
         progress(plan.publish.title)

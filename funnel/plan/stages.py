@@ -85,6 +85,15 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Name:
+    """Check that the key columns name every row that is released, and no two rows alike."""
+
+    title: ClassVar[str] = "name"
+    columns: tuple[str, ...]
+    statement: str
+
+
+@dataclass(frozen=True)
 class Solve:
     """Compute one protocol per block under the notion.
 
@@ -118,21 +127,25 @@ class Pin:
 
 @dataclass(frozen=True)
 class Draw:
-    """Stream the rows as codes and draw each block's released value."""
+    """Stream the rows as codes and draw each block's released value.
+
+    `keys` are the columns of a row's name in that stream, which is then in their order.
+    """
 
     title: ClassVar[str] = "draw"
     kind: str
     codes: tuple[str, ...]
     statement: str
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Write:
-    """Write the released rows, sorted by released value.
+    """Write the released rows, sorted by released value; or by their `keys`, which stand before all other columns.
 
     `sets`: blocks of unary encoding are written as one list of values ("set") or as a 0/1 column for each value
     ("bits"), under names that the values give, so that no `statement` is known yet; None where every mechanism in
-    question releases plain values.
+    question releases plain values. Nor is there a statement where rows have keys: they come as they are drawn.
     """
 
     title: ClassVar[str] = "write"
@@ -141,6 +154,8 @@ class Write:
     format: str
     statement: str | None
     sets: str | None = None
+    keys: tuple[str, ...] = ()
+    key_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,15 +174,18 @@ class Publish:
     private: str
 
 
-Stage = Scan | Inspect | Identify | Cells | Count | Solve | Pin | Draw | Write | Audit | Publish
+_ABSENT = ("noise", "keys", "key_types")
+"""Fields that a plan does not tell of where they are empty."""
+
+Stage = Scan | Inspect | Identify | Cells | Count | Name | Solve | Pin | Draw | Write | Audit | Publish
 
 
 @dataclass(frozen=True)
 class Plan:
     """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
 
-    `identify` is None where no entity is named, `cells` where no block is wide; `protect` solves, or takes the
-    protocols of a lock.
+    `identify` is None where no entity is named, `cells` where no block is wide, `naming` where rows have no key;
+    `protect` solves, or takes the protocols of a lock.
     """
 
     name: str
@@ -177,6 +195,7 @@ class Plan:
     identify: Identify | None
     cells: Cells | None
     count: Count
+    naming: Name | None
     protect: Solve | Pin
     draw: Draw
     write: Write
@@ -187,15 +206,16 @@ class Plan:
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
         told = (one for one in (self.identify, self.cells) if one is not None)
-        counting = (self.scan, self.inspect, *told, self.count)
+        naming = () if self.naming is None else (self.naming,)
+        counting = (self.scan, self.inspect, *told, self.count, *naming)
         return (*counting, self.protect, self.draw, self.write, self.audit, self.publish)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: each stage with its name and fields; nothing of noise where there is none."""
+        """JSON form: each stage with its name and fields; nothing of noise or keys where there are none."""
         stages = [{"step": stage.title} | asdict(stage) for stage in self.stages]
         for stage in stages:
-            if stage.get("noise", 0) is None:
-                del stage["noise"]
+            for name in [key for key in _ABSENT if key in stage and not stage[key]]:
+                del stage[name]
         return {
             "format": "funnel-plan/1",
             "name": self.name,

@@ -20,7 +20,7 @@ def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
     if not policy.wide:
         return None
     return Cells(
-        (_read(policy, names), *_tops(policy, names, lock), _told(policy, names)),
+        (_read(policy, names), *_tops(policy, names, lock), _told(names)),
         tuple(_wide(j, block, names.inner[j]) for j, block in enumerate(policy.blocks) if block.cells),
         policy.estimate.minimum,
     )
@@ -29,9 +29,8 @@ def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
 def _read(policy: Policy, names: Names) -> str:
     keys = names.plain + [one.key for inner in names.inner for one in inner]
     raw = [f"{key.raw} AS {identifier(key.name)}" for key in keys]
-    entity = [f"{names.entity_raw} AS entity"] if policy.source.entity else []
     where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
-    return f"CREATE TEMP VIEW read AS SELECT {listed(raw + entity)} FROM source{where}"
+    return f"CREATE TEMP VIEW read AS SELECT {listed(raw + names.whose)} FROM source{where}"
 
 
 def _tops(policy: Policy, names: Names, lock: str | None) -> Iterator[str]:
@@ -53,11 +52,10 @@ def top(key: Key, count: int, table: str, records: str, lock: str | None) -> str
     )
 
 
-def _told(policy: Policy, names: Names) -> str:
+def _told(names: Names) -> str:
     plain = [identifier(key.name) for key in names.plain]
     inner = [f"{one.value} AS {identifier(one.key.name)}" for inner in names.inner for one in inner]
-    entity = ["entity"] if policy.source.entity else []
-    return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + entity)} FROM read"
+    return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + names.whose_names)} FROM read"
 
 
 def _wide(index: int, block: Block, inner: Sequence[Inner]) -> Wide:

@@ -33,6 +33,8 @@ from funnel.plan.rebuild import report_files
 from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
 from funnel.policy.terms import terms_file
 from funnel.release.export import export, released_file
+from funnel.release.formulas import check_keys
+from funnel.release.named import export_named
 from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
 
@@ -42,8 +44,8 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     run, public, private = release.run, publisher.public, publisher.private
     progress(run.plan.write.title)
     asked = terms_file(run.policy)
-    shown, table = _table(release, public)
     described = manifest_file(release, hashlib.sha256(schema.write(asked)).hexdigest())
+    shown, table = _table(release, described, public)
     _write(public, report_files(report.published(described, shown, table)))
     stated = replace(described, files=_entries(public))
     _write(public, {manifest.NAME: schema.write(stated)})
@@ -57,13 +59,21 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     return release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
 
 
-def _table(release: Drafted, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
-    """protocol.json and released.json, and the table that is an export of the two. Raises PlanError, ReleaseError."""
+def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
+    """protocol.json and released.json, and the table that is an export of the two, and of keys where rows have names.
+
+    Raises PlanError, SourceError, ReleaseError.
+    """
     stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
     shown = protocol_file(protocols)
-    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts)
+    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
-    export(protocols, table, stage.format, public / f"data.{stage.format}")
+    if not stated.identify:
+        export(protocols, table, stage.format, public / stated.data)
+        return shown, table
+    if release.run.policy.release.refuses_formulas:
+        check_keys(stage.keys, drawn.rows.formulas)
+    export_named(protocols, table, stated.identify, drawn.rows.rows(), stage.format, public / stated.data)
     return shown, table
 
 

@@ -16,7 +16,7 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-from funnel.policy.mention import Mention, at, attribute, inside, items, members, mentions
+from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions
 from funnel.policy.private import private_estimate
 from funnel.policy.wide import wide
 
@@ -25,6 +25,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     """Everything wrong between the sections; paths are relative to `directory`."""
     yield from _columns(document)
     yield from wide(document)
+    yield from _keys(document)
     yield from _mechanism(document.data)
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
@@ -50,6 +51,20 @@ def _columns(document: Document) -> Iterator[Finding]:
         elif first is not mention:
             line, _ = document.places.of(first.path)
             yield _second_mention(first, mention, line)
+
+
+def _keys(document: Document) -> Iterator[Finding]:
+    """A key is neither hidden nor drawn for, and named once; it may be the entity."""
+    used = {folded(one.column): one for one in mentions(document.data) if one.role != "entity"}
+    named = dict[str, Mention]()
+    for key in keys(document.data):
+        first, other = named.setdefault(folded(key.column), key), used.get(folded(key.column))
+        if first is not key:
+            yield _second_mention(first, key, document.places.of(first.path)[0])
+        elif other is not None:
+            line, _ = document.places.of(other.path)
+            said = f"`{shortened(key.column)}` is {other.role} (line {line}), so it cannot be published untouched"
+            yield Finding(key.path, "identify", said, "Name a column that is neither hidden nor drawn for.")
 
 
 def _second_mention(first: Mention, again: Mention, line: int) -> Finding:

@@ -12,7 +12,7 @@ from funnel.policy.document import Path
 
 @dataclass(frozen=True)
 class Mention:
-    """A column, where it is named and as what: entity, sensitive or public."""
+    """A column, where it is named and as what: entity, sensitive, public or identify."""
 
     column: str
     path: Path
@@ -29,6 +29,14 @@ def mentions(data: Any) -> Iterator[Mention]:
             yield Mention(item, path, "sensitive")
     for path, member in members(data):
         yield from attribute(member, path)
+
+
+def keys(data: Any) -> Iterator[Mention]:
+    """Every column of `release.identify`; these may be the entity, too."""
+    path, named = ("release", "identify"), at(data, "release", "identify")
+    for place, item in [(path, named), *items(named, path)]:
+        if isinstance(item, str):
+            yield Mention(item, place, "identify")
 
 
 def attribute(item: Any, path: Path) -> Iterator[Mention]:

@@ -114,12 +114,31 @@ class Draws(Section):
     )
 
 
+def _several(value: Any) -> Any:
+    """A single column may be written without brackets."""
+    return (value,) if isinstance(value, str) else value
+
+
+Columns = Annotated[
+    tuple[Column, ...],
+    BeforeValidator(_several),
+    WithJsonSchema({"anyOf": [COLUMN_SCHEMA, {"type": "array", "items": COLUMN_SCHEMA, "minItems": 1}]}),
+]
+
+
 class Release(Section):
     """Where a release goes."""
 
     to: Text = Field(description="Folder of what is published, relative to the policy file")
     private: Text = Field(description="Folder of counts, ledger and audit evidence; never inside `to`")
     format: Literal["parquet", "csv"] = Field("parquet", description="Format of the published table")
+    identify: Columns = Field(
+        (),
+        strict=False,
+        min_length=1,
+        description="Key columns, published untouched beside the sanitised ones, so that a row has a name; rows are "
+        "sorted by them",
+    )
     formulas: Literal["refuse", "keep"] = Field(
         "refuse",
         description="Values that spreadsheets would carry out as formulas, in a CSV file: refuse them, or keep them as "
@@ -129,10 +148,10 @@ class Release(Section):
         None, description="Where the private key that signs releases is kept: env:NAME or file:PATH"
     )
 
-
-def _several(value: Any) -> Any:
-    """A single column may be written without brackets."""
-    return (value,) if isinstance(value, str) else value
+    @property
+    def refuses_formulas(self) -> bool:
+        """Whether the table is a file in which no value may be a formula."""
+        return self.format == "csv" and self.formulas == "refuse"
 
 
 def _with_options(value: Any) -> Any:
@@ -146,12 +165,6 @@ def _exactly_one(value: Any) -> Any:
         raise PydanticCustomError("not_version_1", "`version` must be 1")
     return value
 
-
-Sensitive = Annotated[
-    tuple[Column, ...],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [COLUMN_SCHEMA, {"type": "array", "items": COLUMN_SCHEMA, "minItems": 1}]}),
-]
 
 
 class Policy(Section):
@@ -169,7 +182,7 @@ class Policy(Section):
     description: str = Field("", description="What this release is for, in a sentence")
     source: Source = Field(description="Where the records are")
     estimate: Estimate = Field(default_factory=Estimate, description="How the distribution is estimated")
-    sensitive: Sensitive = Field(
+    sensitive: Columns = Field(
         strict=False,
         min_length=1,
         description="The secret: one column, or several as their tuple; never released",

@@ -43,6 +43,7 @@ def terms(policy: Policy) -> dict[str, Any]:
             if value
         },
         **{f"mechanism.{key}": value for key, value in mechanism.items()},
+        **({"release.identify": list(policy.release.identify)} if policy.release.identify else {}),
     }
 
 
@@ -111,6 +112,7 @@ def terms_file(policy: Policy) -> TermsFile:
         budget=_exact(policy.budget),
         format_of_data=policy.release.format,
         formulas=policy.release.formulas,
+        identify=policy.release.identify,
     )
 
 

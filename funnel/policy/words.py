@@ -33,6 +33,7 @@ _TYPES = {
 }  # fmt: skip
 _EITHER: dict[Path, str] = {
     ("sensitive",): "a column's name or a list of them",
+    ("release", "identify"): "a column's name or a list of them",
     ("mechanism",): "a mechanism's name or a mapping with `kind`",
 }
 _BOUNDS = {

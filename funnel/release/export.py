@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,12 @@ def released_file(
     types: Sequence[str],
     codes: IntArray,
     counts: IntArray,
+    keys: Sequence[str] = (),
 ) -> ReleasedFile:
     """released.json: distinct rows of output codes (m, k), in order, with their counts (m,).
 
-    `columns` and `types` are those of the public columns, in order; sets have names of their own.
+    `columns` and `types` are those of the public columns, in order; sets have names of their own. `keys` are columns
+    of the table that are not among these.
     Raises PlanError where two released columns would have the same name to a reader that ignores case.
     """
     names, kinds, first = list[str](), list[str](), 0
@@ -50,7 +53,7 @@ def released_file(
             names += columns[first:last]
             kinds += types[first:last]
         first = last
-    _refuse_equal(names)
+    _refuse_equal([*keys, *names])
     rows = grid(np.column_stack([codes, counts]))
     return ReleasedFile("funnel-released/1", tuple(names), tuple(kinds), rows)
 
@@ -61,24 +64,61 @@ def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, 
     Each distinct row stands as often as it was drawn. Arrow writes Parquet, because it repeats a dictionary's code
     without unpacking the value; DuckDB gives the columns their types, and writes CSV.
     """
+    rows = np.array(released.rows, np.int64)
+    with connected(target) as connection:
+        distinct = typed(connection, _distinct(protocols, rows[:, :-1]), released.columns, released.types)
+        schema = pa.schema(
+            [(name, one.type) for name, one in zip(released.columns, distinct, strict=True)]
+        )
+        batches = _batches(distinct, schema, np.cumsum(rows[:, -1]))
+        write_table(connection, protocols, schema, batches, form, target)
+
+
+def write_table(
+    connection: duckdb.DuckDBPyConnection,
+    protocols: Sequence[AnyProtocol],
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    form: str,
+    target: Path,
+) -> None:
+    """Write batches as they come: the bytes depend on where they are cut."""
+    import pyarrow.parquet as pq
+
+    if form == "parquet":
+        with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return
+    connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
+    options = f"FORMAT csv, HEADER{_quoting(protocols)}"
+    connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target))} ({options})")
+
+
+def typed(
+    connection: duckdb.DuckDBPyConnection, texts: pa.Table, columns: Sequence[str], types: Sequence[str]
+) -> list[pa.Array]:
+    """Texts v0, v1, … (m,) in the types of the table; what stays text is dictionary-encoded."""
+    connection.register("released", texts)
+    found = connection.sql(selection(columns, types)).to_arrow_table().columns
+    whole = [column.combine_chunks() for column in found]
+    return [column.dictionary_encode() if pa.types.is_string(column.type) else column for column in whole]
+
+
+@contextmanager
+def connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that reaches the target's folder alone: names and types are from files, which may be others' work.
+
+    What goes wrong inside is raised as a ReleaseError.
+    """
     import duckdb
 
-    rows = np.array(released.rows, np.int64)
-    distinct, texts = _distinct(protocols, rows[:, :-1]), set(released.types) == {"VARCHAR"}
     try:
-        if form == "parquet" and texts:  # nothing to be cast, so without an engine
-            _write_parquet(distinct.rename_columns(list(released.columns)), rows[:, -1], target)
-            return
-        with _connection(target.parent) as connection:
-            connection.register("released", distinct)
-            typed = connection.sql(selection(released.columns, released.types)).to_arrow_table()
-            if form == "parquet":
-                _write_parquet(typed, rows[:, -1], target)
-            else:
-                schema, batches = _repeated(typed, rows[:, -1])
-                connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
-                options = f"FORMAT csv, HEADER{_quoting(protocols)}"
-                connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target))} ({options})")
+        with duckdb.connect(":memory:") as connection:
+            connection.execute(f"SET allowed_directories = [{literal(str(target.parent))}]")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            yield connection
     except (duckdb.Error, OSError) as error:
         raise ReleaseError(
             "release-write",
@@ -86,27 +126,6 @@ def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, 
             where=str(target.parent),
             advice="Free disk space or choose another folder, then run again.",
         ) from None
-
-
-def _write_parquet(typed: pa.Table, counts: IntArray, target: Path) -> None:
-    """Row i of a table (m,) counts[i] times."""
-    import pyarrow.parquet as pq
-
-    schema, batches = _repeated(typed, counts)
-    with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def _connection(folder: Path) -> duckdb.DuckDBPyConnection:
-    """A connection that reaches one folder: names and types are from files, which may be others' work."""
-    import duckdb
-
-    connection = duckdb.connect(":memory:")
-    connection.execute(f"SET allowed_directories = [{literal(str(folder))}]")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
 
 
 def selection(columns: Sequence[str], types: Sequence[str]) -> str:
@@ -126,15 +145,18 @@ def _distinct(protocols: Sequence[AnyProtocol], codes: IntArray) -> pa.Table:
     for protocol, code in zip(protocols, codes.T, strict=True):
         outputs = protocol.outputs
         if isinstance(outputs, Sets):
-            columns += _columns_of(outputs, code)
-            continue
-        for part in range(len(outputs.columns)):
-            values = pa.array([value[part] for value in outputs.values], pa.string())
-            columns.append(values.take(pa.array(code)))
+            columns += set_columns(outputs, code)
+        else:
+            columns += [values.take(pa.array(code)) for values in text_columns(outputs.values)]
     return pa.table({f"v{i}": column for i, column in enumerate(columns)})
 
 
-def _columns_of(sets: Sets, codes: IntArray) -> list[pa.Array]:
+def text_columns(values: Sequence[Label]) -> list[pa.Array]:
+    """The parts of values (m,), column by column."""
+    return [pa.array(part, pa.string()) for part in zip(*values, strict=True)]
+
+
+def set_columns(sets: Sets, codes: IntArray) -> list[pa.Array]:
     """The columns of `sets.names` for sets with these codes (m,)."""
     if sets.form == "bits":
         return [pa.array(sets.holds(codes, x).astype(np.int8)) for x in range(len(sets.inputs))]
@@ -165,17 +187,8 @@ def _quoting(protocols: Sequence[AnyProtocol]) -> str:
     return f", FORCE_QUOTE ({listed(lists)})" if lists else ""
 
 
-def _repeated(rows: pa.Table, counts: IntArray) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Row i of `rows` (m,) counts[i] times, in order, as batches; texts stay dictionary-encoded."""
-    columns = [column.combine_chunks() for column in rows.columns]
-    columns = [
-        column.dictionary_encode() if pa.types.is_string(column.type) else column for column in columns
-    ]
-    schema = pa.schema([(name, column.type) for name, column in zip(rows.column_names, columns, strict=True)])
-    return schema, _batches(columns, schema, np.cumsum(counts))
-
-
-def _batches(columns: list[pa.Array], schema: pa.Schema, ends: IntArray) -> Iterator[pa.RecordBatch]:
+def _batches(columns: Sequence[pa.Array], schema: pa.Schema, ends: IntArray) -> Iterator[pa.RecordBatch]:
+    """Row i of the columns (m,) once for each place below ends[i]."""
     for start in range(0, int(ends[-1]), BATCH):
         index = pa.array(_window(ends, start, min(start + BATCH, int(ends[-1]))))
         yield pa.record_batch([column.take(index) for column in columns], schema=schema)

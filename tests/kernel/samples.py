@@ -294,6 +294,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
     private: bool = False,
     locked: bool = False,
     permanent: bool = True,
+    named: bool = False,
 ) -> Sample:
     """A release of a random table with `sizes` public values."""
     generator = np.random.default_rng(seed)
@@ -372,7 +373,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         manifest.Draws("permanent" if permanent else "fresh", key),
         manifest.Estimate(1, "private" if private else "counts", 0.5 if private else None, 1 if private else None,
                           0.5 if private else None),
-        int(table.sum()), "csv", figures, None, utility,
+        int(table.sum()), (manifest.Key("id", "BIGINT"),) if named else (), "csv", figures, None, utility,
         manifest.Sizes(secret, shape[1:], tuple(len(brute.outputs(one)) for one in protocols)),
         manifest.Locked(text.rstrip()[-65:-1], MADE) if text else None, None, "0" * 64, "0" * 64, "0" * 64,
         {"funnel": "0"}, {},
@@ -386,7 +387,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         names, columns, (), notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
-        None, "csv", "refuse",
+        None, "csv", "refuse", ("id",) if named else (),
     )  # fmt: skip
     records = tuple(tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim))
     kept_counts = counts.CountsFile(
@@ -417,6 +418,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "sets, ldp": {"kind": "coins", "notion": "ldp"},
     "sets beside sets": {"kind": "coins", "sizes": (3, 2)},
     "sets, srlip": {"kind": "coins", "notion": "srlip"},
+    "rows with names": {"named": True, "sizes": (3, 2)},
     "private": {"private": True},
     "locked": {"locked": True},
     "private and locked": {"private": True, "locked": True},

@@ -7,6 +7,8 @@ from math import inf
 from operator import neg
 from typing import Any
 
+from funnel.analyst.diff.verdicts import nested
+from funnel.data.alphabet import folded
 from funnel.notions.change import Judged, ordered
 
 Judge = Callable[[Any, Any], Judged]
@@ -36,6 +38,17 @@ def _optional(come: str, gone: str, other: str) -> Judge:
         return ("weaker", gone) if new is None else ("incomparable", other)
 
     return judge
+
+
+def _names(old: Any, new: Any) -> Judged:
+    """Key columns: the more of them, the more is known of a row."""
+    return nested(
+        set(map(folded, old or ())),
+        set(map(folded, new or ())),
+        "rows have a name, or more of one: more is known of whose they are, and a key may tell something by itself",
+        "rows have no name any more, or less of one: less is known of whose they are",
+        "rows have other names",
+    )
 
 
 def _another(why: str) -> Judge:
@@ -84,6 +97,7 @@ JUDGES: dict[str, Judge] = {
     "draws.key": _another(
         "if the key is another one, all answers are drawn anew: one more release about the same people"
     ),
+    "release.identify": _names,
     "release.sign": _optional(
         "readers can tell a release from one that was forged or changed",
         "readers cannot tell a release any more from one that was forged or changed",

@@ -23,6 +23,8 @@ from funnel.policy import Policy, load, loads
 from funnel.policy.terms import beside, terms
 
 Kind = Literal["policy", "lock", "release"]
+_UNNAMED: dict[str, Any] = {"release.identify": None}
+"""What holds where a policy or a lock has no word of it."""
 _MARK = f'format: "{FORMAT}"'
 
 
@@ -73,13 +75,13 @@ def read_side(path: Path) -> Side:
 
 def of_policy(policy: Policy, file: str) -> Side:
     """A policy as a side."""
-    return Side("policy", file, terms(policy) | beside(policy))
+    return Side("policy", file, _UNNAMED | terms(policy) | beside(policy))
 
 
 def of_lock(lock: Lock, file: str) -> Side:
     """A lock as a side."""
     values = {one.inputs.columns: frozenset(one.inputs.values) for one in lock.protocols}
-    return Side("lock", file, lock.terms, lock.leakage, values, protocols_digest(lock.protocols))
+    return Side("lock", file, _UNNAMED | dict(lock.terms), lock.leakage, values, protocols_digest(lock.protocols))
 
 
 def _release(folder: Path) -> Side:
@@ -119,5 +121,6 @@ def _terms(manifest: Manifest) -> dict[str, Any]:
         "estimate.minimum": manifest.estimate.minimum,
         "estimate.kind": manifest.estimate.kind,
         "mechanism.kind": manifest.mechanism,
+        "release.identify": [key.name for key in manifest.identify] or None,
         "release.sign": None if manifest.signed is None else manifest.signed.public_key,
     }

@@ -30,6 +30,7 @@ def check(opened: Release) -> str:
         *((key, getattr(policy, key), getattr(one, key)) for key in _ALIKE),
         *((key, value, vars(one.parameters)[key]) for key, value in vars(policy.parameters).items() if key not in free),
         ("public", (tuple(chain.from_iterable(blocks)),) if merged else blocks, one.public),
+        ("identify", policy.identify, tuple(key.name for key in one.identify)),
         ("draws", policy.draws, one.draws.kind),
         ("estimate", (policy.estimate.minimum, policy.estimate.kind), (one.estimate.minimum, one.estimate.kind)),
         ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),

@@ -1,4 +1,8 @@
-"""The data file: an export of protocol.json and released.json, written again; and read back by itself."""
+"""The data file: an export of protocol.json and released.json, written again; and read back by itself.
+
+Where rows have names, it is one of its own keys, too: released.json tells how often each answer was given, and not to
+whom. That the keys stand beside the answers that were drawn for them is what no file can show.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.rows import named
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.data.convert import protocols_of
 from funnel.data.unary import AnyProtocol, UnaryProtocol
@@ -18,6 +23,7 @@ from funnel.errors import FunnelError
 from funnel.format.protocol import Sets, Weights
 from funnel.format.released import NAME
 from funnel.release.export import export, text_of
+from funnel.release.named import export_named
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,19 +39,22 @@ def check(opened: Release) -> str | Unchecked:
 
     Raises Broken.
     """
-    if opened.staged:
-        return Unchecked("whoever has just written the table has no need to write it again")
     manifest, path = opened.manifest, opened.release / opened.manifest.data
+    if opened.staged and not manifest.identify:
+        return Unchecked("whoever has just written the table has no need to write it again")
     rows = _read_back(opened, path)
+    if opened.staged:
+        return f"{rows} rows read back, each with a key of its own"
     with tempfile.TemporaryDirectory(prefix="funnel-audit-") as folder:
         again = Path(folder) / path.name
         try:
-            export(protocols_of(opened.protocol), opened.released, manifest.format_of_data, again)
+            _write_again(opened, path, again)
         except (FunnelError, ValueError) as error:
             raise Broken(path.name, "the table cannot be written again", "released rows", str(error)) from None
         same = filecmp.cmp(path, again, shallow=False)
     if same:
-        return f"{rows} rows read back, and the same bytes when written again"
+        named = ", each with a key of its own" if manifest.identify else ""
+        return f"{rows} rows read back{named}, and the same bytes when written again"
     from importlib.metadata import version
 
     writer = _WRITERS[manifest.format_of_data]
@@ -56,15 +65,38 @@ def check(opened: Release) -> str | Unchecked:
     raise Broken(path.name, what, f"the bytes that {writer} {own} writes", "other bytes")
 
 
-def _read_back(opened: Release, path: Path) -> int:
-    """The number of rows: those released, in the order of their codes, under their columns. Raises Broken."""
-    answers, place = opened.answers, 0
+def _write_again(opened: Release, path: Path, again: Path) -> None:
+    """The table as its writer writes it. Raises FunnelError, ValueError, Broken."""
+    protocols, form = protocols_of(opened.protocol), opened.manifest.format_of_data
+    if opened.manifest.identify:
+        _, batches = _columns(opened, path)
+        rows = named(opened, batches, _labels(opened))
+        export_named(protocols, opened.released, opened.manifest.identify, rows, form, again)
+    else:
+        export(protocols, opened.released, form, again)
+
+
+def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+    """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
     names, batches = _batches(path, opened.manifest.format_of_data)
     expected = [name for one in protocols_of(opened.protocol) for name in _names(one)]
-    for file, found in ((NAME, list(opened.released.columns)), (path.name, names)):
-        if found != expected:
-            raise Broken(file, "these are not the columns of the protocol", expected, found)
+    keys = [key.name for key in opened.manifest.identify]
+    for file, found, right in (
+        (NAME, list(opened.released.columns), expected),
+        (path.name, names, keys + expected),
+    ):
+        if found != right:
+            raise Broken(file, "these are not the columns of the protocol", right, found)
+    return names, batches
+
+
+def _read_back(opened: Release, path: Path) -> int:
+    """The number of rows: those released, in order, under their columns. Raises Broken."""
+    answers, place = opened.answers, 0
+    names, batches = _columns(opened, path)
     labels = _labels(opened)
+    if opened.manifest.identify:
+        return sum(batch.num_rows for batch in named(opened, batches, labels))
     ends = np.cumsum(answers[:, -1])
     for batch in batches:
         which = np.searchsorted(ends, np.arange(place, place + batch.num_rows), side="right")

@@ -66,7 +66,9 @@ def _planned(opened: Release) -> int:
         "solve": promise,
         "measure the lock": promise | {"lock": locked.checksum if locked else None},
         "draw": {"kind": terms.draws},
-        "write": {"format": terms.format_of_data, "columns": [one.name for block in terms.public for one in block]},
+        "write": {"format": terms.format_of_data, "columns": [one.name for block in terms.public for one in block]}
+        | ({"keys": list(terms.identify), "key_types": [key.type for key in opened.manifest.identify]}
+           if terms.identify else {}),
     }
     if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
         known["write"]["types"] = list(opened.released.types)

@@ -43,9 +43,10 @@ LEFT = (
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (
-    "that the counts are the source's; that nobody drew or estimated several times and chose; who else holds the key;"
-    " that the ledger is whole, a chain without an anchor, which whoever can write the private folder can cut short or"
-    " write anew; what is released about the same people elsewhere"
+    "that the counts are the source's; that answers stand beside the keys of those for whom they were drawn; that"
+    " nobody drew or estimated several times and chose; who else holds the key; that the ledger is whole, a chain"
+    " without an anchor, which whoever can write the private folder can cut short or write anew; what is released"
+    " about the same people elsewhere"
 )
 """What nobody can know from these files."""
 

@@ -25,6 +25,7 @@ def stated(opened: Opened) -> str:
     manifest = opened.manifest
     notion = NOTIONS.get(manifest.notion, NOTIONS["lip"])
     columns = [name for block in manifest.public for name in block]
+    keys = [key.name for key in manifest.identify]
     named = {key for key, value in vars(manifest.parameters).items() if value is not None}
     private = (manifest.estimate.epsilon, manifest.estimate.estimates, manifest.estimate.spent)
     composed = (manifest.composed.leakage,) if manifest.composed else ()
@@ -39,6 +40,7 @@ def stated(opened: Opened) -> str:
         ("created", re.sub("[-:]", "", manifest.created) == manifest.release[:16]),
         ("public", columns and all(manifest.public) and len(set(columns)) == len(columns)),
         ("sensitive", manifest.sensitive and len(set(manifest.sensitive)) == len(manifest.sensitive)),
+        ("identify", len({*keys} - {*columns, *manifest.sensitive}) == len(keys)),
         ("epsilon", (manifest.epsilon > 0) != (manifest.notion == "perfect")),
         ("split", len(split) == len(manifest.public) and all(split) and abs(sum(split) - 1) <= _NEAR),
         ("alphabet", len(manifest.public) == len(manifest.alphabet.public) == len(manifest.alphabet.released)),

@@ -130,6 +130,11 @@ CASES = {
                             {"release.sign"}),
     "formulas kept": ({"release": {"format": "csv"}}, {"release": {"format": "csv", "formulas": "keep"}}, "weaker",
                       {"release.formulas"}),
+    "rows with a name": ({}, {"release": {"identify": "id"}}, "weaker", {"release.identify"}),
+    "a longer name": ({"release": {"identify": "n"}}, {"release": {"identify": ["n", "id"]}}, "weaker",
+                      {"release.identify"}),
+    "another name": ({"release": {"identify": "n"}}, {"release": {"identify": "id"}}, "incomparable",
+                     {"release.identify"}),
     "formulas in no CSV file": ({}, {"release": {"formulas": "keep"}}, "unchanged", set()),
     "another ledger": ({}, {"release": {"private": "q"}}, "incomparable", {"release.private"}),
     "another table": ({}, {"source": {"table": "u.csv"}}, "unchanged", set()),
@@ -244,6 +249,7 @@ CHANGES: dict[str, tuple[dict, dict]] = {
     "release.private": CASES["another ledger"][:2],
     "release.formulas": CASES["formulas kept"][:2],
     "release.sign": CASES["signed"][:2],
+    "release.identify": CASES["rows with a name"][:2],
 }
 """For every other field, two policies that differ in it."""
 

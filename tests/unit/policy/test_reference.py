@@ -40,7 +40,7 @@ def shown(field: FieldInfo) -> set[str]:
         return {"required"}
     if field.default_factory is not None:
         return {"see below", "`optimal`"}
-    if field.default is None:
+    if field.default in (None, ()):
         return {"none"}
     return _words(field.default) if field.default != "" else {"empty"}
 

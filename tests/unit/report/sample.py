@@ -158,6 +158,7 @@ def terms(m: Manifest) -> TermsFile:
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,
         m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
         Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, m.format_of_data, "refuse",
+        tuple(key.name for key in m.identify),
     )  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip"
         "parameters": PARAMETERS.get(notion, Parameters()), "mechanism": "randomised-response", "candidates": None,
         "split": (1 / len(protocols),) * len(protocols), "draws": Draws("permanent", "9d1e6f0a42c7b835"),
         "estimate": Estimate(10, "counts", None, None, None), "rows": joint.rows, "format_of_data": "parquet",
-        "leakage": leakage, "composed": None,
+        "identify": (), "leakage": leakage, "composed": None,
         "utility": Utility(round(kept, 4), round(total, 4) + 0.0, round(kept / total, 4) if total else 0.0, None),
         "alphabet": Sizes(len(joint.secret), tuple(len(p.inputs) for p in protocols),
                           tuple(len(p.outputs) for p in protocols)),

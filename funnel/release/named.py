@@ -1,0 +1,187 @@
+"""Rows that have names: kept aside with their answers, in the order of their keys, and written as a table.
+
+The table is a function of these rows and protocol.json alone, so that whoever reads it back can write its bytes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.data.joint import IntArray
+from funnel.data.unary import AnyProtocol, Sets
+from funnel.engine.sql import listed
+from funnel.errors import SourceError
+from funnel.files import writing
+from funnel.format.manifest import Key
+from funnel.format.released import ReleasedFile
+from funnel.release.export import BATCH, connected, set_columns, text_columns, typed, write_table
+from funnel.release.formulas import formulas_among
+
+if TYPE_CHECKING:
+    import duckdb
+
+Shown = Callable[[IntArray], list[pa.Array]]
+"""From output codes (rows,) of a block to the columns that show them."""
+
+
+class Order:
+    """Whether rows that come in batches each have a key above that of the row before, and none lacks a part of it.
+
+    Text goes by its bytes in UTF-8, as the engine sorts it.
+    """
+
+    def __init__(self) -> None:
+        self._last: Sequence[pa.Array] = ()
+
+    def holds(self, keys: Sequence[pa.Array]) -> bool:
+        """Whether this is so of the next rows; their key columns, (rows,) each."""
+        if any(column.null_count for column in keys):
+            return False
+        last = self._last or [column.slice(0, 0) for column in keys]
+        both = [pa.concat_arrays(pair) for pair in zip(last, keys, strict=True)]
+        self._last = [column.slice(max(len(column) - 1, 0)) for column in both]
+        return _ascending(both)
+
+
+def _ascending(keys: Sequence[pa.Array]) -> bool:
+    """Whether every row is above the one before: by the first column, where that is equal by the next, and so on."""
+    import pyarrow.compute as pc
+
+    def above(rest: pa.Array, column: pa.Array) -> pa.Array:
+        low, high = column.slice(0, len(column) - 1), column.slice(1)
+        return pc.or_(pc.less(low, high), pc.and_(pc.equal(low, high), rest))
+
+    if len(keys[0]) < 2:
+        return True
+    return bool(pc.all(reduce(above, reversed(keys), pa.scalar(False))).as_py())
+
+
+class Spill:
+    """A file of the run's private folder to which rows go with their answers, until the table can be written.
+
+    A context manager; nothing is written where rows have no key. Raises SourceError, ReleaseError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.formulas = 0
+        self._order = Order()
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._writer is not None:
+            with writing(self.path.parent):
+                self._writer.close()
+
+    def add(self, keys: Sequence[pa.Array], drawn: pa.RecordBatch) -> None:
+        """The next rows: their key columns, in the order of keys, and their output codes y0, y1, …."""
+        if not self._order.holds(keys):
+            raise SourceError(
+                "source-changed",
+                "the source changed between counting and drawing: its keys are not those that were looked at",
+                advice="Nothing was published. Run again when the table is at rest, or read from a snapshot.",
+            )
+        self.formulas += sum(map(formulas_among, keys))
+        names = [f"k{index}" for index in range(len(keys))] + drawn.schema.names
+        self._write(pa.record_batch([*keys, *drawn.columns], names=names))
+
+    def _write(self, rows: pa.RecordBatch) -> None:
+        import pyarrow.parquet as pq
+
+        with writing(self.path.parent):
+            if self._writer is None:
+                self._writer = pq.ParquetWriter(self.path, rows.schema, compression="zstd")
+            self._writer.write_batch(rows)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """What was added, in order; once the spill is closed."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            yield from file.iter_batches(BATCH)
+
+
+def export_named(
+    protocols: Sequence[AnyProtocol],
+    released: ReleasedFile,
+    keys: Sequence[Key],
+    rows: Iterable[pa.RecordBatch],
+    form: str,
+    target: Path,
+) -> None:
+    """Write the table of a release whose rows have names as parquet or csv. Raises ReleaseError.
+
+    `rows` are at least one, in the order of their keys, in batches of any length: key columns, then output codes of
+    each block.
+    """
+    with connected(target) as connection:
+        kinds = key_types(connection, keys)
+        shown = [*_shown(connection, protocols, released)]
+        names = [key.name for key in keys] + list(released.columns)
+        batches = (_labelled(batch, kinds, shown, names) for batch in _cut(rows))
+        first = next(batches)
+        write_table(connection, protocols, first.schema, chain([first], batches), form, target)
+
+
+def key_types(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> list[pa.DataType]:
+    """The types of key columns as Arrow knows them."""
+    nothing = listed(f"CAST(NULL AS {key.type}) AS k{index}" for index, key in enumerate(keys))
+    found: list[pa.DataType] = connection.sql(f"SELECT {nothing}").to_arrow_table().schema.types
+    return found
+
+
+def _shown(
+    connection: duckdb.DuckDBPyConnection, protocols: Sequence[AnyProtocol], released: ReleasedFile
+) -> Iterator[Shown]:
+    """How the answers of each block are shown, in the types of the table."""
+    columns = zip(released.columns, released.types, strict=True)
+    for protocol in protocols:
+        outputs = protocol.outputs
+        if isinstance(outputs, Sets):
+            own = [next(columns) for _ in outputs.names]
+            yield partial(set_columns, outputs)
+        else:
+            own = [next(columns) for _ in outputs.columns]
+            texts = pa.table({f"v{i}": part for i, part in enumerate(text_columns(outputs.values))})
+            yield partial(_taken, typed(connection, texts, *zip(*own, strict=True)))
+
+
+def _taken(values: Sequence[pa.Array], codes: IntArray) -> list[pa.Array]:
+    return [column.take(pa.array(codes)) for column in values]
+
+
+def _labelled(
+    batch: pa.RecordBatch, kinds: Sequence[pa.DataType], shown: Sequence[Shown], names: Sequence[str]
+) -> pa.RecordBatch:
+    """Keys, and what is shown for the codes behind them."""
+    keys = [column.cast(kind) for column, kind in zip(batch.columns, kinds, strict=False)]
+    answers = zip(shown, batch.columns[len(kinds) :], strict=True)
+    labels = chain.from_iterable(one(np.asarray(codes.to_numpy(), np.int64)) for one, codes in answers)
+    return pa.record_batch([*keys, *labels], names=list(names))
+
+
+def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of BATCH, however they come; the last one may be shorter."""
+    waiting, rows = list[pa.RecordBatch](), 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        while rows >= BATCH:
+            whole = pa.concat_batches(waiting)
+            yield whole.slice(0, BATCH)
+            waiting, rows = [whole.slice(BATCH)], rows - BATCH
+    if rows:
+        yield pa.concat_batches(waiting)
