@@ -13,7 +13,7 @@ from funnel.data.protocol import MAX_BITS
 from funnel.errors import SolverError
 from funnel.optimise.cone import Inside
 from funnel.optimise.rounding.lattice import kernel, round_exactly
-from funnel.optimise.rounding.rows import Near, has_room, round_by_choice, round_by_mixing
+from funnel.optimise.rounding.rows import Near, round_by_choice, round_by_mixing
 from funnel.optimise.utility import worth
 
 Holds = Callable[[IntArray], bool]
@@ -75,7 +75,7 @@ def round_inward(
             search.coarsest(partial(_cut_and_mix, near, cone))
             return _merged(*search.result(target / 2))
         search.coarsest(partial(round_by_mixing, near))
-        if choose and has_room(near):
+        if choose:
             search.coarser(partial(round_by_choice, near, loss=loss))
     return _merged(*search.result(target / 2))
 

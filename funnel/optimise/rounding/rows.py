@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 _MOST_CHOICES = 5_000
 """Entries up to which the integer program is tried."""
 _RANGE = 2**17
-"""How many units an entry may move; one unit on a rare value can be worth many on a frequent one."""
+"""How many units the deepest point may be away; one unit on a rare value can be worth many on a frequent one."""
+_DEEP = 0.1
+"""Radius in units of the largest ball inside below which hardly any integers are found."""
+_AROUND = 4
+"""How many units integers may be away from the deepest point: near it they are found at once, or hardly at all."""
 _REACH = 64
 """Inequalities further away than this many units enter the integer program only when violated."""
 _NODES = 20
@@ -27,10 +31,6 @@ _FEASIBLE = 1e-6
 """Feasibility asked of the integer program; its points are rounded, and the cone has the last word."""
 _ROUNDS = 8
 """Times that inequalities are added to the integer program, or mass to the rows that need it."""
-_NEAR_FACET = 1e-3
-"""Inequalities further away than this, relative to the row, leave room."""
-_ROOM = 1e-9
-"""Depth inside all inequalities, relative to the row, that is not a rounding error."""
 _RELATIVE = 1e-14
 """Error of a floating-point product of weights and an inequality, as a share of the weights."""
 
@@ -48,39 +48,16 @@ def round_by_choice(near: Near, bits: int, margin: float, *, loss: float) -> Int
     """Integer weights (b, a) with the protocol's zeros, chosen by an integer program, or None.
 
     Columns sum to 2^bits, rows stay `margin` units inside, and slope·w keeps the share 1 - loss of the
-    utility, which by convexity the utility itself can only exceed.
+    utility, which by convexity the utility itself can only exceed. Large protocols are not tried.
     """
+    if np.count_nonzero(near.protocol) > _MOST_CHOICES:
+        return None
     program = _IntegerProgram(near, bits, margin, loss)
     for _ in range(_ROUNDS):
         weights = program.solve()
         if weights is None or not program.add_violated(weights):
             return weights
     return None
-
-
-def has_room(near: Near) -> bool:
-    """Whether some protocol with the same zeros is strictly inside every inequality, so that choice may work.
-
-    Where none is (an output that shares no value with another may have no other shape), integers with these
-    zeros meet the cone by luck only.
-    """
-    entries = np.nonzero(near.protocol)
-    if len(entries[0]) > _MOST_CHOICES:
-        return False
-    sums, size = _column_sums(entries[1]), near.protocol.max(axis=1)
-    tight = near.protocol @ near.inequalities.T > -_NEAR_FACET * size[:, None]
-    depth = size[np.nonzero(tight)[0]]
-    matrix = _stacked(
-        [_beside(_on_entries(near, entries, tight), depth), _beside(sums, np.zeros(sums.shape[0]))]
-    )
-    most = np.append(np.zeros(len(depth)), np.ones(sums.shape[0]))
-    least = np.append(np.full(len(depth), -np.inf), np.ones(sums.shape[0]))
-    lower, upper = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
-    lower[-1], upper[-1] = -np.inf, 1.0
-    program = Program(matrix, least, most, lower, upper, method="dual", presolve=True)
-    program.costs(np.append(np.zeros(len(entries[0])), 1.0))
-    answer = program.solve()
-    return answer.optimal and bool(answer.optimum > _ROOM)
 
 
 def _column_sums(columns: IntArray) -> csr_array:
@@ -114,6 +91,40 @@ def _stacked(matrices: list[csr_array]) -> csr_array:
     return csr_array(vstack(matrices))
 
 
+@dataclass(frozen=True, eq=False)
+class _Polytope:
+    """low <= matrix @ x <= high with x >= least, in units of weight."""
+
+    matrix: csr_array
+    low: FloatArray
+    high: FloatArray
+    least: FloatArray
+
+    def integers(self, facets: int) -> FloatArray | None:
+        """Integers inside (n,) near the point that is deepest below the last `facets` rows; None: none were found."""
+        centre = self._deepest(facets)
+        if centre is None:
+            return None
+        lower = np.maximum(np.floor(centre) - _AROUND, self.least)
+        upper = np.ceil(centre) + _AROUND
+        program = Program(
+            self.matrix, self.low, self.high, lower, upper, tolerance=_FEASIBLE, presolve=True, nodes=_NODES
+        )
+        answer = program.solve()
+        return answer.point if answer.optimal else None
+
+    def _deepest(self, facets: int) -> FloatArray | None:
+        """The centre of the largest ball inside (n,), as far as these rows bound it; None where that is too small."""
+        length = np.sqrt(np.asarray((self.matrix * self.matrix).sum(axis=1)).ravel())
+        length[: len(length) - facets] = 0.0
+        lower, upper = np.append(self.least, -np.inf), np.full(len(self.least) + 1, float(_RANGE))
+        matrix = _beside(self.matrix, length)
+        program = Program(matrix, self.low, self.high, lower, upper, method="dual", presolve=True)
+        program.costs(np.append(np.zeros(len(self.least)), 1.0))
+        answer = program.solve()
+        return answer.point[:-1] if answer.optimal and answer.optimum >= _DEEP else None
+
+
 class _IntegerProgram:
     """Integer steps from the rounded-down protocol; inequalities enter when a solution violates them."""
 
@@ -137,21 +148,17 @@ class _IntegerProgram:
         start = self.base[self.entries]
         inside = _on_entries(self.near, self.entries, self.active)
         room = -self.margin - (self.base @ self.near.inequalities.T)[self.active]
-        program = Program(
+        polytope = _Polytope(
             _stacked([_column_sums(self.entries[1]), csr_array(self.slope[None, :]), inside]),
             np.concatenate([self.missing, [self.needed], np.full(len(room), -np.inf)]),
             np.concatenate([self.missing, [np.inf], room]),
             np.maximum(-start, -_RANGE).astype(float),
-            np.full(len(start), float(_RANGE)),
-            tolerance=_FEASIBLE,
-            presolve=True,
-            nodes=_NODES,
         )
-        answer = program.solve()
-        if not answer.optimal:
+        steps = polytope.integers(len(room))
+        if steps is None:
             return None
         weights = self.base.copy()
-        weights[self.entries] += np.round(answer.point).astype(np.int64)
+        weights[self.entries] += np.round(steps).astype(np.int64)
         return weights
 
     def add_violated(self, weights: IntArray) -> bool:

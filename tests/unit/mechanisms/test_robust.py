@@ -19,6 +19,7 @@ from funnel.measure.robust import worst_cases
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.product import protect
 from funnel.notions import Ldp, LdpX, Rldp
+from funnel.optimise.budget import Budget
 from funnel.optimise.solve import maximise
 from tests.support.census import census
 from tests.support.rays import listed_rays
@@ -254,7 +255,10 @@ def test_the_bound_holds_for_every_distribution_that_is_tried(kind, options, joi
 @SETTINGS
 def test_tighter_sets_keep_more_and_nothing_robust_beats_the_non_robust_optimum(joint, epsilon):
     demand, prior = rldp(epsilon).demand(joint, {}, 0), prior_of(joint)
-    found = [maximise(demand.cone(shape), prior, budget=30) for shape in ("printed", "simplex", "box")]
+    found = [
+        maximise(demand.cone(shape), prior, budget=Budget(nodes=2_000))
+        for shape in ("printed", "simplex", "box")
+    ]
     for looser, tighter in pairwise(found):
         assert looser.value <= tighter.bound + 1e-7
     assert max(one.value for one in found) <= demand.ceiling() + 1e-7
