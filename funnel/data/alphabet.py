@@ -30,6 +30,15 @@ class Alphabet:
         """Each value as one readable text."""
         return [readable(value) for value in self.values]
 
+    def ranks(self, place: int) -> list[int | None]:
+        """Of each value's part at a place, how many others come before it among those that begin with a number.
+
+        None for a part that does not: it stands in no order with the others.
+        """
+        numbers = {part for value in self.values if (part := value[place]) and _LEADING_NUMBER.match(part)}
+        rank = {part: index for index, part in enumerate(sorted(numbers, key=_natural))}
+        return [rank.get(value[place] or "") for value in self.values]
+
     @classmethod
     def of(cls, columns: Sequence[str], values: Sequence[Label]) -> Alphabet:
         """The distinct values in natural order: numbers and bins by size, then text, missing last."""

@@ -67,7 +67,7 @@ class TermsFile:
     epsilon: Nats
     parameters: Parameters
     split: tuple[Share, ...] | Literal["optimal"]
-    mechanism: dict[str, str | float | bool | None]
+    mechanism: dict[str, str | float | bool | dict[str, str] | None]
     draws: Literal["permanent", "fresh"]
     estimate: Asked
     budget: Positive | None

@@ -14,6 +14,7 @@ from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.gaussian_funnel import GaussianFunnel
 from funnel.mechanisms.greedy_funnel import GreedyFunnel
 from funnel.mechanisms.independent_reporting import IndependentReporting
+from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.non_robust import NonRobust
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.polyopt import Polyopt
@@ -39,6 +40,7 @@ __all__ = [
     "GaussianFunnel",
     "GreedyFunnel",
     "IndependentReporting",
+    "Invariant",
     "Mechanism",
     "NonRobust",
     "Optimal",

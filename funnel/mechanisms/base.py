@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -16,7 +16,7 @@ from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.measure.information import released_information
 from funnel.notions import NOTIONS, Demand, Notion
-from funnel.optimise.certificate import Certificate
+from funnel.optimise.certificate import Certificate, Prices
 from funnel.optimise.cost import Extent, expected_cost
 
 LOSS = 2e-5
@@ -43,6 +43,25 @@ class Solved:
     how: str
     certificate: Certificate | None = None
     about: Literal["public", "secret"] = "public"
+    totals: Totals | None = None
+
+    def beside_others(self) -> Solved:
+        """The same without what was shown of this block alone."""
+        kept = None if self.totals is None else replace(self.totals, prices=None)
+        return replace(self, bound=None, certificate=None, totals=kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What a protocol of least expected cost leaves of totals.
+
+    `deviation` is the largest |E[M_y] - N_y| in records, None where totals are not kept; `prices` show that no protocol
+    of the notion costs less than `optimum`, None where other blocks are released beside.
+    """
+
+    deviation: float | None
+    optimum: float
+    prices: Prices | None
 
 
 @dataclass(frozen=True)

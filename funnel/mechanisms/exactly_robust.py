@@ -46,17 +46,13 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     with the time. Where orders below one half make the pairs no convex set, polytopes have the last word. Raises
     SolverError.
     """
-    radius, order = demand.ball
-    prior = joint.table().sum(axis=0) / joint.rows
-    if radius == 0 or order < LEAST_ORDER or len(demand.table) < 2:
+    prior, known = joint.table().sum(axis=0) / joint.rows, adversary(demand)
+    if known is None:
         return _by_polytopes(joint, demand, time_limit, gap)
     budget, ceiling = Budget(_FINISH * time_limit), demand.ceiling()
     start = None
     if len(prior) > _SMALL:
         start = _start(demand, prior, _POLYTOPES * time_limit, gap)
-    known = Adversary(
-        demand.table, demand.possible, radius, order, demand.notion.ratio * (1 + _ABOVE)
-    )
     least = _LEAST * gap * float(-(prior @ np.log(prior)))
     share = gap * _MARGIN
     closed = close_in(known, prior, budget=budget, tolerance=least, share=share, ceiling=ceiling, start=start)
@@ -70,6 +66,21 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
         certificate,
         about="public" if public else "secret",
     )
+
+
+def adversary(demand: RobustDemand) -> Adversary | None:
+    """What finds the worst pairs of single rows; None where the estimate stands alone, or pairs are no convex set."""
+    radius, order = demand.ball
+    if radius == 0 or order < LEAST_ORDER or len(demand.table) < 2:
+        return None
+    return Adversary(demand.table, demand.possible, radius, order, demand.notion.ratio * (1 + _ABOVE))
+
+
+def polytope(joint: Joint, demand: RobustDemand) -> Cone:
+    """The cone that serves where there is no adversary: of the estimate where it stands alone, else of boxes."""
+    if demand.radius == 0:
+        return Ldp(notion="ldp", epsilon=demand.notion.epsilon).demand(joint, {}, 0).cone()
+    return demand.cone()
 
 
 def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: float) -> FloatArray:
@@ -92,15 +103,10 @@ def _bounded(closed: Closed, demand: RobustDemand) -> tuple[float, Certificate |
 def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: float) -> Solved:
     """The estimate alone is a polytope; other sets are within boxes, and the estimate bounds them."""
     prior, ceiling = joint.table().sum(axis=0) / joint.rows, demand.ceiling()
-    alone = demand.radius == 0
-    cone = (
-        Ldp(notion="ldp", epsilon=demand.notion.epsilon).demand(joint, {}, 0).cone()
-        if alone
-        else demand.cone()
-    )
+    cone = polytope(joint, demand)
     found = maximise(cone, prior, budget=time_limit, gap=gap, ceiling=ceiling)
     protocol, how = round_named(found.protocol, cone, joint, demand), f"{found.method}, {found.rays:,} rows"
-    if alone:
+    if demand.radius == 0:
         return Solved(protocol, found.bound, how, found.certificate)
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from funnel.data import AnyProtocol, Joint
@@ -158,7 +158,7 @@ def _solve(
     ordered = tuple(solved[index] for index in range(len(solved)))
     if len(ordered) > 1:
         # A block's optimum given what other blocks release bounds nothing that anyone would ask about.
-        ordered = tuple(replace(one, bound=None, certificate=None) for one in ordered)
+        ordered = tuple(one.beside_others() for one in ordered)
     return Protection(arranged, mechanism, ordered, tuple(budgets), shares)
 
 

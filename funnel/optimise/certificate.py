@@ -1,4 +1,4 @@
-"""Why nothing is worth more: prices, and a branch and bound written down so that others can go through it again."""
+"""Why nothing is worth more, or costs less: prices, and a branch and bound that others can go through again."""
 
 from __future__ import annotations
 
@@ -63,3 +63,22 @@ class Certificate:
     def bound(self) -> float:
         """Σ λ + peak."""
         return float(self.duals.sum()) + self.peak
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Why no protocol costs less, whose rows keep inequalities f·v <= 0 and whose totals are T_y = Σ_x p_x Q(y|x).
+
+    `totals` (a,) are the prices of the T_y; row `owner[k]` of the protocol keeps `facets[k]` (k, a), at the price
+    `multipliers[k]` >= 0. For any such prices Σ p_x d(y, x) Q(y|x) >= Σ_x p_x α_x + Σ_y totals_y T_y, where α_x is the
+    least of d(y, x) - totals_y + Σ_{k: owner k = y} multipliers_k f_kx / p_x over all y.
+    """
+
+    totals: FloatArray
+    owner: IntArray
+    facets: FloatArray
+    multipliers: FloatArray
+
+    def of_room(self) -> float:
+        """What it costs, at first, if every row stays |f| inside of each of its inequalities."""
+        return float(self.multipliers @ np.linalg.norm(self.facets, axis=1))

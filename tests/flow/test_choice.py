@@ -16,7 +16,7 @@ def test_auto_releases_the_best_and_lists_its_candidates(command, tmp_path):
     policy = write_policy(tmp_path, mechanism={"kind": "auto", "time_limit": 100}, **SMALL)
     planned = command("plan", policy)
     (line,) = [line for line in planned.out.splitlines() if "candidates:" in line]
-    assert "optimal, randomised-response, conditional-reporting" in line
+    assert "optimal, invariant, randomised-response, conditional-reporting" in line
 
     run = command("run", policy, "--json")
     assert run.code == 0, run.err

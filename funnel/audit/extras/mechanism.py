@@ -146,7 +146,15 @@ def gaussian_funnel(block: Weights, manifest: Manifest) -> str:
     return "numbers on a grid"
 
 
+def invariant(block: Weights, manifest: Manifest) -> str:
+    """Every output is one of the inputs: a value is answered by itself or by another one. Raises Broken."""
+    if not set(block.outputs) <= set(block.inputs):
+        raise _wrong(block, "inputs as outputs", "others")
+    return "true values for true values"
+
+
 FORMS: dict[str, Callable[..., str]] = {
+    "invariant": invariant,
     "unary-encoding": unary_encoding,
     "randomised-response": randomised_response,
     "conditional-reporting": conditional_reporting,

@@ -138,10 +138,17 @@ class Program:
         """Replace the bounds of the first columns."""
         self._solver.changeColsBounds(len(lower), np.arange(len(lower), dtype=np.int32), lower, upper)
 
-    def highs(self, high: FloatArray) -> None:
-        """Replace the upper limits of the first rows, which have no lower limit."""
-        free = np.full(len(high), -np.inf)
-        self._solver.changeRowsBounds(len(high), np.arange(len(high), dtype=np.int32), free, high)
+    def highs(self, high: FloatArray, first: int = 0) -> None:
+        """Replace the upper limits of the rows from `first` on, which have no lower limit."""
+        free, rows = np.full(len(high), -np.inf), np.arange(first, first + len(high), dtype=np.int32)
+        self._solver.changeRowsBounds(len(high), rows, free, high)
+
+    def at_most(self, rows: csr_array, high: FloatArray) -> None:
+        """More rows (k, n) with upper limits (k,)."""
+        starts, columns = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+        self._solver.addRows(
+            len(high), np.full(len(high), -np.inf), high, rows.nnz, starts, columns, rows.data
+        )
 
     def at_most_zero(self, rows: FloatArray) -> None:
         """More rows (k, n), each at most zero."""

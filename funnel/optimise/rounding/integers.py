@@ -130,7 +130,7 @@ class _Coarsest:
         for value, weights, bits in sorted(self.poor, key=lambda entry: -entry[0]):
             if value >= least and self.holds(weights):
                 return weights, bits
-        raise _too_fine()
+        raise too_fine()
 
     def _serves(self, attempt: Attempt, bits: int) -> bool:
         """Try ever further inside while `holds` refuses; where one margin fails, a wider one does too."""
@@ -163,7 +163,7 @@ def _merged(weights: IntArray, bits: int) -> Rounded:
     return Rounded(merged >> spare, bits - spare)
 
 
-def _too_fine() -> SolverError:
+def too_fine() -> SolverError:
     """The error of a bound that 62 bits cannot meet."""
     return SolverError(
         "precision",

@@ -24,8 +24,9 @@ def kernel(equalities: Sequence[Sequence[int]], dimension: int) -> Integers:
     """A short basis (d, a) of all integer v with e·v = 0 for every equality e, in exact arithmetic.
 
     One equality at a time: Euclid's algorithm on the values e·b_i leaves at most one basis vector off the
-    equality; the others are made short again before the next one, a few dozen at a time: more dimensions
-    hardly shorten them any further, and cost their fourth power.
+    equality; the others are made short again before the next one, a few dozen at a time: more dimensions cost their
+    fourth power, except for vectors that are short already. So all are made short together once, at the end: parts
+    that are short by themselves may still be nearly parallel, which no float can tell apart.
     SolverError (size) beyond MAX_DIMENSION.
     """
     if dimension > MAX_DIMENSION:
@@ -40,7 +41,7 @@ def kernel(equalities: Sequence[Sequence[int]], dimension: int) -> Integers:
         basis = _on_equality(basis, basis @ np.array([int(e) for e in equality], object))
         parts = range(0, len(basis), _TOGETHER)
         basis = np.concatenate([reduce(basis[start : start + _TOGETHER]) for start in parts])
-    return basis
+    return reduce(basis) if len(basis) > _TOGETHER else basis
 
 
 def _on_equality(basis: Integers, value: Integers) -> Integers:
@@ -87,7 +88,7 @@ def nearest(basis: Integers, targets: FloatArray) -> Integers:
 def _combine(times: FloatArray, basis: Integers) -> Integers:
     """times @ basis in exact integers; in machine words where they cannot overflow."""
     largest = int(abs(basis).max())
-    if len(basis) * largest * max(float(np.abs(times).max()), 1.0) < 2.0**62:
+    if len(basis) * largest * float(np.abs(times).max(initial=1.0)) < 2.0**62:
         return np.asarray((times.astype(np.int64) @ basis.astype(np.int64)).astype(object))
     return np.asarray(np.vectorize(int, otypes=[object])(times) @ basis)
 
@@ -106,9 +107,9 @@ def round_exactly(protocol: FloatArray, basis: Integers, bits: int) -> IntArray 
         if reserve >= total:
             return None
         rows = nearest(basis, others * float(total - reserve))
-        rows = rows + np.array([[max(0, -min(row))] for row in rows], object)
+        rows = rows + np.array([max(0, -min(row)) for row in rows], object)[:, None]
         rest = total - rows.sum(axis=0)
         if min(rest) >= 0:
-            return np.vstack([rows, rest]).astype(np.int64)
+            return np.asarray(np.insert(rows, last, rest, axis=0), np.int64)
         reserve += math.ceil(-min(rest) * 1.25)
     return None

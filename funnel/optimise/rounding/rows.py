@@ -185,7 +185,7 @@ def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:
         rest = total - int(mass.sum())
         if rest <= 0:
             break
-        units = _largest_remainders(share, column, rest)
+        units = largest_remainders(share, column, rest)
         shape = csr_array((units.astype(float), (row, column)), shape=near.protocol.shape)
         need = (shape @ near.inequalities.T + mass[:, None] * level + margin).max(axis=1, initial=-1.0)
         if (need <= 0).all():
@@ -199,7 +199,7 @@ def round_by_mixing(near: Near, bits: int, margin: float) -> IntArray | None:
     return None
 
 
-def _largest_remainders(share: FloatArray, column: IntArray, total: int) -> IntArray:
+def largest_remainders(share: FloatArray, column: IntArray, total: int) -> IntArray:
     """Integers in the shares' proportion that sum to `total` in each column: down, then up where most was cut off."""
     scaled = total * share
     units = np.floor(scaled).astype(np.int64)

@@ -49,6 +49,7 @@ HONEST: dict[str, Any] = {
     "randomised-response": response(X, 0.8),
     "conditional-reporting": conditional(X, alphabet("secret", 2)),
     "unary-encoding": coins(X),
+    "invariant": response(X, 0.8),
     "secret-randomised-response": pairs(*strengths(1.2)),
     "independent-reporting": pairs(15 * 170, 9 * 170, 5 * 170, 3 * 170),
     "greedy-funnel": MERGED,

@@ -127,6 +127,7 @@ def test_reasons_are_fixed_words_without_figures_of_the_table(monkeypatch):
 def test_when_all_refuse_each_says_why(monkeypatch):
     for kind, (code, status) in {
         "optimal": ("solver-size", "size"),
+        "invariant": ("solver-size", "size"),
         "randomised-response": ("solver-time", "time"),
     }.items():
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
 HELPERS = {
     "notions": {"__init__", "base", "change", "implications", "robust", "shape", "tables"},
-    "mechanisms": {"__init__", "base", "choice", "exactly_robust", "naming", "product", "single", "split"},
+    "mechanisms": {"__init__", "base", "choice", "distance", "exactly_robust", "naming", "product", "single", "split"},
 }
 
 

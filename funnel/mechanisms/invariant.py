@@ -1,0 +1,97 @@
+"""The faithful protocol: as few records change as the bound allows, and every total stays as it is on average."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.joint import FloatArray
+from funnel.measure import clock
+from funnel.mechanisms.base import Mechanism, Solved, Totals
+from funnel.mechanisms.distance import Rule, distances
+from funnel.mechanisms.exactly_robust import adversary, polytope
+from funnel.mechanisms.optimal import TIME_LIMIT, TimeLimit
+from funnel.notions import Demand, Notion, as_robust
+from funnel.optimise.budget import Budget
+from funnel.optimise.cone import Cone
+from funnel.optimise.convex.cone import SeparationOracle
+from funnel.optimise.rounding.totals import Near, Nearly, round_equal, round_kept
+from funnel.optimise.transport import FINE, Facets, Plan, Transport
+
+_SEARCHING = 0.8
+"""Share of the time that is left by the clock for the programs: measuring comes after them."""
+
+Distance = Annotated[
+    Rule | dict[str, Rule],
+    Field(
+        description="match: as few records change as possible; order: numbers and bins change to near ones; or a "
+        "mapping with one of these for each column"
+    ),
+]
+
+
+class Invariant(Mechanism):
+    """Invariant PRAM (Gouweleeuw, Kooiman, Willenborg and de Wolf) at its best for a named secret.
+
+    Σ_x p_x Q(y|x) = p_y for every y, so that raw totals are right in expectation, at the least expected distance
+    between what is true and what is answered. With `totals: free` the distance alone counts.
+    """
+
+    kind: Literal["invariant"]
+    totals: Literal["kept", "free"] = Field(
+        "kept", description="kept: raw totals are right on average; free: whatever is nearest to the truth"
+    )
+    distance: Distance = "match"
+    time_limit: TimeLimit = TIME_LIMIT
+
+    @classmethod
+    def fits(cls, notion: type[Notion]) -> bool:
+        """Notions that have a cone of rows."""
+        return notion.linear
+
+    def solve(self, joint: Joint, demand: Demand) -> Solved:
+        """Minimise the expected distance over the cone, then round to integers. Raises SolverError, PlanError."""
+        block, counts, kept = joint.blocks[0], joint.table().sum(axis=0), self.totals == "kept"
+        cost = distances(block, self.distance)
+        budget = Budget(min(self.time_limit, _SEARCHING * clock.left()))
+        oracle, equalities, fine = _sides(joint, demand)
+        equal = _floats(equalities, len(block))
+        program = Transport(cost, counts / joint.rows, oracle, kept=kept, equal=equal, fine=fine)
+        best = program.solve(budget)
+        near = Near(cost, counts, best.cost, lambda weights: demand.keeps(weights[:, None, :]), kept)
+        if equalities:
+            found = round_equal(near, best, equalities)
+        else:
+            found = round_kept(near, best, lambda room: program.solve(budget, room))
+        return self._solved(block, best, found)
+
+    def _solved(self, block: Alphabet, best: Plan, found: Nearly) -> Solved:
+        """The protocol, each output by its own name; those that are never answered have none."""
+        used = np.flatnonzero(found.weights.any(axis=1))
+        outputs = Alphabet(block.columns, tuple(block.values[y] for y in used))
+        protocol = Protocol(block, outputs, found.bits, found.weights[used][:, None, :])
+        how = f"linear program, {len(best.prices.owner):,} inequalities that bind; expected distance {best.cost:.6g}"
+        deviation = found.deviation if self.totals == "kept" else None
+        return Solved(protocol, None, how, totals=Totals(deviation, best.cost, best.prices))
+
+    def forecast(self, notion: Notion, secret: int, public: int) -> str:
+        """One program."""
+        return f"a linear program in {public**2:,} chances"
+
+
+def _sides(joint: Joint, demand: Demand) -> tuple[SeparationOracle, tuple[tuple[int, ...], ...], float]:
+    """What tells the inequalities of rows, the exact equations that they lie on, and how finely they are to be met."""
+    robust = as_robust(demand)
+    if robust is None:
+        cone = demand.cone()
+        return Facets(cone), cone.equalities, 0.0
+    known = adversary(robust)
+    return (Facets(polytope(joint, robust)), (), 0.0) if known is None else (known, (), FINE)
+
+
+def _floats(equalities: tuple[tuple[int, ...], ...], size: int) -> FloatArray:
+    """The equations (e, a), scaled to largest coefficient 1; those that say nothing left out."""
+    return Cone(np.zeros((0, size)), equalities).constraints(np.ones(size))

@@ -1,0 +1,193 @@
+"""The protocol of least expected cost whose rows lie in a cone and whose totals are given: one linear program.
+
+With p the distribution of X and w[y, x] = p_x Q(y|x), the mass that goes from x to y, it is a transport problem with
+sides: Σ_y w = p_x, Σ_x w = p_y where totals are kept, every row of Q in the cone. The cone's inequalities come when a
+row violates them, so there may be very many of them, or no end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.budget import Budget
+from funnel.optimise.certificate import Prices
+from funnel.optimise.cone import Cone
+from funnel.optimise.convex.cone import SeparationOracle
+from funnel.optimise.linear.highs import Answer, Program
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_DEEPEST = 4
+"""Inequalities that one row of the protocol brings in at a time."""
+_MET = 1e-8
+"""By how much a row may miss an inequality, in the units of the program, where it is said to meet it."""
+FINE = 1e-6
+"""The same as a chance, for cones that no list of inequalities ends."""
+_GIVEN = 0.25
+"""Share of the room asked for that a row may go without."""
+_NOTHING = 1e-12
+"""Chances below this are rounding errors of the solver."""
+_FULL = 0.25
+"""Share of a total that may be asked of its row as room."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A protocol Q[y, x] (a, a), its expected cost Σ p_x d(y, x) Q[y, x], and why nothing costs less."""
+
+    protocol: FloatArray
+    cost: float
+    prices: Prices
+
+
+class Facets:
+    """A polyhedral cone, asked as those are that have no list of inequalities."""
+
+    def __init__(self, cone: Cone) -> None:
+        self._cone = cone
+
+    def worst(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By how much rows (k, a) exceed the cone's facets (k, q); and these, the same for each row (k, q, a)."""
+        known = self._cone.facets(rows)
+        return rows @ known.T, np.broadcast_to(known, (len(rows), *known.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Inequalities that take part: of which row of the protocol (k,), and on it (k, a), each -1 at all-ones."""
+
+    owner: IntArray
+    facets: FloatArray
+
+    def with_more(self, more: _Sides) -> _Sides:
+        """Both together."""
+        return _Sides(np.concatenate([self.owner, more.owner]), np.concatenate([self.facets, more.facets]))
+
+
+class Transport:
+    """min Σ p_x d(y, x) Q(y|x) over protocols whose rows keep an oracle's inequalities and the `equal` ones (e, a).
+
+    `cost` d (a, a) by [y, x] is not negative, and zero on the diagonal; `prior` (a,) is positive and sums to one. With
+    `kept`, Σ_x p_x Q(y|x) = p_y. `fine` is the chance by which a row may miss an inequality. The program stays warm:
+    asked again with more room, it goes on from where it ended.
+    """
+
+    def __init__(
+        self,
+        cost: FloatArray,
+        prior: FloatArray,
+        oracle: SeparationOracle,
+        *,
+        kept: bool,
+        equal: FloatArray | None = None,
+        fine: float = 0.0,
+    ) -> None:
+        self.fine = fine
+        self.cost, self.prior, self.oracle, self.kept = cost, prior, oracle, kept
+        self._mass = prior
+        self.size, self._plain = len(prior), equal is None or not len(equal)
+        self._sides = _Sides(np.zeros(0, np.int64), np.zeros((0, self.size)))
+        self._program, self._first = self._posed(equal)
+
+    def solve(self, budget: Budget, room: float = 0.0) -> Plan:
+        """The optimum over rows that keep every inequality v·f <= -room |f|, or less where a total is too small.
+
+        `room` is a chance; where totals are free the optimum without any comes first. Raises SolverError.
+        """
+        self._program.highs(self._limits(self._sides, room), self._first)
+        plan = self._stay() if self._bare else self._plan(self._program.solve(budget.seconds))
+        while len((more := self._violated(plan.protocol, room)).owner):
+            self._program.at_most(self._scaled(more), self._limits(more, room))
+            self._sides = self._sides.with_more(more)
+            plan = self._plan(self._program.solve(budget.seconds))
+        if not self.kept and not room:
+            self._mass = plan.protocol @ self.prior
+        return plan
+
+    @property
+    def _bare(self) -> bool:
+        """Whether nothing bears on rows yet."""
+        return self._plain and not len(self._sides.owner)
+
+    def _stay(self) -> Plan:
+        """What is best as long as rows may be anything: everything stays where it is."""
+        nothing = Prices(np.zeros(self.size), self._sides.owner, self._sides.facets, np.zeros(0))
+        return Plan(np.eye(self.size), 0.0, nothing)
+
+    def _posed(self, equal: FloatArray | None) -> tuple[Program, int]:
+        """The program in units of mass a·w, with how many rows it begins."""
+        from scipy.sparse import csr_array, eye_array, kron, vstack
+
+        a, ones = self.size, np.ones((1, self.size))
+        sums = [csr_array(kron(ones, eye_array(a)))]
+        value = [a * self.prior]
+        if self.kept:
+            sums.append(csr_array(kron(eye_array(a), ones)))
+            value.append(a * self.prior)
+        if equal is not None and not self._plain:
+            sums.append(csr_array(kron(eye_array(a), self._on_mass(equal)[0])))
+            value.append(np.zeros(a * len(equal)))
+        matrix, fixed = csr_array(vstack(sums)), np.concatenate(value)
+        free = np.zeros(a * a), np.full(a * a, np.inf)
+        program = Program(matrix, fixed, fixed, *free, method="dual")
+        program.costs(-self.cost.ravel())
+        return program, len(fixed)
+
+    def _on_mass(self, facets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Inequalities (k, a) on w, each scaled to largest coefficient 1, and what they were divided by (k,)."""
+        rows = facets / self.prior
+        size = np.abs(rows).max(axis=1)
+        return rows / size[:, None], size
+
+    def _limits(self, sides: _Sides, room: float) -> FloatArray:
+        """Upper ends (k,) of the program's rows."""
+        return -self._rooms(sides, room) * self.size / self._on_mass(sides.facets)[1]
+
+    def _rooms(self, sides: _Sides, room: float) -> FloatArray:
+        """How far inside each inequality a row has to be (k,): at the constant row of its total T_y all are -T_y."""
+        wanted = room * np.linalg.norm(sides.facets, axis=1)
+        return np.asarray(np.minimum(wanted, _FULL * self._mass[sides.owner]))
+
+    def _scaled(self, sides: _Sides) -> csr_array:
+        """The program's rows (k, a·a) of some inequalities."""
+        from scipy.sparse import csr_array
+
+        rows, _ = self._on_mass(sides.facets)
+        which, x = np.nonzero(rows)
+        return csr_array(
+            (rows[which, x], (which, sides.owner[which] * self.size + x)), shape=(len(rows), self.size**2)
+        )
+
+    def _violated(self, protocol: FloatArray, room: float) -> _Sides:
+        """The inequalities that rows of a protocol violate most, a few for each."""
+        used = np.flatnonzero(protocol.any(axis=1))
+        excess, known = self.oracle.worst(protocol[used])
+        if not excess.size:
+            return _Sides(np.zeros(0, np.int64), np.zeros((0, self.size)))
+        deepest = np.argsort(-excess, axis=1, kind="stable")[:, :_DEEPEST]
+        place = np.repeat(np.arange(len(used)), deepest.shape[1])
+        sides = _Sides(used[place], np.asarray(known[place, deepest.ravel()]))
+        _, size = self._on_mass(sides.facets)
+        wanted = self._rooms(sides, room)
+        over = excess[place, deepest.ravel()] + wanted
+        new = over > np.maximum(_MET * size / self.size, self.fine + _GIVEN * wanted)
+        return _Sides(sides.owner[new], sides.facets[new])
+
+    def _plan(self, answer: Answer) -> Plan:
+        """What the program found."""
+        point, multipliers, optimum = answer.require("the linear program of a protocol that keeps totals")
+        chances = np.maximum(point.reshape(self.size, self.size), 0.0) / (self.size * self.prior)
+        chances[chances < _NOTHING] = 0.0
+        chances /= chances.sum(axis=0)
+        totals = -multipliers[self.size : 2 * self.size] if self.kept else np.zeros(self.size)
+        found = np.maximum(multipliers[self._first :], 0.0) / self._on_mass(self._sides.facets)[1]
+        used = np.flatnonzero(found)
+        owner, facets = self._sides.owner[used], self._sides.facets[used]
+        # A common amount on all totals changes nothing; what is left bounds what their deviations are worth.
+        prices = Prices(totals - np.median(totals), owner, facets, found[used])
+        return Plan(chances, -optimum / self.size, prices)
