@@ -88,6 +88,7 @@ CATALOGUE: dict[str, str] = {
     "lock-exists": "the policy has a lock already",
     "lock-leaks": "the pinned protocol does not keep its bound at these counts",
     "ledger": "the ledger is damaged",
+    "cells-changed": "columns of a wide block were released before by other cells",
     "budget": "the releases together would leak more than the policy's budget",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",

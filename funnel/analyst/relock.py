@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from funnel.analyst.diff import Difference, compare
 from funnel.analyst.diff.sides import of_lock, of_policy
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
-from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.pin import differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
 from funnel.plan.domain import domain
@@ -122,7 +122,8 @@ def relock(
         name = f"lock-{new_release_id(datetime.now(UTC))}" if noisy else None
         asked = with_room(policy, room)
         found = execute(asked, limits=limits, dry_run=True, estimate=name, progress=progress)
-        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, name)
+        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, name,
+                        found.counted.cells)  # fmt: skip
         text = made.text()
         lock = parse_lock(text)
         difference = None
@@ -158,7 +159,8 @@ def agreement(policy: Policy) -> Agreement:
 
 def _pins(lock: Lock) -> tuple[object, ...]:
     """What a run takes from a lock."""
-    pinned = protocols_digest(lock.protocols), lock.noisy
+    cells = [replace(one, seed=b"") for one in lock.cells]  # another seed alone is no reason to begin anew
+    pinned = protocols_digest(lock.protocols), cells_digest(cells), lock.noisy
     return *pinned, lock.mechanism, dict(lock.parameters), lock.shares, lock.budgets
 
 

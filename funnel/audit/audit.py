@@ -31,7 +31,7 @@ from funnel.audit.extras.base import Recount, Release
 from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Status, Unchecked, counted
 from funnel.errors import FunnelError, ReleaseError
-from funnel.format import manifest, protocol, released
+from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
@@ -42,8 +42,8 @@ EXTRAS: tuple[ModuleType, ...] = (
 LEDGER = (meanings, composition, budget)
 """Those that read the release's entry."""
 KNOWN = (
-    *(manifest.NAME, protocol.NAME, released.NAME, "data.parquet", "data.csv", "report.html", "report.json"),
-    manifest.SIGNATURE,
+    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, manifest.SIGNATURE),
+    *("data.parquet", "data.csv", "report.html", "report.json"),
 )
 PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,8 +12,9 @@ from funnel.cells.columns import Column
 from funnel.cells.profile import BITS, Profile
 from funnel.cells.tree import Node, Tree
 from funnel.data.joint import IntArray
-from funnel.format.canonical import FormatError
+from funnel.format.canonical import FormatError, encode
 from funnel.format.cells import NAME, Among, Below, Cell, CellsFile, Drawn, Values, Wide
+from funnel.format.schema import as_json
 
 RULE = (
     "rows of a label are drawn column by column, parents first; n rows of the same cell and group are put in the order"
@@ -167,3 +169,10 @@ def _check_order(profiles: Sequence[Profile]) -> None:
                 raise FormatError(
                     NAME, f"profiles[{place}].parent", "a column that does not depend on this one", place
                 )
+
+
+def meaning(cells: Cells) -> str:
+    """A short hash of what labels stand for: vocabularies and conditions, and not how rows are filled."""
+    told = as_json(written(cells))
+    splits = [{key: value for key, value in node.items() if key != "share"} for node in told["nodes"]]
+    return hashlib.sha256(encode({"columns": told["columns"], "nodes": splits})).hexdigest()[:16]

@@ -22,13 +22,15 @@ Sequence = Annotated[int, Between(1, 1 << 62)]
 class Drawn:
     """One block of a release: its columns, a hash of what each one's values mean, and which secret columns it reads.
 
-    `base` is the same hash without which values were put under `other`.
+    `base` is the same hash without which values were put under `other`. Of a wide block `columns` is its name, the
+    hashes are of its cells, and `inside` are its own columns; of any other there are none.
     """
 
     columns: tuple[Text, ...]
     meaning: tuple[str, ...]
     base: tuple[str, ...]
     reads: tuple[Text, ...] | None
+    inside: tuple[Text, ...]
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.cells.cells import Cells
+from funnel.cells.record import meaning
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.format import manifest
 from funnel.format.journal import ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.composition import own_figure, together
+from funnel.ledger.partitions import check_cells
 from funnel.ledger.records import DrawRecord
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
@@ -42,14 +45,22 @@ class Composed:
         return manifest.Composed(found.figure, found.how, found.releases)
 
 
-def compose(policy: Policy, protection: Protection, source: str, entries: Sequence[ReleaseEntry]) -> Composed:
+def compose(
+    policy: Policy,
+    protection: Protection,
+    source: str,
+    entries: Sequence[ReleaseEntry],
+    cells: Sequence[Cells] = (),
+) -> Composed:
     """Measure a release together with those that the ledger's `entries` tell of.
 
     `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
-    Raises LedgerError where a protocol that was kept is damaged.
+    `cells` are those of its wide blocks. Raises LedgerError where a protocol that was kept is damaged, or the same
+    columns were released by other cells.
     """
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
-    own = tuple(_record(policy, protocol, source, entity) for protocol in protection.protocols)
+    own = tuple(_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
+    check_cells(policy, own, entries)
     before = [entry.composed for entry in entries]
     found = together(
         protection.notion, protection.joint, own, _earlier(policy, entries), protection.leakage, before
@@ -57,16 +68,27 @@ def compose(policy: Policy, protection: Protection, source: str, entries: Sequen
     return Composed(own, found, own_figure(protection.leakage, protection.notion))
 
 
-def _record(policy: Policy, protocol: AnyProtocol, source: str, entity: str | None) -> DrawRecord:
+def _record(
+    policy: Policy, protocol: AnyProtocol, source: str, entity: str | None, cells: Sequence[Cells]
+) -> DrawRecord:
     reads = protocol.secret.columns if protocol.secret else None
     columns = protocol.inputs.columns
     known = {folded(one.name): one for block in policy.blocks for one in block.attributes}
-    attributes = [known[folded(column)] for column in columns]
-    meanings = tuple(
-        _meaning(attribute, {value[place] for value in protocol.inputs.values})
-        for place, attribute in enumerate(attributes)
-    )
-    return DrawRecord(columns, meanings, tuple(map(_base, attributes)), reads, source, entity, protocol)
+    wide = {one.name: one for one in cells}
+    told = [
+        (meaning(wide[column]),) * 2
+        if column in wide
+        else _hashes(known[folded(column)], {value[place] for value in protocol.inputs.values})
+        for place, column in enumerate(columns)
+    ]
+    inside = tuple(one.name for column in columns if column in wide for one in wide[column].columns)
+    hashes = (tuple(means for means, _ in told), tuple(base for _, base in told))
+    return DrawRecord(columns, *hashes, reads, source, entity, protocol, inside)
+
+
+def _hashes(attribute: Attribute, values: set[str | None]) -> tuple[str, str]:
+    """What a column's values stand for, and the same but for which are named."""
+    return _meaning(attribute, values), _base(attribute)
 
 
 def _meaning(attribute: Attribute, values: set[str | None]) -> str:
@@ -100,7 +122,7 @@ def _earlier(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[DrawRecord
         parts = protocols.get(entry.protocol_sha256) or (None,) * len(entry.drawn)
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
             one = DrawRecord(
-                told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol
+                told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside
             )
             key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns)
             found.setdefault(key, one)

@@ -28,7 +28,7 @@ class DrawRecord:
     `meaning` tells for each column what its values stand for, `base` the same but for which values were named (equal
     to the meaning where none is put under `other`), `reads` the sensitive columns that the draw looks at. `source` is
     the fingerprint of a permanent key, or the release where draws are fresh; `entity` the column that permanent draws
-    go by. `protocol` is None where it is not known any more.
+    go by. `protocol` is None where it is not known any more. `inside` are the columns of wide blocks among `columns`.
     """
 
     columns: tuple[str, ...]
@@ -38,6 +38,7 @@ class DrawRecord:
     source: str
     entity: str | None
     protocol: AnyProtocol | None
+    inside: tuple[str, ...] = ()
 
     @property
     def pools(self) -> bool:
@@ -56,7 +57,7 @@ class DrawRecord:
 
     def told(self) -> Drawn:
         """What a ledger's entry says of it."""
-        return Drawn(self.columns, self.meaning, self.base, self.reads)
+        return Drawn(self.columns, self.meaning, self.base, self.reads, self.inside)
 
 
 def restated(one: DrawRecord, current: Sequence[DrawRecord]) -> DrawRecord:

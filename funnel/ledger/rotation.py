@@ -40,7 +40,7 @@ class Asked:
 
 def answered(entry: ReleaseEntry) -> frozenset[str]:
     """The columns that a release drew, folded."""
-    return frozenset(folded(column) for one in entry.drawn for column in one.columns)
+    return frozenset(folded(column) for one in entry.drawn for column in (*one.columns, *one.inside))
 
 
 def last_asked(asked: Asked, entries: Sequence[ReleaseEntry]) -> ReleaseEntry | None:

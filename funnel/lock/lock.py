@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from funnel.cells.cells import Cells
+from funnel.cells.record import opened, written
 from funnel.data import AnyProtocol
 from funnel.data.convert import block_record, protocol_of
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
 from funnel.format import canonical, schema
+from funnel.format.cells import Wide
 from funnel.format.lock import FORMAT, LockFacts
 from funnel.format.protocol import Sets, Weights
 from funnel.format.sealed import SealError, sealed, unsealed
@@ -27,7 +30,8 @@ _COMMENT = """\
 The lock of a funnel policy: nightly runs draw from the protocol below and solve nothing (`funnel run --locked`).
 Keep it under version control beside the policy. It is written by `funnel lock` and not meant to be edited;
 `funnel lock --check` says whether it fits the policy, `funnel diff` what another one changes for privacy.
-It holds no counts. `inputs` lists [value, weights of the outputs in their order], out of 2^bits."""
+It holds no counts, but shares of the cells of wide blocks. `inputs` lists [value, weights of the outputs in order],
+out of 2^bits."""
 _AGAIN = (
     "Restore it from version control, or make it anew with `funnel lock --force`, which shows what changes."
 )
@@ -38,6 +42,7 @@ class Lock(LockFacts):
     """What is pinned; `checksum` is that of the text, "" before it is written."""
 
     protocols: tuple[AnyProtocol, ...]
+    cells: tuple[Cells, ...] = ()
     checksum: str = ""
 
     def text(self) -> str:
@@ -52,6 +57,9 @@ class Lock(LockFacts):
             "protocol": protocols_digest(self.protocols),
             **{f"block.{place}": _block(one) for place, one in enumerate(self.protocols)},
         }
+        if self.cells:
+            lines["cells"] = cells_digest(self.cells)
+            lines |= {f"wide.{place}": _wide(one) for place, one in enumerate(self.cells)}
         return sealed({"format": FORMAT} | facts | lines, _COMMENT)
 
 
@@ -83,14 +91,18 @@ def parse_lock(text: str) -> Lock:
     if (found := facts.pop("format", None)) != FORMAT:
         raise SealError(f"its format is {found!r}, and this version of funnel reads {FORMAT}")
     named, blocks = facts.pop("protocol", None), sum(key.startswith("block.") for key in facts)
+    pinned, wide = facts.pop("cells", None), sum(key.startswith("wide.") for key in facts)
     try:
+        cells = tuple(_cells(facts.pop(f"wide.{place}")) for place in range(wide))
         protocols = tuple(_protocol(facts.pop(f"block.{place}")) for place in range(blocks))
         told = schema.typed(LockFacts, "lock", {"estimated": None, "noisy": None} | facts)
-        lock = Lock(**vars(told), protocols=protocols, checksum=checksum)
+        lock = Lock(**vars(told), protocols=protocols, cells=cells, checksum=checksum)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SealError(f"it does not hold what a lock holds ({type(error).__name__}: {error})") from None
     if named != protocols_digest(protocols):
         raise SealError("its weights are not those of the protocol it names")
+    if pinned != (cells_digest(cells) if cells else None):
+        raise SealError("its cells are not those that it names")
     return lock
 
 
@@ -109,6 +121,11 @@ def protocols_digest(protocols: Sequence[AnyProtocol]) -> str:
     ).hexdigest()
 
 
+def cells_digest(cells: Sequence[Cells]) -> str:
+    """SHA-256 of the blocks of cells.json, whatever its other contents."""
+    return hashlib.sha256(canonical.encode([schema.as_json(written(one)) for one in cells])).hexdigest()
+
+
 def damaged_lock(path: Path, reason: str, advice: str = _AGAIN) -> LockError:
     """The error of a file that is not as it was written."""
     said = f"this is not a lock that can be used: {reason}"
@@ -123,6 +140,22 @@ def _block(protocol: AnyProtocol) -> dict[str, Any]:
         return told | {"inputs": tuple(inputs)}
     rows = np.array(weights, np.int64).T.tolist()
     return told | {"outputs": tuple(outputs), "inputs": tuple(zip(inputs, rows, strict=True))}
+
+
+def _wide(cells: Cells) -> dict[str, Any]:
+    """The cells of a wide block: as in cells.json, each column, node and cell of a profile on a line of its own."""
+    told: dict[str, Any] = schema.as_json(written(cells))
+    profiles = {
+        f"profile.{place}": one | {"weights": tuple(one["weights"])}
+        for place, one in enumerate(told.pop("profiles"))
+    }
+    return told | {"columns": tuple(told["columns"]), "nodes": tuple(told["nodes"])} | profiles
+
+
+def _cells(told: dict[str, Any]) -> Cells:
+    """Inverse of `_wide`."""
+    profiles = [told.pop(f"profile.{place}") for place in range(sum(key.startswith("profile.") for key in told))]
+    return opened(schema.typed(Wide, "lock", told | {"profiles": profiles}))
 
 
 def _protocol(block: dict[str, Any]) -> AnyProtocol:

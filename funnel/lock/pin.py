@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funnel.cells.cells import Cells
 from funnel.data import Alphabet, Joint, Label
 from funnel.data.joint import IntArray
 from funnel.data.released import Channel
@@ -58,13 +59,14 @@ def new_lock(
     key: Key | None,
     room: float = 0.0,
     name: str | None = None,
+    cells: Sequence[Cells] = (),
 ) -> Lock:
     """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
 
-    `name` is the one under which a private estimate is on record.
+    `name` is the one under which a private estimate is on record; `cells` are those of the wide blocks.
     """
     joint, minimum = protection.joint, policy.estimate.minimum
-    _check_others(policy, joint)
+    _check_others(policy, joint, cells)
     records = np.bincount(joint.cells[:, 0], weights=joint.counts)
     named = tuple(s for s, count in zip(joint.secret.values, records, strict=True) if count >= minimum)
     return Lock(
@@ -86,6 +88,7 @@ def new_lock(
         protocols=protection.protocols,
         estimated=name,
         noisy=None if estimated is None else estimated.digest(joint),
+        cells=tuple(cells),
     )  # fmt: skip
 
 
@@ -159,7 +162,9 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
 
 def relabelled(policy: Policy, lock: Lock, counted: Joint) -> Relabelled:
     """Counts in the lock's values, others as the policy says. Raises SourceError where no rule provides for one."""
-    rules = {one.name: one.unseen for block in policy.blocks for one in block.attributes}
+    rules = {one.name: one.unseen for block in policy.blocks if block.cells is None for one in block.attributes}
+    # Of a wide block only rows that its columns leave out are in no cell: any other unknown value was refused before.
+    rules |= {block.name: "drop" for block in policy.wide}
     return relabel(counted, [one.inputs for one in lock.protocols], rules)
 
 
@@ -206,8 +211,11 @@ def kept_values(policy: Policy, lock: Lock | None) -> dict[str, Alphabet]:
     for known in (one.inputs for one in lock.protocols):
         for column, values in zip(known.columns, zip(*known.values, strict=True), strict=True):
             parts[column] = set(values) - {None, OTHER}
+    parts |= {column.name: set(column.values) - {None, OTHER} for one in lock.cells for column in one.columns}
     return {
-        f"lock_x{j}_{i}": Alphabet.of([one.name], [(value,) for value in parts[one.name]])
+        f"lock_{'x' if block.cells is None else 'w'}{j}_{i}": Alphabet.of(
+            [one.name], [(value,) for value in parts[one.name]]
+        )
         for j, block in enumerate(policy.blocks)
         for i, one in enumerate(block.attributes)
         if one.top is not None
@@ -238,13 +246,14 @@ def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:
     check_minimum(joint, policy.estimate.minimum, secret_published=True)
 
 
-def _check_others(policy: Policy, joint: Joint) -> None:
+def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
     """`unseen: other` needs a value of that name to put such rows under."""
-    known: Mapping[str, set[str | None]] = {
+    known: dict[str, set[str | None]] = {
         column: {value[place] for value in block.values}
         for block in joint.blocks
         for place, column in enumerate(block.columns)
     }
+    known |= {column.name: set(column.values) for one in cells for column in one.columns}
     for block in policy.blocks:
         for one in block.attributes:
             if one.unseen == "other" and OTHER not in known[one.name]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from funnel.cells.cells import Cells
+from funnel.cells.columns import Column
 from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
@@ -19,6 +21,7 @@ from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
 from funnel.notions import Notion
 from funnel.plan.domain import domain
+from funnel.plan.partition import Partition, partition
 from funnel.plan.stages import Count, Plan
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
@@ -29,13 +32,25 @@ class Counted:
     """N[s, x] as everything is computed from it; and the true counts beside it, where these are noisy.
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
-    `spent` is what private estimates have cost by now, None where none was charged.
+    `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
+    blocks.
     """
 
     policy: Policy
     joint: Joint
     estimated: Estimated | None = None
     spent: Spent | None = None
+    partitions: tuple[Partition, ...] = ()
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:
+        """The cells of the wide blocks."""
+        return tuple(one.cells for one in self.partitions)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns inside wide blocks."""
+        return tuple(column for one in self.cells for column in one.columns)
 
     @property
     def rows(self) -> int:
@@ -67,14 +82,15 @@ def count(
         checks.check_entities(
             engine, one.column, integer=one.integer, spread=one.spread, dense=one.dense, general=one.general
         )
+    partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
     progress(plan.count.title)
     engine.prepare(plan.count.statements)
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
-    counted = _counted(policy, plan.count, engine, lock, estimate_name)
+    counted = replace(_counted(policy, plan.count, engine, lock, estimate_name), partitions=partitions)
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
-    _check_formulas(policy, counted.joint.blocks)
+    _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])
     return counted
 
 
@@ -108,6 +124,11 @@ def _charge(policy: Policy, epsilon: Fraction, lock: Lock | None, name: str) -> 
 def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
     if policy.release.refuses_formulas:
         check_formulas(blocks)
+
+
+def vocabulary(column: Column) -> Alphabet:
+    """The values that a column inside a wide block may be released with."""
+    return Alphabet((column.name,), tuple((value,) for value in column.values))
 
 
 def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:

@@ -12,6 +12,7 @@ from funnel.engine.counting import cardinalities, occurring
 from funnel.mechanisms import Outlook
 from funnel.notions import Shape
 from funnel.plan import stages
+from funnel.plan.partition import partition
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
 
@@ -43,7 +44,9 @@ class Sizes:
 def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
     count = plan.count
-    engine.prepare(plan.scan.statements + count.statements)
+    engine.prepare(plan.scan.statements)
+    partition(policy, plan.cells, engine, lambda _: None)
+    engine.prepare(count.statements)
     if plan.naming is not None:
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])

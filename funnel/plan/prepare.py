@@ -11,7 +11,7 @@ from typing import Protocol
 from funnel.data.alphabet import folded
 from funnel.draw.keys import Key, one_time_key
 from funnel.engine import Engine, Source, find, open_engine
-from funnel.errors import DrawError, PlanError, SourceError
+from funnel.errors import DrawError, SourceError
 from funnel.files import writing
 from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import Asked, check_key
@@ -90,8 +90,6 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
-    if policy.wide:
-        raise PlanError("unsupported", "wide blocks can be planned, and not yet run")
     with planned(policy, limits, lock) as (plan, _, source):
         pass
     key = key or (any_key(policy) if dry else key_of(policy))
@@ -148,7 +146,7 @@ def key_of(policy: Policy) -> Key:
 
 def asked_by(policy: Policy) -> Asked:
     """What a policy asks people, by which an earlier release with a key is known to have asked the same."""
-    public = (column for block in policy.blocks for column in block.columns)
+    public = (column for block in policy.blocks for column in (*block.labels, *block.columns))
     return Asked(policy.name, frozenset(map(folded, public)))
 
 

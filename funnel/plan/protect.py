@@ -18,7 +18,6 @@ from funnel.mechanisms.product import Protection
 from funnel.plan.count import Counted
 from funnel.plan.prepare import Prepared
 from funnel.plan.stages import Pin, Solve
-from funnel.policy import Policy
 from funnel.release.measured import Measured, measure
 
 
@@ -92,7 +91,7 @@ class Settled:
 
 
 def look_back(
-    policy: Policy, protection: Protection, source: str, progress: Callable[[str], None]
+    counted: Counted, protection: Protection, source: str, progress: Callable[[str], None]
 ) -> Composed:
     """What this release and all before it give away together, before anything is drawn.
 
@@ -100,7 +99,8 @@ def look_back(
     Raises LedgerError where the budget does not allow it.
     """
     progress("measure all releases together")
+    policy = counted.policy
     entries = Journal(policy.path(policy.release.private)).releases()
-    composed = compose(policy, protection, source, entries)
+    composed = compose(policy, protection, source, entries, counted.cells)
     check_budget(policy, composed.together)
     return composed

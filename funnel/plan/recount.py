@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import LOCK, policy_of
 from funnel.audit.extras.table import Recounted
+from funnel.cells.cells import Cells
 from funnel.data import Label
 from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.partition import macros
 from funnel.plan.prepare import Limits, planned
 from funnel.plan.stages import Count
 from funnel.policy import Policy
@@ -33,16 +35,20 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
         )
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
-        return _recounted(policy, lock, memory)
+        return _recounted(policy, lock, opened.wide, memory)
 
     return recount
 
 
-def _recounted(policy: Policy, lock: Lock | None, memory: str) -> Recounted:
+def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory: str) -> Recounted:
+    """Wide blocks are counted by the cells that were published, which whoever made them chose."""
     with planned(policy, Limits(memory), lock) as (plan, engine, _):
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
-        engine.prepare(plan.scan.statements + plan.count.statements)
+        engine.prepare(plan.scan.statements)
+        if plan.cells is not None:
+            engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
+        engine.prepare(plan.count.statements)
         return Recounted(json.loads(plan.text()), _cells(policy, plan.count, engine, lock))
 
 

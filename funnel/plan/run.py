@@ -41,7 +41,7 @@ def execute(
     with opened(run) as (engine, publisher):
         counted = count(policy, plan, engine, progress, lock=lock, estimate_name=run.estimate)
         protected = protect(plan.protect, counted, lock, progress)
-        composed = look_back(counted.policy, protected.protection, run.randomness, progress)
+        composed = look_back(counted, protected.protection, run.randomness, progress)
         if publisher is None:
             return Summary(run, counted, protected, composed)
         drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)

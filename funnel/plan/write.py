@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from funnel import report
+from funnel.cells.record import file_of
 from funnel.data.convert import protocol_file
 from funnel.files import sha256_file, writing
 from funnel.format import (
+    cells,
     counts,
     draws,
     drift,
@@ -33,6 +35,7 @@ from funnel.plan.rebuild import report_files
 from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
 from funnel.policy.terms import terms_file
 from funnel.release.export import export, released_file
+from funnel.release.filled import export_filled
 from funnel.release.formulas import check_keys
 from funnel.release.named import export_named
 from funnel.release.publish import Publisher
@@ -66,8 +69,13 @@ def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[P
     """
     stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
     shown = protocol_file(protocols)
-    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys)
+    wide = release.counted.cells
+    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys, wide)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
+    if wide:
+        _write(public, {cells.NAME: schema.write(file_of(wide))})
+        export_filled(protocols, table, wide, stage.format, public / stated.data)
+        return shown, table
     if not stated.identify:
         export(protocols, table, stage.format, public / stated.data)
         return shown, table

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from funnel.cells.cells import Cells
 from funnel.data import Label
 from funnel.data.convert import grid
 from funnel.data.joint import IntArray
@@ -19,6 +20,7 @@ from funnel.data.unary import AnyProtocol, Sets
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import PlanError, ReleaseError
 from funnel.format.released import ReleasedFile
+from funnel.release.weights import WEIGHT_TYPE, weights
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,26 +38,49 @@ def released_file(
     codes: IntArray,
     counts: IntArray,
     keys: Sequence[str] = (),
+    cells: Sequence[Cells] = (),
 ) -> ReleasedFile:
     """released.json: distinct rows of output codes (m, k), in order, with their counts (m,).
 
-    `columns` and `types` are those of the public columns, in order; sets have names of their own. `keys` are columns
-    of the table that are not among these.
+    `columns` and `types` are those of the public columns; sets have names of their own, and `cells` tell the columns
+    inside wide blocks. `keys` are columns of the table that are not among these.
     Raises PlanError where two released columns would have the same name to a reader that ignores case.
     """
-    names, kinds, first = list[str](), list[str](), 0
-    for protocol in protocols:
-        outputs, last = protocol.outputs, first + len(protocol.inputs.columns)
-        if isinstance(outputs, Sets):
-            names += outputs.names
-            kinds += ["VARCHAR" if outputs.form == "set" else "TINYINT"] * len(outputs.names)
-        else:
-            names += columns[first:last]
-            kinds += types[first:last]
-        first = last
-    _refuse_equal([*keys, *names])
+    filled = {column.name for one in cells for column in one.columns}
+    plain = iter([one for one in zip(columns, types, strict=True) if one[0] not in filled])
+    found = [one for protocol in protocols for one in _columns(protocol, plain, cells)]
+    _refuse_equal([*keys, *(name for name, _ in found)])
     rows = grid(np.column_stack([codes, counts]))
-    return ReleasedFile("funnel-released/1", tuple(names), tuple(kinds), rows)
+    names, kinds = (tuple(part) for part in zip(*found, strict=True))
+    return ReleasedFile("funnel-released/1", names, kinds, rows)
+
+
+def _columns(
+    protocol: AnyProtocol, plain: Iterator[tuple[str, str]], cells: Sequence[Cells]
+) -> Iterator[tuple[str, str]]:
+    """Names and types of one block's columns, those that stand for themselves from `plain`."""
+    outputs = protocol.outputs
+    own = [
+        (name, None if isinstance(outputs, Sets) else inside(name, protocol, cells))
+        for name in outputs.columns
+    ]
+    told = [one for _, wide in own for one in ([next(plain)] if wide is None else wide)]
+    if isinstance(outputs, Sets):
+        told = [(name, "VARCHAR" if outputs.form == "set" else "TINYINT") for name in outputs.names]
+    yield from told
+
+
+def inside(name: str, protocol: AnyProtocol, cells: Sequence[Cells]) -> list[tuple[str, str]] | None:
+    """Names and types of the columns that a wide block's labels stand for, and of a weight where their rows need one.
+
+    None for a column that stands for itself.
+    """
+    wide = next((one for one in cells if one.name == name), None)
+    if wide is None:
+        return None
+    weighted = weights(wide, protocol) is not None
+    weight = [("weight" if len(cells) == 1 else f"{name}_weight", WEIGHT_TYPE)] if weighted else []
+    return [(column.name, column.type) for column in wide.columns] + weight
 
 
 def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, target: Path) -> None:
@@ -67,9 +92,7 @@ def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, 
     rows = np.array(released.rows, np.int64)
     with connected(target) as connection:
         distinct = typed(connection, _distinct(protocols, rows[:, :-1]), released.columns, released.types)
-        schema = pa.schema(
-            [(name, one.type) for name, one in zip(released.columns, distinct, strict=True)]
-        )
+        schema = pa.schema([(name, one.type) for name, one in zip(released.columns, distinct, strict=True)])
         batches = _batches(distinct, schema, np.cumsum(rows[:, -1]))
         write_table(connection, protocols, schema, batches, form, target)
 

@@ -169,7 +169,8 @@ class Sample:
             key_fingerprint=whole.draws.key_fingerprint,
             entity=self.terms.entity,
             drawn=tuple(
-                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None) for columns in whole.public
+                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None, ())
+                for columns in whole.public
             ),
             composed=together,
             lock=whole.locked.checksum if whole.locked else None,

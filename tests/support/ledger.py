@@ -27,7 +27,7 @@ ENTRY = ReleaseEntry(
     draws="permanent",
     key_fingerprint="a" * 16,
     entity="id",
-    drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None),),
+    drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, ()),),
     composed=TOGETHER,
     lock=None,
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import filecmp
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,23 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.rows import named
 from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.cells.cells import Cells
+from funnel.cells.columns import Codes as Narrow
 from funnel.data.convert import protocols_of
+from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.errors import FunnelError
+from funnel.format.cells import NAME as CELLS
 from funnel.format.protocol import Sets, Weights
 from funnel.format.released import NAME
-from funnel.release.export import export, text_of
+from funnel.release.export import export, inside, text_of
+from funnel.release.filled import export_filled, filled
 from funnel.release.named import export_named
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Codes = Callable[[slice], IntArray]
 CLAIM = "data-export"
 TITLE = "the data file is what its writer makes of the released labels: those rows, in order, and nothing beside them"
 PRIVATE = False
@@ -49,7 +56,7 @@ def check(opened: Release) -> str | Unchecked:
         again = Path(folder) / path.name
         try:
             _write_again(opened, path, again)
-        except (FunnelError, ValueError) as error:
+        except (FunnelError, ValueError, IndexError) as error:
             raise Broken(path.name, "the table cannot be written again", "released rows", str(error)) from None
         same = filecmp.cmp(path, again, shallow=False)
     if same:
@@ -72,6 +79,8 @@ def _write_again(opened: Release, path: Path, again: Path) -> None:
         _, batches = _columns(opened, path)
         rows = named(opened, batches, _labels(opened))
         export_named(protocols, opened.released, opened.manifest.identify, rows, form, again)
+    elif opened.wide:
+        export_filled(protocols, opened.released, opened.wide, form, again)
     else:
         export(protocols, opened.released, form, again)
 
@@ -79,7 +88,7 @@ def _write_again(opened: Release, path: Path, again: Path) -> None:
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
     names, batches = _batches(path, opened.manifest.format_of_data)
-    expected = [name for one in protocols_of(opened.protocol) for name in _names(one)]
+    expected = [name for one in protocols_of(opened.protocol) for name in _names(one, opened.wide)]
     keys = [key.name for key in opened.manifest.identify]
     for file, found, right in (
         (NAME, list(opened.released.columns), expected),
@@ -92,31 +101,53 @@ def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.Record
 
 def _read_back(opened: Release, path: Path) -> int:
     """The number of rows: those released, in order, under their columns. Raises Broken."""
-    answers, place = opened.answers, 0
+    place = 0
     names, batches = _columns(opened, path)
-    labels = _labels(opened)
     if opened.manifest.identify:
-        return sum(batch.num_rows for batch in named(opened, batches, labels))
-    ends = np.cumsum(answers[:, -1])
+        return sum(batch.num_rows for batch in named(opened, batches, _labels(opened)))
+    shown, rows = _shown(opened), opened.manifest.rows
     for batch in batches:
-        which = np.searchsorted(ends, np.arange(place, place + batch.num_rows), side="right")
+        here = slice(place, place + batch.num_rows)
         place += batch.num_rows
-        if place > ends[-1]:
+        if place > rows:
             break
-        for name, column, own in zip(names, batch.columns, labels, strict=True):
-            if not _equal(column, own, which):
+        for name, column, (own, codes) in zip(names, batch.columns, shown, strict=True):
+            if not _equal(column, own, codes(here)):
                 raise Broken(path.name, f"{name} holds other values than were released", "those released", "others")
-    if place != ends[-1]:
-        raise Broken(path.name, "the table has another number of rows", int(ends[-1]), place)
+    if place != rows:
+        raise Broken(path.name, "the table has another number of rows", rows, place)
     return place
 
 
-def _names(protocol: AnyProtocol) -> tuple[str, ...]:
+def _names(protocol: AnyProtocol, wide: Sequence[Cells]) -> list[str]:
     """The columns of one block in the table."""
-    return protocol.outputs.names if isinstance(protocol, UnaryProtocol) else protocol.inputs.columns
+    if isinstance(protocol, UnaryProtocol):
+        return list(protocol.outputs.names)
+    told = ((column, inside(column, protocol, wide)) for column in protocol.inputs.columns)
+    return [name for column, own in told for name in ([column] if own is None else [name for name, _ in own])]
 
 
-def _equal(column: pa.Array, labels: list[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+def _shown(opened: Release) -> list[tuple[Sequence[str | None], Codes]]:
+    """For each column of the table its texts, and which of them some rows have. Raises Broken."""
+    if opened.wide:
+        try:
+            found = filled(protocols_of(opened.protocol), opened.released, opened.wide)
+        except (FunnelError, ValueError, IndexError) as error:
+            raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
+        return [(one.values, partial(_of_rows, one.codes)) for one in found]
+    ends = np.cumsum(opened.answers[:, -1])
+
+    def distinct(rows: slice) -> IntArray:
+        return np.searchsorted(ends, np.arange(rows.start, rows.stop), side="right")
+
+    return [(texts, distinct) for texts in _labels(opened)]
+
+
+def _of_rows(codes: IntArray | Narrow, rows: slice) -> IntArray:
+    return np.asarray(codes[rows], np.int64)
+
+
+def _equal(column: pa.Array, labels: Sequence[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
     """Whether a column of a file holds, as text, the label of each of these rows."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -13,7 +13,10 @@ from typing import Any
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
+from funnel.format.canonical import encode
+from funnel.format.cells import Wide
 from funnel.format.journal import NAME, Drawn
+from funnel.format.schema import as_json
 from funnel.format.terms import Attribute
 
 CLAIM = "ledger-drawn"
@@ -27,23 +30,34 @@ def check(opened: Release) -> str:
     entry, terms = opened.entries[-1], opened.terms
     entity = terms.entity if terms.draws == "permanent" else None
     known = {one.name.translate(LOWER): one for block in terms.public for one in block}
-    drawn = tuple(_drawn(block, known) for block in opened.protocol.blocks)
+    wide = {one.name: one for one in opened.partitioned}
+    drawn = tuple(_drawn(block, known, wide) for block in opened.protocol.blocks)
     for what, expected, found in (("entity", entity, entry.entity), ("drawn", drawn, entry.drawn)):
         if expected != found:
             raise Broken(NAME, f"{what} is not what the terms make of it", expected, found)
     return f"{sum(len(one.columns) for one in drawn)} columns"
 
 
-def _drawn(block: Any, known: dict[str, Attribute]) -> Drawn:
+def _drawn(block: Any, known: dict[str, Attribute], wide: dict[str, Wide]) -> Drawn:
     """What an entry has to say of one block."""
     attributes = [known.get(column.translate(LOWER)) for column in block.columns]
     parts = list(zip(attributes, zip(*block.inputs, strict=True), strict=True))
     if None in attributes:
         raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)
-    meaning = tuple(_meaning(one, values) for one, values in parts if one is not None)
-    base = tuple(_hash(_options(one)) for one in attributes if one is not None)
+    cells = {name: _of_cells(wide[name]) for name in block.columns if name in wide}
+    meaning = tuple(cells.get(one.name) or _meaning(one, values) for one, values in parts if one is not None)
+    base = tuple(cells.get(one.name) or _hash(_options(one)) for one in attributes if one is not None)
     secret = getattr(block, "secret", None)
-    return Drawn(block.columns, meaning, base, None if secret is None else secret.columns)
+    inside = tuple(column.name for name in cells for column in wide[name].columns)
+    return Drawn(block.columns, meaning, base, None if secret is None else secret.columns, inside)
+
+
+def _of_cells(wide: Wide) -> str:
+    """What the labels of cells stand for: vocabularies and conditions, without shares and how rows are filled in."""
+    columns, nodes = as_json(wide.columns), as_json(wide.nodes)
+    for node in nodes:
+        node.pop("share", None)
+    return hashlib.sha256(encode({"columns": columns, "nodes": nodes})).hexdigest()[:16]
 
 
 def _meaning(one: Attribute, values: Iterable[str | None]) -> str:

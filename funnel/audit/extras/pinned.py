@@ -14,7 +14,7 @@ from funnel.format.schema import as_json
 from funnel.format.sealed import SealError, unsealed
 
 CLAIM = "lock"
-TITLE = "the protocol is, weight by weight, the one that the lock fixed, and so are noisy counts"
+TITLE = "the protocol is, weight by weight, the one that the lock fixed, and so are cells and noisy counts"
 PRIVATE = True
 NAME = "lock.yaml"
 
@@ -26,7 +26,9 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "the protocol was solved for this release")
     facts = lock_facts(opened)
     own = _hash(as_json(opened.protocol.blocks))
-    agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made"))])
+    wide = _hash(as_json(opened.partitioned)) if opened.partitioned else None
+    agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made")),
+                 ("cells", wide, facts.get("cells"))])  # fmt: skip
     if private:
         cells, true, noise = noisy(private)
         rows = sorted(np.column_stack([cells, true + noise]).tolist())

@@ -12,6 +12,7 @@ from funnel.errors import PolicyError
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
+from funnel.format.terms import TermsFile
 from funnel.lock.lock import parse_lock
 from funnel.lock.pin import differing
 from funnel.policy import Policy
@@ -66,12 +67,13 @@ def _planned(opened: Release) -> int:
         "solve": promise,
         "measure the lock": promise | {"lock": locked.checksum if locked else None},
         "draw": {"kind": terms.draws},
-        "write": {"format": terms.format_of_data, "columns": [one.name for block in terms.public for one in block]}
+        "write": {"format": terms.format_of_data, "columns": _released(terms)}
         | ({"keys": list(terms.identify), "key_types": [key.type for key in opened.manifest.identify]}
            if terms.identify else {}),
     }
     if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
-        known["write"]["types"] = list(opened.released.types)
+        types = dict(zip(opened.released.columns, opened.released.types, strict=True))
+        known["write"]["types"] = [types.get(name) for name in known["write"]["columns"]]
     try:
         plan = json.loads(opened.read(PLAN))
         pairs = [(plan["name"], terms.name), (plan["policy_sha256"], terms.policy_sha256), *_steps(plan, known)]
@@ -82,6 +84,13 @@ def _planned(opened: Release) -> int:
         if found != expected:
             raise Broken(PLAN, "the plan is one for something else", expected, found)
     return len(steps)
+
+
+def _released(terms: TermsFile) -> list[str]:
+    """The columns of the table: those of the blocks, and those inside wide blocks."""
+    inside = {one.name: [column.name for column in one.columns] for one in terms.wide}
+    names = [one.name for block in terms.public for one in block]
+    return [column for name in names for column in inside.get(name, [name])]
 
 
 def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, Any]]:

@@ -62,7 +62,8 @@ class Once(Generic[T]):
         return self(opened)
 
 
-def _published(record: type[T], name: str) -> Once[T]:
+def published_file(record: type[T], name: str) -> Once[T]:
+    """The record in a file of the published folder."""
     return Once(lambda opened: sound.parsed(record, name, opened.content(opened.release / name)))
 
 
@@ -78,9 +79,9 @@ class Opened:
     that asked for it first.
     """
 
-    manifest = _published(manifest.Manifest, manifest.NAME)
-    protocol = _published(protocol.ProtocolFile, protocol.NAME)
-    released = _published(released.ReleasedFile, released.NAME)
+    manifest = published_file(manifest.Manifest, manifest.NAME)
+    protocol = published_file(protocol.ProtocolFile, protocol.NAME)
+    released = published_file(released.ReleasedFile, released.NAME)
     evidence = private_file(evidence.EvidenceFile, evidence.NAME)
     counts = private_file(counts.CountsFile, counts.NAME)
     draws = private_file(draws.DrawsFile, draws.NAME)

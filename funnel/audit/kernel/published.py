@@ -10,7 +10,7 @@ from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.notions import NOTIONS, STEP
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken, counted, shown
-from funnel.format import protocol, released
+from funnel.format import cells, protocol, released
 from funnel.format.manifest import NAME, SIGNATURE
 
 _NEAR = 1e-9
@@ -48,7 +48,7 @@ def stated(opened: Opened) -> str:
         ("estimate", all((value is not None) == (manifest.estimate.kind == "private") for value in private)),
         ("leakage", set(manifest.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
         ("utility", all((rational(figure) / STEP).denominator == 1 for figure in rounded if figure is not None)),
-        ("files", set(manifest.files) == {manifest.data, protocol.NAME, released.NAME, *_REPORTS}),
+        ("files", set(manifest.files) - {cells.NAME} == {manifest.data, protocol.NAME, released.NAME, *_REPORTS}),
         ("rows", manifest.rows > 0),
     ):
         if not holds:

@@ -1,0 +1,75 @@
+"""The columns of a wide block, read once: distinct texts, and for every record their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.cells.columns import Codes, Source
+from funnel.engine.base import Engine
+from funnel.engine.counting import BELOW
+from funnel.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 1 << 17
+
+
+def read_columns(
+    engine: Engine,
+    statement: str,
+    names: Sequence[str],
+    types: Sequence[str],
+    ordered: Sequence[bool],
+    progress: Callable[[int], None] = lambda _: None,
+) -> tuple[Source, ...]:
+    """The columns of a query for texts, under these names and types; codes take four bytes a record and column.
+
+    Raises SourceError, also for numbers below the first bin.
+    """
+    columns = [_Texts() for _ in names]
+    done = 0
+    for batch in engine.stream(statement, _BATCH):
+        for column, texts in zip(columns, batch.columns, strict=True):
+            column.add(texts)
+        done += batch.num_rows
+        progress(done)
+    found = tuple(
+        Source(name, kind, flag, tuple(column.codes), column.whole())
+        for name, kind, flag, column in zip(names, types, ordered, columns, strict=True)
+    )
+    for one in found:
+        _check_bins(one)
+    return found
+
+
+class _Texts:
+    """One column so far: the code of each distinct text, and the codes of the records, batch by batch."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str | None, int] = {}
+        self.parts: list[Codes] = []
+
+    def add(self, texts: pa.Array) -> None:
+        """Take in the records of a batch."""
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        own = [self.codes.setdefault(text, len(self.codes)) for text in encoded.dictionary.to_pylist()]
+        self.parts.append(np.array(own, np.int32)[encoded.indices.to_numpy()])
+
+    def whole(self) -> Codes:
+        """The codes of all records (n,)."""
+        return np.concatenate(self.parts) if self.parts else np.zeros(0, np.int32)
+
+
+def _check_bins(source: Source) -> None:
+    """No number lies below the first edge of its column's bins. Raises SourceError."""
+    if BELOW in source.values:
+        rows = int((source.codes == source.values.index(BELOW)).sum())
+        raise SourceError(
+            "below-bins",
+            f"{rows:,} rows have a {source.name} below the first edge of its bins",
+            advice="Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
+        )

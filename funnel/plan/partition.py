@@ -1,0 +1,89 @@
+"""The stage that partitions: one reading of a wide block's columns, its cells, and the macro that finds a row's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from funnel.cells.cells import Cells
+from funnel.cells.columns import Column, Source
+from funnel.cells.condition import sql
+from funnel.cells.make import Made, make
+from funnel.engine import Engine
+from funnel.engine.sql import identifier, listed, literal
+from funnel.engine.wide import read_columns
+from funnel.errors import InternalError
+from funnel.lock.unseen import LEFT_OUT, check_seen
+from funnel.plan import stages
+from funnel.policy import Block, Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A wide block's cells, and its columns as they were read; `made` is None where the cells are a lock's."""
+
+    cells: Cells
+    sources: tuple[Source, ...]
+    made: Made | None
+
+
+def partition(
+    policy: Policy,
+    stage: stages.Cells | None,
+    engine: Engine,
+    progress: Callable[[str], None],
+    pinned: Sequence[Cells] = (),
+) -> tuple[Partition, ...]:
+    """Make the cells of every wide block, or take the `pinned` ones; either way the engine learns their macros.
+
+    Raises PlanError where the table cannot have such cells, SourceError for values that pinned cells do not know.
+    """
+    if stage is None:
+        return ()
+    progress(stage.title)
+    engine.prepare(stage.statements)
+    kept = {one.name: one for one in pinned}
+    found = []
+    for block, wide in zip(policy.wide, stage.blocks, strict=True):
+        sources = read_columns(engine, wide.statement, wide.columns, wide.types, wide.ordered)
+        made = None if kept else _made(block, wide, sources, stage.support)
+        cells = kept[wide.name] if made is None else made.cells
+        if made is None:
+            check_seen(block, cells, sources)
+        found.append(Partition(cells, sources, made))
+    engine.prepare(macros(policy, stage, [one.cells for one in found]))
+    return tuple(found)
+
+
+def _made(block: Block, wide: stages.Wide, sources: Sequence[Source], support: int) -> Made:
+    if block.cells is None:
+        raise InternalError(f"block {block.name} is not wide")
+    return make(wide.name, sources, most=wide.most, minimum=wide.minimum, support=support)
+
+
+def macros(policy: Policy, stage: stages.Cells, cells: Sequence[Cells]) -> tuple[str, ...]:
+    """The statements by which an engine learns in which cell a row lies."""
+    return tuple(map(_macro, policy.wide, stage.blocks, cells))
+
+
+def _macro(block: Block, wide: stages.Wide, cells: Cells) -> str:
+    """SQL: the macro from a row's columns to the number of its cell; 0 where the row is to be left out."""
+    keys = [identifier(key) for key in wide.keys]
+    left_out = [
+        _unknown(column, key)
+        for column, key, attribute in zip(cells.columns, keys, block.attributes, strict=True)
+        if attribute.unseen == "drop"
+    ]
+    cell = sql(cells, keys, literal)
+    tests = [test for test in left_out if test is not None]
+    body = f"CASE WHEN {' OR '.join(tests)} THEN {LEFT_OUT} ELSE {cell} END" if tests else cell
+    return f"CREATE TEMP MACRO {identifier(wide.macro)}({listed(keys)}) AS {body}"
+
+
+def _unknown(column: Column, key: str) -> str | None:
+    """The condition that a value is none that the column knows; None where it knows all."""
+    parts = [f"{key} IS NULL"] if column.missing is None else []
+    if column.cuts is None and column.other is None:
+        known = listed(literal(value) for value in column.values if value is not None)
+        parts.append(f"CAST({key} AS VARCHAR) NOT IN ({known})")
+    return " OR ".join(parts) or None

@@ -1,0 +1,195 @@
+"""Many columns as one alphabet of cells: from the policy to rows of the source's own columns, night after night."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.flow.conftest import nothing_published
+from tests.support.policies import write_policy
+from tests.support.towns import INNER, WIDE, people
+
+
+def wide(**changes) -> dict:
+    """A wide block of the people, with changes of its keys."""
+    return {"public": [WIDE["public"][0] | changes]}
+
+
+@pytest.fixture
+def released(command, tmp_path):
+    """Run a policy about the people and give the release's folder."""
+
+    def run(*options: str, **changes) -> Path:
+        if not (tmp_path / "people.parquet").exists():
+            people(tmp_path)
+        done = command("run", write_policy(tmp_path, **WIDE | changes), "--json", *options)
+        assert done.code == 0, done.err
+        return Path(done.json["release"])
+
+    return run
+
+
+def table(release: Path) -> duckdb.DuckDBPyRelation:
+    return duckdb.sql(f"FROM '{next(release.glob('data.*'))}'")
+
+
+def test_rows_have_the_columns_and_types_of_the_source(released, command, tmp_path):
+    release = released()
+    source = duckdb.sql(f"SELECT {', '.join(INNER)} FROM '{tmp_path}/people.parquet'")
+    rows = table(release)
+    assert (rows.columns, rows.types) == (source.columns, source.types)
+    assert len(rows) == 1500
+    # Sorted by what is released alone: a place in the file says nothing.
+    assert rows.fetchall() == rows.order(", ".join(INNER)).fetchall()
+    audit = command(
+        "audit", release, "--private", tmp_path / "private", "--table", tmp_path / "people.parquet"
+    )
+    assert audit.code == 0, audit.out
+    assert "1500 rows read back, and the same bytes when written again" in audit.out
+
+
+def test_whatever_is_released_is_shared_by_the_minimum_of_records(released, tmp_path):
+    """Oslo has too few people here; days and ages of few are joined."""
+    cells = json.loads((released() / "cells.json").read_text())
+    (block,) = cells["blocks"]
+    for column in block["columns"]:
+        for value in column["values"]:
+            if value != "other":
+                query = f"SELECT count(*) FROM '{tmp_path}/people.parquet' WHERE {column['name']}::VARCHAR = '{value}'"
+                low = duckdb.sql(query).fetchall()[0][0]
+                assert low >= 10 or column["cuts"] is not None, (column["name"], value)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_wide_block_stands_beside_others(released, command, tmp_path, form):
+    release = released(public=[*WIDE["public"], "votes"], release__format=form, mechanism="optimal")
+    assert table(release).columns[:4] == INNER
+    assert table(release).columns[-1] == "votes"
+    assert command("audit", release, "--private", tmp_path / "private").code == 0
+
+
+def test_totals_come_back_by_weight_where_the_mechanism_moves_them(released, tmp_path):
+    """Randomised response flattens the cells; a weight says what each row stands for."""
+    release = released(public=[*WIDE["public"]], privacy__epsilon=0.3)
+    rows = table(release)
+    assert rows.columns == [*INNER, "weight"]
+    weighed, plain = duckdb.sql("SELECT avg(age * weight) / avg(weight), avg(age) FROM rows").fetchall()[0]
+    (true,) = duckdb.sql(f"SELECT avg(age) FROM '{tmp_path}/people.parquet'").fetchall()[0]
+    assert abs(float(weighed) - true) < 1.5
+    assert plain > 0
+
+
+def test_under_a_lock_nobody_answers_otherwise(released, command, tmp_path):
+    people(tmp_path)
+    path = write_policy(tmp_path, **WIDE)
+    assert command("lock", path).code == 0
+    first, second = released("--locked"), released("--locked")
+    for name in ("released.json", "cells.json", "data.parquet"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+    assert command("lock", path).code == 0  # the same but for a seed, so that it stays as it is
+    audit = command("audit", second, "--private", tmp_path / "private")
+    assert audit.code == 0, audit.out
+    assert "the lock of" in audit.out
+
+
+COMMON = "replace(town, 'Oslo', 'Bergen') AS town"
+"""Without the rare town, no town is `other`."""
+TONIGHT = "* REPLACE (CASE WHEN id < 30 THEN 'Paris' ELSE replace(town, 'Oslo', 'Bergen') END AS town)"
+MISSING = f"* REPLACE (CASE WHEN id < 30 THEN NULL ELSE wage END AS wage, {COMMON})"
+OLDER = f"* REPLACE (CASE WHEN id < 30 THEN 99 ELSE age END AS age, {COMMON})"
+
+
+@pytest.mark.parametrize(
+    ("column", "tonight", "code"),
+    [
+        ("town", TONIGHT, "unseen-value"),
+        ({"name": "town", "unseen": "drop"}, TONIGHT, None),
+        ("wage", MISSING, "unseen-value"),
+        ({"name": "wage", "unseen": "drop"}, MISSING, None),
+        ("age", OLDER, None),
+    ],
+)
+def test_a_value_that_appears_only_tonight(command, tmp_path, column, tonight, code):
+    """An unknown text or gap is refused or left out; a number lies in some cell whatever it is."""
+    name = column if isinstance(column, str) else column["name"]
+    columns = [column if one == name else one for one in INNER]
+    people(tmp_path, change=f"* REPLACE ({COMMON})")
+    path = write_policy(tmp_path, **WIDE | wide(columns=columns) | {"source__missing": "category"})
+    assert command("lock", path).code == 0
+    people(tmp_path, change=tonight)
+    run = command("run", "--locked", path, "--json")
+    if code is not None:
+        assert (run.code, f"[{code}]" in run.err) == (1, True)
+        assert "Paris" in run.err or "missing" in run.err
+        assert nothing_published(tmp_path)
+        return
+    assert run.code == 0, run.err
+    assert run.json["rows"] == (1500 if name == "age" else 1470)
+    assert command("audit", tmp_path / "releases", "--private", tmp_path / "private").code == 0
+
+
+def test_a_new_text_is_other_where_rare_ones_are(command, tmp_path):
+    people(tmp_path)
+    path = write_policy(tmp_path, **WIDE)
+    assert command("lock", path).code == 0
+    people(tmp_path, change=TONIGHT)
+    run = command("run", "--locked", path, "--json")
+    assert run.code == 0, run.err
+    assert run.json["rows"] == 1500
+
+
+def test_a_second_partition_of_the_same_people_is_refused(released, command, tmp_path):
+    first = released()
+    people(tmp_path, rows=1400)
+    run = command("run", write_policy(tmp_path, **WIDE))
+    assert run.code == 1
+    assert "[cells-changed]" in run.err
+    assert first.name in run.err
+
+
+@pytest.mark.parametrize(
+    ("code", "rows", "changes"),
+    [
+        ("cells-support", 55, {}),
+        ("source-nulls", 1500, {"change": MISSING}),
+        ("unknown-column", 1500, {"columns": ["age", "twon"]}),
+        ("below-bins", 1500, {"columns": ["town", {"name": "age", "bins": [30, 40]}]}),
+    ],
+)
+def test_what_cannot_be_is_said(command, tmp_path, code, rows, changes):
+    people(tmp_path, rows, changes.get("change", "*"))
+    run = command(
+        "run", write_policy(tmp_path, **WIDE | wide(**{k: v for k, v in changes.items() if k == "columns"}))
+    )
+    assert (run.code, f"[{code}]" in run.err) == (1, True), run.err
+    assert nothing_published(tmp_path)
+
+
+def test_a_constant_column_and_missing_values_are_no_trouble(released, command, tmp_path):
+    people(tmp_path, change="* REPLACE (1 AS wage, CASE WHEN id % 3 = 0 THEN NULL ELSE town END AS town)")
+    release = released(source__missing="category")
+    assert (
+        duckdb.sql(f"SELECT count(*) FROM '{release}/data.parquet' WHERE town IS NULL").fetchall()[0][0] > 0
+    )
+    assert command("audit", release, "--private", tmp_path / "private").code == 0
+
+
+def test_a_column_that_determines_the_secret_is_kept_in_bounds(released, command, tmp_path):
+    people(tmp_path, change="* REPLACE (health AS town)")
+    release = released(mechanism="optimal", privacy__epsilon=0.5)
+    assert json.loads((release / "release.json").read_text())["leakage"]["lip"] <= 0.5
+    assert command("audit", release, "--private", tmp_path / "private").code == 0
+
+
+def test_it_shows_where_cells_or_table_are_not_those_released(released, command, tmp_path):
+    """A changed byte fails its hash; and whoever makes the hashes anew fails at the table, which follows from both."""
+    release = released()
+    (release / "cells.json").write_bytes(
+        (release / "cells.json").read_bytes().replace(b'"seed":"', b'"seed":"0')[:-2]
+    )
+    audit = command("audit", release, "--private", tmp_path / "private")
+    assert audit.code == 1
+    assert "FAILED      Every listed file has the stated size" in audit.out or "file-hashes" in audit.out
