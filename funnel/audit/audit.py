@@ -16,6 +16,7 @@ from funnel.audit.extras import (
     composition,
     declared,
     export,
+    fit,
     meanings,
     mechanism,
     pages,
@@ -35,7 +36,7 @@ from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound),
+    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound, fit),
     *(meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.audit import finding
-from funnel.audit.extras import agreed, averages, budget, pinned, spent, uncertainty
+from funnel.audit.extras import agreed, averages, budget, fit, pinned, spent, uncertainty
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.check import findings
 from funnel.audit.kernel.verdict import Finding
@@ -227,7 +227,7 @@ def refit(public: Path, private: Path) -> None:
     (private / journal.HEAD).write_bytes(encode({"sequence": lines.count(b"\n"), "sha256": last}))
 
 
-KEPT = (agreed, averages, budget, pinned, spent, uncertainty)
+KEPT = (agreed, averages, budget, fit, pinned, spent, uncertainty)
 """Extras whose claims a release made by hand keeps."""
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from funnel.audit.extras import fit
 from funnel.audit.kernel import drawing
 from funnel.audit.kernel.channel import Block, Channel, Coins
 from funnel.audit.kernel.sound import Joint
@@ -20,7 +21,7 @@ from funnel.format.manifest import Parameters
 from tests.support.samples import alphabet, batch, fixed_key, protocol, random_protocol
 
 ROWS = 60_000
-CLAIMS = (drawing.every_record, drawing.into_table, drawing.possible, drawing.fits, drawing.independent)
+CLAIMS = (drawing.every_record, drawing.into_table, drawing.possible, drawing.fits, drawing.independent, fit.check)
 
 
 class Table:
@@ -81,6 +82,7 @@ class Table:
             drawn=[np.column_stack([np.argwhere(one), one[one > 0]]) for one in tally.tables],
             answers=np.column_stack([codes, counts]),
             manifest=SimpleNamespace(rows=len(self.s)),
+            counts=SimpleNamespace(private=None),
         )
 
 
@@ -118,7 +120,7 @@ def test_an_honest_drawer_passes(table: Table) -> None:
 
 def test_a_protocol_that_reads_the_secret_passes_and_is_checked_by_secret() -> None:
     table = Table((4,), outputs=(5,))
-    weights = np.random.default_rng(5).multinomial(1 << 12, np.full(5, 0.2), size=12)
+    weights = np.random.default_rng(5).multinomial(1 << 8, np.full(5, 0.2), size=12)
     table.protocols = [protocol("x", weights, alphabet("s", 3))]
     drawn = table.draw()
     assert table.failed(drawn) == set()
@@ -165,7 +167,7 @@ def test_blocks_that_share_randomness_are_caught() -> None:
     shared = [
         (one.thresholds()[x] <= uniform[:, None]).sum(axis=1) for one, x in zip(table.protocols, table.x, strict=True)
     ]
-    assert table.failed(shared) == {"independent"}
+    assert table.failed(shared) == {"independent", "check"}
 
 
 def test_a_large_sparse_table_is_still_tested_as_a_whole() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import chance, files
-from funnel.audit.kernel.chance import Fit
+from funnel.audit.kernel.chance import follows
 from funnel.audit.kernel.check import check, findings
 from funnel.audit.kernel.exact import at_most_exp, exp, exp_below
 from funnel.audit.kernel.opened import Once, Opened
@@ -97,11 +97,11 @@ def test_a_failure_excuses_claims_that_rest_on_it_and_no_others_that_sound_alike
 
 
 def test_what_is_no_number_passes_no_test_of_fit(monkeypatch):
-    test = Fit()
-    test.add(np.full(40, 100.0), np.full(40, 100))
-    monkeypatch.setattr(chance, "beyond", lambda degrees, value: float("nan"))
+    means, seen = np.full((1, 40), 100.0), np.full((1, 40), 100)
+    assert follows("f", "draws", means, seen) == (1.0, 39)
+    monkeypatch.setattr(chance, "bound", lambda strayed, degrees: float("nan"))
     with pytest.raises(Broken):
-        test.refuse("draws", even=False)
+        follows("f", "draws", means, seen)
 
 
 def test_counts_beyond_what_a_double_holds_are_added_exactly():

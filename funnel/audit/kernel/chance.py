@@ -1,4 +1,15 @@
-"""Tests of fit: how likely chance alone is to stray so far."""
+"""How likely chance alone is to stray so far: one bound, true of every finite number of draws.
+
+T = Σ K ln(K/E) over outcomes, K how often each was drawn and E how often it is expected, both of one sum.
+Theorem 2 (Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE Transactions on Information
+    Theory 2020). Of draws that are independent and alike, E e^(λT) <= (1-λ)^-d for 0 <= λ < 1, d one less than there
+    are outcomes. Independent tables multiply, so d adds up; and λ = 1 - d/t shows P(T >= t) <= e^(d-t) (t/d)^d, t > d.
+Lemma 4. The same holds of independent draws that are not alike, with the sum of their chances as E: two draws' chances
+    replaced by their mean do not lower E e^(λT). For given the rest, e^(λT) is, up to a factor, h_i h_j where the two
+    draws fall on i ≠ j, and at least h_i² where both fall on i, since k ln(k/E) is convex in k; so it is a positive
+    semidefinite form, by whose value at half the difference of the chances the mean exceeds.
+Which outcomes count as one may depend on E, never on K.
+"""
 
 from __future__ import annotations
 
@@ -8,81 +19,34 @@ import numpy as np
 
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.verdict import Broken
-from funnel.format import draws
 
 FALSE_ALARM = 1e-9
-"""Chance with which an honest release may fail a test of fit."""
-TOO_EVEN = 1e-12
-"""The same for draws that follow the chances too closely to have been drawn at all."""
-_EXPECTED = 10.0
-"""Cells with a smaller expected count are pooled."""
-_CORRECTION = 0.25
-"""Over E: by how much G exceeds its chi-square; 1/6 in mean (Williams 1976), 0.22 in spread at E = 10."""
-_DEGREES_EVEN = 30
+"""Chance with which an honest release may fail a test, at most."""
+_POOLED = 5.0
+"""Outcomes of one row that are expected less often count as one, or the many would hide what happens to the few."""
 
 
-def beyond(degrees: float, value: float) -> float:
-    """P(χ² > value), the upper incomplete gamma function Q(degrees/2, value/2); within 10^-9 of itself.
+def follows(file: str, what: str, expected: FloatArray, observed: IntArray) -> tuple[float, int]:
+    """A bound of the chance to stray so far, and d. Rows are independent tables, (m, b), each sums as expected.
 
-    By the series of P below the mean, and above it by Lentz's continued fraction of Q (Press et al., Numerical Recipes,
-    section 6.2).
+    Raises Broken where the chance is tiny. Nothing that is no number passes: hence `not chance >=`.
     """
-    a, x = degrees / 2, value / 2
-    if x <= 0:
+    small = expected < _POOLED
+    means, seen = (
+        np.column_stack([np.where(small, 0, one), np.where(small, one, 0).sum(axis=1)])
+        for one in (expected, observed)
+    )
+    with np.errstate(divide="ignore"):
+        strayed = float((seen[seen > 0] * np.log(seen[seen > 0] / means[seen > 0])).sum())
+    degrees = int((means > 0).sum() - (means > 0).any(axis=1).sum())
+    chance = bound(strayed, degrees)
+    if not chance >= FALSE_ALARM:
+        raise Broken(file, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    return chance, degrees
+
+
+def bound(strayed: float, degrees: int) -> float:
+    """Theorem 2."""
+    if strayed <= degrees:
         return 1.0
-    front = math.exp(a * math.log(x) - x - math.lgamma(a))
-    if x < a + 1:
-        term = total = 1 / a
-        while term > total * 1e-17:
-            a += 1
-            term *= x / a
-            total += term
-        return 1 - front * total
-    b = x + 1 - a
-    c, d = 1e300, 1 / b
-    fraction, step, n = d, 0.0, 0
-    while abs(step - 1) > 1e-15:
-        n += 1
-        b += 2
-        d = 1 / (b - n * (n - a) * d)
-        c = b - n * (n - a) / c
-        step = c * d
-        fraction *= step
-    return front * fraction
-
-
-class Fit:
-    """A G test (likelihood ratio) summed over groups of cells, each group with a given total."""
-
-    def __init__(self) -> None:
-        self.statistic, self.degrees, self._excess = 0.0, 0, 0.0
-
-    def add(self, expected: FloatArray, observed: IntArray) -> None:
-        """One group: expected and observed counts (m,) with equal sums; cells below 10 are joined into one."""
-        order = np.argsort(expected, kind="stable")
-        means, counts = expected[order], observed[order]
-        small = int(np.searchsorted(means, _EXPECTED))
-        if 0 < small < len(means) and means[:small].sum() < _EXPECTED:
-            small += 1
-        if small:
-            means, counts = (np.append(one[:small].sum(), one[small:]) for one in (means, counts))
-        if len(means) > 1:
-            seen = counts > 0
-            self.statistic += 2 * float((counts[seen] * np.log(counts[seen] / means[seen])).sum())
-            self.degrees += len(means) - 1
-            self._excess += _CORRECTION * float((1 / means).sum())
-
-    def refuse(self, what: str, *, even: bool) -> float:
-        """The chance of a fit this bad. Raises Broken where that is tiny; with `even`, also for a fit too good.
-
-        Nothing that is no number passes: hence `not worse >=`.
-        """
-        if not self.degrees:
-            return 1.0
-        worse = beyond(self.degrees, self.statistic / (1 + self._excess / self.degrees))
-        better = 1 - beyond(self.degrees, self.statistic)
-        if not worse >= FALSE_ALARM:
-            raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
-        if even and self.degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
-            raise Broken(draws.NAME, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
-        return worse
+    return math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))

@@ -5,14 +5,13 @@ Counts by input cannot show a drawer that looked at more than the input, nor tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 
-from funnel.audit.kernel.chance import FALSE_ALARM, Fit
+from funnel.audit.kernel.chance import follows
 from funnel.audit.kernel.channel import Block, Coins
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Once, Opened
@@ -21,10 +20,13 @@ from funnel.format import draws
 
 _AT_ONCE = 1 << 14
 """Sets that are taken apart at a time."""
+UNTOLD = "nothing is left to chance, or there are too few draws to tell"
+Trial = tuple[str, FloatArray, IntArray]
+"""What was drawn, in words; how often each outcome is expected, and how often it was drawn: rows of tables (m, b)."""
 
 
 def every_record(opened: Opened) -> str:
-    """Every record was drawn for exactly once, in every block."""
+    """Every record was drawn for exactly once, in every block: Σ_y K[s, x, y] = N[s, x]."""
     joint = opened.records
     for axis, (block, rows) in enumerate(zip(opened.blocks, opened.drawn, strict=True), start=1):
         own = rows[rows[:, 1] == len(block.inputs)] if isinstance(block, Coins) else rows
@@ -39,8 +41,8 @@ def into_table(opened: Opened) -> str:
     for axis, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
         released = _totals(rows[:, axis], rows[:, -1])
         if isinstance(block, Coins):
-            ones = np.sum([number @ bits for bits, number in _bits(rows, axis, block)], axis=0)
-            released = {x: one for x, one in enumerate([*ones.tolist(), opened.manifest.rows]) if one}
+            ones = np.diag(_together(rows, axis, block)).tolist()
+            released = {x: one for x, one in enumerate([*ones, opened.manifest.rows]) if one}
         _same(block, "outputs", released, _totals(drawn[:, 1], drawn[:, 2]))
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
@@ -61,43 +63,58 @@ def possible(opened: Opened) -> str:
 
 
 def fits(opened: Opened) -> str | Unchecked:
-    """Within each block the draws follow the protocol's chances.
-
-    G tests of each input by itself, and of all inputs together, which sees what the first cannot where every cell of an
-    input is small.
-    """
+    """Within each block the draws follow the protocol's chances (Theorem 2), input by input and all together."""
     possible(opened)  # what has no weight is pooled with what has little, and would not show
-    least, degrees = 1.0, 0
-    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
-        each, together = Fit(), Fit()
-        for group in _groups(block, rows):
-            for means, seen in group:
-                each.add(means, seen)
-            means, seen = (np.sum(parts, axis=0) for parts in zip(*group, strict=True))
-            together.add(means, seen)
-        name = f"what was drawn of {', '.join(block.columns)}"
-        least = min(least, each.refuse(name, even=True), together.refuse(name, even=False))
-        degrees += each.degrees + together.degrees
-    if degrees:
-        return f"G tests with {counted(degrees, 'degree of freedom', 'degrees of freedom')}, p = {least:.2g}"
-    if any(map(_random, opened.blocks)):
-        return Unchecked("too few draws to tell")
-    return "nothing is left to chance"
+    return _tried(by_block(opened))
 
 
 def independent(opened: Opened) -> str | Unchecked:
-    """Across blocks the draws are as independent as the channel says, and so are the coins within a set.
+    """Across blocks the draws are as independent as the channel says, and so are the coins within a set (Lemma 4)."""
+    return _tried(across(opened))
 
-    G tests of released rows against the distribution of outputs Σ_s T[s, y…], also for each pair of blocks. Rows are
-    independent but not alike, so their counts vary less than a multinomial's: an honest release fails less often than
-    stated. Blocks that shared their randomness miss the product.
+
+def _tried(trials: Iterator[Trial]) -> str | Unchecked:
+    found = [follows(draws.NAME, *trial) for trial in trials]
+    if not found:
+        return "one block"
+    if not any(degrees for _, degrees in found):
+        return Unchecked(UNTOLD)
+    chance, degrees = min(chance for chance, _ in found), sum(degrees for _, degrees in found)
+    return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {chance:.2g}"
+
+
+def by_block(opened: Opened) -> Iterator[Trial]:
+    """Draws of each block against its chances: of each input, and of all inputs together.
+
+    The second sees what the first cannot where every cell of an input is small.
     """
-    blocks, rows, least, degrees = opened.blocks, opened.answers, 1.0, 0
+    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
+        name = f"what was drawn of {', '.join(block.columns)}"
+        if isinstance(block, Coins):
+            held, sets = _coins(rows, block)
+            seen = np.stack([held, sets[:, None] - held], axis=2).swapaxes(0, 1)  # for each x' a row for each x
+            chances = np.stack([block.chances, 1 - block.chances], axis=2).swapaxes(0, 1)
+        else:
+            weights = block.weights.reshape(block.outputs, -1).T
+            seen = np.zeros((1, *weights.shape), np.int64)
+            seen[0, rows[:, 0], rows[:, 1]] = rows[:, 2]
+            chances = weights[None] / float(1 << block.bits)
+        means = chances * seen.sum(axis=2, keepdims=True)
+        yield f"{name}, input by input,", means.reshape(-1, means.shape[2]), seen.reshape(-1, seen.shape[2])
+        yield name, means.sum(axis=1), seen.sum(axis=1)
+
+
+def across(opened: Opened) -> Iterator[Trial]:
+    """Released rows against the distribution of outputs Σ_s T[s, y…], of all blocks and of every two; pairs of coins.
+
+    Rows are independent but not alike. Blocks that shared their randomness miss the product.
+    """
+    blocks, rows = opened.blocks, opened.answers
     for axis, block in enumerate(blocks):
         if isinstance(block, Coins):
-            least = min(least, _untied(opened, axis, block))
+            yield from _coins_by_pairs(opened, axis, block)
     if len(blocks) == 1:
-        return f"pairs of values within sets, p >= {least:.2g}" if opened.channel.sets else "one block"
+        return
     masses = replace(opened.channel, counts=opened.records.dense()).table.sum(axis=0)
     whole: list[int] = masses.ravel().tolist()  # of any size, for the products may need more than a word
     total = sum(whole)
@@ -106,14 +123,22 @@ def independent(opened: Opened) -> str | Unchecked:
     observed[tuple(rows[:, :-1].T)] = rows[:, -1]
     axes = range(len(blocks))
     for group in {tuple(axes), *combinations(axes, 2)}:
-        test, rest = Fit(), tuple(axis for axis in axes if axis not in group)
-        test.add(expected.sum(axis=rest).astype(float).ravel(), observed.sum(axis=rest).ravel())
+        rest = tuple(axis for axis in axes if axis not in group)
         names = " with ".join(", ".join(blocks[axis].columns) for axis in group)
-        least = min(least, test.refuse(f"what was drawn of {names}", even=False))
-        degrees += test.degrees
-    if not degrees:
-        return Unchecked("too few rows to tell")
-    return f"G tests with {counted(degrees, 'degree of freedom', 'degrees of freedom')}, p = {least:.2g}"
+        means, seen = (one.sum(axis=rest).reshape(1, -1) for one in (expected, observed))
+        yield f"what was drawn of {names}", means, seen
+
+
+def _coins_by_pairs(opened: Opened, axis: int, block: Coins) -> Iterator[Trial]:
+    """For every two values, how many sets held both, one, the other, none."""
+    held, sets = _coins(opened.drawn[axis], block)
+    ones, rows = held.sum(axis=0), opened.manifest.rows
+    both, means = _together(opened.answers, axis, block), block.chances.T @ (sets[:, None] * block.chances)
+    single = block.chances.T @ sets
+    for x, other in combinations(range(len(block.inputs)), 2):
+        parts = [(means[x, other], single[x], single[other]), (both[x, other], ones[x], ones[other])]
+        expected, observed = (np.array([[b, one - b, two - b, rows - one - two + b]]) for b, one, two in parts)
+        yield f"what was drawn of {', '.join(block.columns)}, values {x} and {other},", expected, observed
 
 
 def _same(block: Block | Coins, what: str, expected: dict[int, int], found: dict[int, int]) -> None:
@@ -131,32 +156,6 @@ def _totals(codes: IntArray, numbers: IntArray) -> dict[int, int]:
     return dict(zip(kinds.tolist(), sums.tolist(), strict=True))
 
 
-def _random(block: Block | Coins) -> bool:
-    return isinstance(block, Coins) or bool(((block.weights > 0) & (block.weights < 1 << block.bits)).any())
-
-
-Group = list[tuple[FloatArray, IntArray]]
-"""Expected and observed counts over the same outcomes, by input."""
-
-
-def _groups(block: Block | Coins, rows: IntArray) -> Iterator[Group]:
-    """All inputs' draws; of sets, for each value whether they held it."""
-    if isinstance(block, Coins):
-        held, sets = _coins(rows, block)
-        for ones, chances in zip(held.T, block.chances.T, strict=True):
-            means, seen = chances * sets, np.stack([ones, sets - ones], axis=1)
-            yield [*zip(np.stack([means, sets - means], axis=1), seen, strict=True)]
-        return
-    codes, starts = np.unique(rows[:, 0], return_index=True)
-    chances = block.weights.reshape(block.outputs, -1) / float(1 << block.bits)
-    group = []
-    for code, (start, end) in zip(codes, pairwise([*starts, len(rows)]), strict=True):
-        seen = np.zeros(block.outputs, np.int64)
-        seen[rows[start:end, 1]] = rows[start:end, 2]
-        group.append((chances[:, code] * seen.sum(), seen))
-    yield group
-
-
 def _coins(rows: IntArray, block: Coins) -> tuple[IntArray, IntArray]:
     """M[x, x'], the sets drawn for x that hold x' (a, a), and all that were drawn for x (a,)."""
     held = np.zeros((len(block.inputs), len(block.inputs) + 1), np.int64)
@@ -164,32 +163,12 @@ def _coins(rows: IntArray, block: Coins) -> tuple[IntArray, IntArray]:
     return held[:, :-1], held[:, -1]
 
 
-def _bits(rows: IntArray, axis: int, block: Coins) -> Iterator[tuple[IntArray, IntArray]]:
-    """0 or 1 for every released set and value (m, a), and how often it was released (m,), a part at a time."""
+def _together(rows: IntArray, axis: int, block: Coins) -> IntArray:
+    """How many released sets hold each two values (a, a); on the diagonal, each one."""
     places = np.arange(len(block.inputs) - 1, -1, -1)
+    both = np.zeros((len(places),) * 2, np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
-        yield (part[:, axis, None] >> places) & 1, part[:, -1]
-
-
-def _untied(opened: Opened, axis: int, block: Coins) -> float:
-    """Chance of the strongest tie between the coins of two values, if there is none. Raises Broken where it is tiny.
-
-    Σ (b - p)(b' - p') over all records has mean zero and terms of size at most one: by Bernstein's inequality it
-    passes t with chance 2 exp(-t²/(2V + 2t/3)) at most, V its variance; times the number of pairs.
-    """
-    a, chances = len(block.inputs), block.chances
-    ones, sets = (one.astype(float) for one in _coins(opened.drawn[axis], block))
-    both = np.zeros((a, a))
-    for bits, number in _bits(opened.answers, axis, block):
-        both += bits.T.astype(float) @ (bits * number[:, None])
-    records = sets[:, None]
-    total = both - ones.T @ chances - chances.T @ ones + chances.T @ (records * chances)
-    variance = (chances * (1 - chances)).T @ (records * chances * (1 - chances))
-    exponent = total**2 / (2 * variance + 2 * abs(total) / 3)
-    np.fill_diagonal(exponent, 0)
-    chance = min(a * (a - 1) * math.exp(-exponent.max()), 1.0)
-    if not chance >= FALSE_ALARM:
-        name = ", ".join(block.columns)
-        raise Broken(draws.NAME, f"{name}: coins do not fall independently", f"p >= {FALSE_ALARM}", f"p = {chance:.2g}")
-    return chance
+        bits = (part[:, axis, None] >> places) & 1
+        both += bits.T @ (bits * part[:, -1:])
+    return both

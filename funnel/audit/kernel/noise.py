@@ -1,7 +1,9 @@
 """The claim about a private estimate: its counts are the true ones with lawful noise.
 
-That neighbouring tables make noisy counts likely by a factor e^ε_est at most follows from the law of the noise alone,
-discrete Laplace of rate ε_est/2 on every cell. Its law is what is tested; that it was drawn once, no file can show.
+Theorem 3 (Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data Analysis, Proposition 1;
+Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, section 2). Where one record of a
+given number takes other values, two counts change by one; so counts with discrete Laplace noise of rate ε_est/2 on
+every cell are ε_est-differentially private. Its size is what is tested; that it was drawn once, no file can show.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.audit.kernel.chance import FALSE_ALARM, Fit
+from funnel.audit.kernel.chance import FALSE_ALARM
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
@@ -20,8 +22,6 @@ from funnel.format.counts import Private
 
 SENSITIVITY = 2
 """Counts that change, by one each, when one of a given number of records takes other values."""
-_PLAIN = Unchecked(NOT_CLAIMED + "the counts are the table’s own")
-_REACH = 10_000
 
 
 def lawful(opened: Opened) -> str | Unchecked:
@@ -31,23 +31,24 @@ def lawful(opened: Opened) -> str | Unchecked:
     """
     private, joint = opened.counts.private, opened.joint
     if private is None:
-        return _PLAIN
+        return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
     columns: dict[str, set[str | None]] = {}
     for alphabet in joint.alphabets:
         for place, name in enumerate(alphabet.columns):
             columns.setdefault(name, set()).update(value[place] for value in alphabet.values)
     cells, true, noise = noisy(private)
-    found = true + noise
-    robust = opened.manifest.notion == "rldp"
-    confidence = opened.manifest.parameters.confidence or 0
-    stay = found >= 2 * width(private, confidence) if robust else np.ones(len(found), bool)
-    used = np.column_stack([cells[stay], found[stay] if robust else np.maximum(found, 1)])
+    used, stay = np.maximum(true + noise, 1), np.ones(len(cells), bool)
+    if opened.manifest.notion == "rldp":
+        used, stay = true + noise, true + noise >= 2 * width(private, opened.manifest.parameters.confidence or 0)
     agree(counts.NAME, [
         ("combinations", math.prod(map(len, columns.values())), len(cells)),
-        ("counts with their noise", sorted(used.tolist()), np.column_stack([joint.cells, joint.number]).tolist()),
+        ("counts with their noise", sorted(np.column_stack([cells, used])[stay].tolist()),
+         np.column_stack([joint.cells, joint.number]).tolist()),
     ])  # fmt: skip
-    chance = _chance(noise, Fraction(private.epsilon) / SENSITIVITY)
-    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p = {chance:.2g}"
+    chance = _chance(noise, float(Fraction(private.epsilon) / SENSITIVITY))
+    if not chance >= FALSE_ALARM:
+        raise Broken(counts.NAME, "the noise is not as large as stated", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p >= {chance:.2g}"
 
 
 def noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:
@@ -65,22 +66,12 @@ def width(private: Private, confidence: float) -> int:
     return math.ceil(math.log(2 * len(private.cells) / chance) / float(rate)) + 1
 
 
-def _chance(noise: IntArray, rate: Fraction) -> float:
-    """The least chance of noise that fits worse, in size (Chernoff's bound) or in shape. Raises Broken when tiny.
+def _chance(noise: IntArray, rate: float) -> float:
+    """A bound of the chance that |Z| sums to as little, or as much (Chernoff).
 
-    E e^(t|Z|) = (1-p)/(1+p) (1+pe^t)/(1-pe^t) for p = e^-rate and pe^t < 1; the bound is the least over a grid of t.
+    E e^(t|Z|) = (1-p)/(1+p) (1+r)/(1-r) for p = e^-rate and r = pe^t < 1; the best r has 2r/(1-r²) = Σ|Z| / cells.
     """
-    p, sizes = math.exp(-float(rate)), abs(noise)
-    total, cells, most = int(sizes.sum()), len(sizes), min(int(sizes.max()), _REACH)
-    raised = np.linspace(0, 1, 20_001)[1:-1]
-    raised = raised[raised > p] if total * (1 - p * p) > 2 * p * cells else raised[raised < p]
-    bound = cells * np.log((1 - p) / (1 + p) * (1 + raised) / (1 - raised)) - total * np.log(raised / p)
-    unlikely = math.exp(min(bound.min(initial=0.0), 0.0))
-    if not unlikely >= FALSE_ALARM:
-        raise Broken(counts.NAME, "the noise is not as large as stated", 2 * p / (1 - p * p), total / cells)
-    law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-most, most + 1))
-    inside = noise[sizes <= most]
-    observed = np.append(np.bincount(inside + most, minlength=len(law)), cells - len(inside))
-    test = Fit()
-    test.add(np.append(cells * law, cells * max(1 - law.sum(), 0.0)), observed)
-    return min(unlikely, test.refuse("the noise", even=True))
+    total, cells = int(abs(noise).sum()), len(noise)
+    best = total / (cells + math.hypot(cells, total))
+    spent = total * (math.log(best) + rate) if total else 0.0
+    return math.exp(min(cells * math.log(math.tanh(rate / 2) * (1 + best) / (1 - best)) - spent, 0.0))

@@ -1,0 +1,94 @@
+"""G tests of what was drawn: sharper than the kernel's bound, by the limit law of large numbers of draws.
+
+The kernel refuses what no chance would do, by a bound that holds of every number of draws. χ² is nearer the truth where
+counts are large, so it sees smaller faults; and it sees what is too even to have been drawn at all.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import chdtr, chdtrc
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.chance import FALSE_ALARM
+from funnel.audit.kernel.drawing import UNTOLD, across, by_block, possible
+from funnel.audit.kernel.exact import FloatArray, IntArray
+from funnel.audit.kernel.noise import SENSITIVITY, noisy
+from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.format import counts, draws
+from funnel.format.counts import Private
+
+CLAIM = "draw-chances"
+TITLE = "draws, and the noise of a private estimate, stray from their chances neither more nor less than chance does"
+PRIVATE = True
+TOO_EVEN = 1e-12
+"""Chance with which honest draws may follow their chances too closely; FALSE_ALARM that they stray too far."""
+_EXPECTED = 10.0
+"""Cells with a smaller expected count are pooled."""
+_CORRECTION = 0.25
+"""Over E: by how much G exceeds its chi-square; 1/6 in mean (Williams 1976), 0.22 in spread at E = 10."""
+_DEGREES_EVEN = 30
+_CELLS, _BINS = 20, 1000
+"""Of a private estimate, for each bin of noise, at least; bins, at most."""
+
+
+def check(opened: Release) -> str | Unchecked:
+    """Every trial of the kernel; draws that are alike may not be too even either. Raises Broken."""
+    possible(opened)
+    least = [refuse(draws.NAME, *trial, even="input by input" in trial[0]) for trial in by_block(opened)]
+    least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
+    if private := opened.counts.private:
+        bins = min(len(private.cells) // _CELLS, _BINS)
+        least.append(refuse(counts.NAME, "the noise", *_sorted_by_size(private, bins), even=True))
+    known = [one for one in least if one is not None]
+    return f"p = {min(known):.2g}" if known else Unchecked(UNTOLD)
+
+
+def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, even: bool) -> float | None:
+    """The chance of a fit this bad, None where nothing can be told. Rows are independent tables.
+
+    Raises Broken where that is tiny; with `even`, also for a fit too good.
+    """
+    statistic, degrees, excess = np.sum([_row(*row) for row in zip(expected, observed, strict=True)], axis=0)
+    if not degrees:
+        return None
+    worse, better = chdtrc(degrees, statistic / (1 + excess / degrees)), chdtr(degrees, statistic)
+    if not worse >= FALSE_ALARM:
+        raise Broken(file, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
+    if even and degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
+        raise Broken(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
+    return float(worse)
+
+
+def _row(expected: FloatArray, observed: IntArray) -> tuple[float, float, float]:
+    """G, degrees of freedom and Σ 1/E of one table, of which cells below 10 are joined into one."""
+    order = np.argsort(expected, kind="stable")
+    means, seen = expected[order], observed[order]
+    small = int(np.searchsorted(means, _EXPECTED))
+    if 0 < small < len(means) and means[:small].sum() < _EXPECTED:
+        small += 1
+    if small:
+        means, seen = (np.append(one[:small].sum(), one[small:]) for one in (means, seen))
+    if len(means) == 1:
+        return 0.0, 0.0, 0.0
+    some = seen > 0
+    statistic = 2 * float((seen[some] * np.log(seen[some] / means[some])).sum())
+    return statistic, len(means) - 1, _CORRECTION * float((1 / means).sum())
+
+
+def _sorted_by_size(private: Private, bins: int) -> tuple[FloatArray, IntArray]:
+    """How many cells have noise in each of at most so many bins, expected and observed, (1, bins).
+
+    P(Z <= z) = 1 - p^(z+1)/(1+p) from zero on and p^-z/(1+p) below, p = e^-rate; any ends of bins would do.
+    """
+    rate, noise = float(Fraction(private.epsilon) / SENSITIVITY), noisy(private)[2]
+    p, shares = math.exp(-rate), np.arange(1, bins) / bins
+    sizes = -np.log(np.minimum(shares, 1 - shares) * (1 + p)) / rate
+    ends = np.unique(np.floor(np.where(shares < 0.5, -sizes, sizes)))
+    below = np.where(ends < 0, p**-ends, 1 + p - p ** (ends + 1)) / (1 + p)
+    expected = len(noise) * np.diff(below, prepend=0.0, append=1.0)
+    observed = np.bincount(np.searchsorted(ends, noise), minlength=len(expected))
+    return expected[None], observed[None]
