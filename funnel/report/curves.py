@@ -13,7 +13,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from funnel.report.svg import width
-from funnel.report.words import environment
+from funnel.report.words import template
 
 _TOP, _BOTTOM = 64.0, 56.0
 _ROW = 15.0
@@ -119,15 +119,14 @@ def picture(title: str, note: str, curves: Sequence[Curve]) -> Markup:
     """An SVG of shares of information kept against epsilon in nats, under a title and a note."""
     axes = _Axes.of(curves)
     heights = _apart([axes.end(curve) for curve in curves], axes.tall - 14)
-    drawn = environment().get_template("curves.svg").render(
-        title=title, note=note, curves=curves, axes=axes, heights=heights
-    )  # fmt: skip
+    given = {"title": title, "note": note, "curves": curves, "axes": axes, "heights": heights}
+    drawn = template("curves.svg").render(given)
     return Markup(drawn)  # noqa: S704  the template escapes
 
 
 def page(drawn: Markup, title: str, text: str) -> str:
     """The picture over its figures as text: one page without script or network."""
-    return environment().get_template("curves.html").render(drawn=drawn, title=title, text=text)
+    return template("curves.html").render(drawn=drawn, title=title, text=text)
 
 
 def _apart(wanted: Sequence[float], most: float) -> list[float]:

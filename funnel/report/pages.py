@@ -7,7 +7,7 @@ import hashlib
 from typing import Any
 
 from funnel.report import pictures
-from funnel.report.words import TEMPLATES, environment
+from funnel.report.words import TEMPLATES, template
 
 ROWS = 60
 """Most rows of a table on the page; report.json holds them all."""
@@ -16,11 +16,8 @@ ROWS = 60
 def page(content: dict[str, Any]) -> str:
     """The page of a report's content. The same content always gives the same bytes."""
     style = (TEMPLATES / "page.css").read_text("utf-8")
-    shown = (
-        environment()
-        .get_template("page.html")
-        .render(**content, style=style, style_hash=_hash(style), most_rows=ROWS, pictures=pictures)
-    )
+    given = {"style": style, "style_hash": _hash(style), "most_rows": ROWS, "pictures": pictures}
+    shown = template("page.html").render(**content, **given)
     return "\n".join(line.rstrip() for line in shown.splitlines() if line.strip()) + "\n"
 
 

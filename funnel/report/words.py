@@ -6,46 +6,32 @@ A notion is a file of `templates/notions/`, a mechanism one of `templates/mechan
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel import text
 from funnel.errors import InternalError
-from funnel.report import figures, svg
 from funnel.report.facts import Facts
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 TEMPLATES = Path(__file__).parent / "templates"
-_FIGURES = ("nats", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most")
 
 
-@functools.cache
-def environment() -> Environment:
-    """The templates: pages escape everything, sentences nothing, for their content is escaped when it is shown."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+def template(name: str) -> Template:
+    """A template of the report."""
+    from funnel.report.environment import environment
 
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=select_autoescape(["html", "svg"]), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-    made.globals["counted"] = text.counted
-    made.filters |= {name: getattr(figures, name) for name in _FIGURES}
-    made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
-    made.filters["px"] = svg.number
-    made.filters["count"] = "{:,}".format
-    return made
+    return environment(TEMPLATES).get_template(name)
 
 
 def blocks(name: str, /, **facts: Any) -> dict[str, str]:
     """The text of every block of a template, its own before those that it inherits, each on one line."""
-    template = environment().get_template(name)
-    context = template.new_context(facts)
-    deque(template.root_render_func(context), maxlen=0)  # this is what makes a template inherit blocks
+    sentences = template(name)
+    context = sentences.new_context(facts)
+    deque(sentences.root_render_func(context), maxlen=0)  # this is what makes a template inherit blocks
     return {block: _line("".join(stack[0](context))) for block, stack in context.blocks.items()}
 
 
@@ -66,7 +52,7 @@ def mechanism(t: Facts) -> dict[str, str]:
 
 def said(name: str, /, **facts: Any) -> str:
     """A template's text on one line."""
-    return _line(environment().get_template(name).render(facts))
+    return _line(template(name).render(facts))
 
 
 def nats_in(told: str) -> float:
@@ -85,11 +71,3 @@ def _known(room: str, name: str) -> str:
 
 def _line(said: str) -> str:
     return " ".join(said.split())
-
-
-LETTERS = 120
-"""Most letters of a value in a table."""
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= LETTERS else value[: LETTERS - 1].rstrip() + "…"

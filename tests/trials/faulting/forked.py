@@ -105,7 +105,7 @@ def main(policy: str) -> None:
     for name in _learn(policy):
         with suppress(ImportError):
             importlib.import_module(name)
-    importlib.import_module("funnel.report.words").environment().get_template("page.html")
+    importlib.import_module("funnel.report.words").template("page.html")
     # What is there to stay is not looked through in every child, whose pages would all be copied.
     gc.collect()
     gc.freeze()
