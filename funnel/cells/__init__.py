@@ -1,4 +1,5 @@
-"""Many columns as one alphabet: cells, and what a row of a cell looks like. The secret is no argument of anything here.
+"""Many columns as one alphabet: cells, and what a row of a cell looks like. The secret is no argument of anything
+here.
 
     sources -> rare values merged -> columns and codes -> tree of cells -> profiles -> rows
 

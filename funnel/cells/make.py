@@ -52,13 +52,14 @@ def make(
     _check(name, sources, most, minimum, support)
     merged = tuple(merge(source, support, (rare or {}).get(source.name, "other")) for source in sources)
     codes, sizes = [one.codes for one in merged], [len(one.column) for one in merged]
-    tree = grow(codes, sizes, [one.column.ordered for one in merged], most, minimum)
+    ordered = [one.column.ordered for one in merged]
+    tree = grow(codes, sizes, ordered, most, minimum)
     labels = tree.assign(codes)
     cells = Cells(
         name,
         tuple(one.column for one in merged),
         tree,
-        profiles(codes, sizes, labels, tree, support),
+        profiles(codes, sizes, ordered, labels, tree, support),
         rounded(np.bincount(labels, minlength=len(tree)).astype(float)),
         os.urandom(32) if seed is None else seed,
     )

@@ -47,8 +47,7 @@ def opened(wide: Wide) -> Cells:
     tree = Tree(tuple(_nodes(wide, columns)))
     if len(wide.profiles) != len(columns):
         raise FormatError(NAME, "profiles", f"{len(columns)} of them", len(wide.profiles))
-    sizes = [len(column) for column in columns]
-    profiles = tuple(_profile(one, len(tree), sizes, place) for place, one in enumerate(wide.profiles))
+    profiles = tuple(_profile(wide, len(tree), place) for place in range(len(columns)))
     _check_order(profiles)
     shares = np.array([node.share for node in wide.nodes if isinstance(node, Cell)], np.int64)
     if shares.sum() != 1 << BITS:
@@ -68,7 +67,8 @@ def _drawn(profile: Profile) -> Drawn:
     return Drawn(
         None if profile.parent < 0 else profile.parent,
         tuple(profile.groups.tolist()),
-        tuple(tuple(_pairs(weights) for weights in cell) for cell in profile.weights),
+        tuple(tuple(_pairs(weights) for weights in cell) for cell in profile.links),
+        tuple(_pairs(weights) for weights in profile.values),
     )
 
 
@@ -114,31 +114,36 @@ def _behind(wide: Wide) -> dict[int, int]:
     return found
 
 
-def _profile(drawn: Drawn, cells: int, sizes: Sequence[int], place: int) -> Profile:
-    path = f"profiles[{place}]"
-    parent = -1 if drawn.parent is None else drawn.parent
-    if parent >= len(sizes) or len(drawn.groups) != (1 if parent < 0 else sizes[parent]):
-        raise FormatError(NAME, path, "a group for each value of a parent", drawn.parent)
+def _profile(wide: Wide, cells: int, place: int) -> Profile:
+    """A profile whose weights are of the right sizes and sums."""
+    drawn, path = wide.profiles[place], f"profiles[{place}]"
     groups = np.array(drawn.groups, np.int64)
-    number = int(groups.max()) + 1
-    weights = np.zeros((cells, number, sizes[place]), np.int64)
-    if len(drawn.weights) != cells or any(len(cell) != number for cell in drawn.weights):
-        raise FormatError(NAME, path, f"weights of {cells} cells and {number} groups", "others")
-    for cell, of_cell in enumerate(drawn.weights):
-        for group, pairs in enumerate(of_cell):
-            codes, chances = pairs[::2], pairs[1::2]
-            if (
-                len(codes) != len(chances)
-                or list(codes) != sorted(set(codes))
-                or max(codes, default=0) >= sizes[place]
-            ):
-                raise FormatError(
-                    NAME, f"{path}.weights[{cell}][{group}]", "codes and weights in order", pairs
-                )
-            weights[cell, group, list(codes)] = chances
-    if (weights.sum(axis=2) != 1 << BITS).any():
-        raise FormatError(NAME, f"{path}.weights", f"weights of sum {1 << BITS}", "another sum")
-    return Profile(parent, groups, weights)
+    number = int(groups.max(initial=-1)) + 1
+    if len(groups) != len(wide.columns[place].values) or set(drawn.groups) != set(range(number)):
+        raise FormatError(NAME, f"{path}.groups", "a group for each value", drawn.groups)
+    if drawn.parent is not None and drawn.parent >= len(wide.profiles):
+        raise FormatError(NAME, f"{path}.parent", f"below {len(wide.profiles)}", drawn.parent)
+    contexts = 1 if drawn.parent is None else max(wide.profiles[drawn.parent].groups) + 1
+    if len(drawn.links) != cells or any(len(cell) != contexts for cell in drawn.links):
+        raise FormatError(NAME, f"{path}.links", f"{cells} cells of {contexts} groups", "others")
+    links = np.stack([_dense(cell, number, f"{path}.links") for cell in drawn.links])
+    values = _dense(drawn.values, len(groups), f"{path}.values")
+    sums = values @ np.eye(number, dtype=np.int64)[groups]
+    possible = links.max(axis=1) > 0
+    if (links.sum(axis=2) != 1 << BITS).any() or (sums[possible] != 1 << BITS).any() or len(values) != cells:
+        raise FormatError(NAME, path, f"weights of sum {1 << BITS}", "another sum")
+    return Profile(-1 if drawn.parent is None else drawn.parent, groups, links, values)
+
+
+def _dense(rows: Sequence[Sequence[int]], size: int, path: str) -> IntArray:
+    """Weights (r, size) from their codes and weights."""
+    found = np.zeros((len(rows), size), np.int64)
+    for row, pairs in enumerate(rows):
+        codes, chances = pairs[::2], pairs[1::2]
+        if len(codes) != len(chances) or list(codes) != sorted(set(codes)) or max(codes, default=0) >= size:
+            raise FormatError(NAME, f"{path}[{row}]", "codes and weights in order", str(pairs))
+        found[row, list(codes)] = chances
+    return found
 
 
 def _check_column(column: Column) -> None:

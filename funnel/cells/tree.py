@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.cells.columns import Codes
+from funnel.cells.counts import direction, met
 from funnel.data.joint import FloatArray, IntArray
 
 CODES = 32
@@ -22,6 +23,27 @@ CODES = 32
 MOST_DEPTH = 100
 """Conditions on the way to a cell at most: SQL is nested as deep."""
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Nesting:
+    """Sets of cells, one inside another: the set around each (-1 for all cells, the first set), and each cell's own."""
+
+    parents: IntArray
+    leaves: IntArray
+
+    @cached_property
+    def depths(self) -> IntArray:
+        """How many sets are around each."""
+        found = np.zeros(len(self.parents), np.int64)
+        for place in range(1, len(self.parents)):
+            found[place] = found[self.parents[place]] + 1
+        return found
+
+    @classmethod
+    def flat(cls, cells: int) -> Nesting:
+        """All cells, and each alone."""
+        return cls(np.append(-1, np.zeros(cells, np.int64)), np.arange(1, cells + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +82,11 @@ class Tree:
     def leaves(self) -> IntArray:
         """The node of each cell (m,)."""
         return np.array([place for place, node in enumerate(self.nodes) if node.column < 0], np.int64)
+
+    @property
+    def nesting(self) -> Nesting:
+        """The nodes as sets of cells, one inside another."""
+        return Nesting(self.parents, self.leaves)
 
     def assign(self, codes: Sequence[Codes]) -> IntArray:
         """The cell of every row (n,), by the codes of its columns, each (n,)."""
@@ -195,11 +222,10 @@ def _best(
     maps = [_coarse(one, flag) for one, flag in zip(counts, ordered, strict=True)]
     local = [table[one] for table, one in zip(maps, kept, strict=True)]
     widths = np.array([int(table.max()) + 1 for table in maps])
-    offsets = np.concatenate([[0], np.cumsum(widths)])
     best: _Split | None = None
     for column in np.flatnonzero(widths > 1).tolist():
-        joint = _joint(local, widths, offsets, column)
-        order = np.arange(len(joint)) if ordered[column] else _direction(joint)
+        joint = met(local[column], int(widths[column]), local, widths.tolist())
+        order = np.arange(len(joint)) if ordered[column] else direction(joint)
         gain, place = _scan(joint[order], len(rows), len(codes), minimum, logs)
         if gain > (best.gain if best else 1e-9):
             goes = np.zeros(widths[column], bool)
@@ -227,28 +253,6 @@ def _coarse(counts: IntArray, ordered: bool) -> IntArray:
     found = np.full(len(counts), CODES - 1)
     found[np.argsort(-counts, kind="stable")[: CODES - 1]] = np.arange(CODES - 1)
     return found
-
-
-def _joint(local: Sequence[IntArray], widths: IntArray, offsets: IntArray, column: int) -> IntArray:
-    """How often every code of a column (w,) meets every code of all columns (Σ w), its own with them."""
-    found = np.empty((widths[column], offsets[-1]), np.int64)
-    for other, code in enumerate(local):
-        cells = np.bincount(local[column] * widths[other] + code, minlength=widths[column] * widths[other])
-        found[:, offsets[other] : offsets[other + 1]] = cells.reshape(widths[column], -1)
-    return found
-
-
-def _direction(joint: IntArray) -> IntArray:
-    """Values in the order of the first principal component of what goes with them.
-
-    For two classes the best subset is a prefix of such an order (Breiman et al., Classification and Regression Trees,
-    section 9.4); for several this is the heuristic of Coppersmith, Hong and Hosking, DMKD 3, 1999.
-    """
-    totals = joint.sum(axis=1)
-    profile = joint / totals[:, None]
-    centred = (profile - totals @ profile / totals.sum()) * np.sqrt(totals)[:, None]
-    vector = np.linalg.eigh(centred @ centred.T)[1][:, -1] / np.sqrt(totals)
-    return np.argsort(vector.round(9), kind="stable")
 
 
 def _scan(joint: IntArray, rows: int, columns: int, minimum: int, logs: FloatArray) -> tuple[float, int]:

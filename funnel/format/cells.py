@@ -61,14 +61,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How a column is drawn: weights[cell][group] = [code, weight, code, weight, …], in the order of codes.
+    """How a column is drawn: first the group of its value, then the value; groups[v] is the group of value v.
 
-    groups[v] is the group of value v of the column `parent`; [0] where there is none.
+    links[cell][group of the parent] are the weights of its groups, values[cell] those of its values, which add up to
+    2^BITS in each group that is possible there: lists [code, weight, code, weight, …] in the order of codes, those of
+    no weight left out. Without a `parent` column links[cell] has one list.
     """
 
     parent: Count | None
     groups: Grid
-    weights: Grid
+    links: Grid
+    values: Grid
 
 
 @dataclass(frozen=True)

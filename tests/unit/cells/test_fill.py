@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 
 from funnel.cells import record
+from funnel.cells.distance import Law
 from funnel.cells.fill import fill, fill_in_order
 from funnel.cells.make import Made, make
 from funnel.cells.profile import BITS
@@ -37,27 +38,41 @@ def test_the_same_rows_come_out_always() -> None:
 
 def test_values_are_spread_evenly_over_the_rows_of_a_label() -> None:
     one = made()
-    rows = fill(one.cells.profiles, one.labels, SEED)
-    for profile, column in zip(one.cells.profiles, rows, strict=True):
-        if profile.parent >= 0:
-            continue
+    profiles, rows = one.cells.profiles, fill(one.cells.profiles, one.labels, SEED)
+    for profile, values in zip(profiles, rows, strict=True):
+        group = profile.groups[values]
+        above = (
+            np.zeros_like(group)
+            if profile.parent < 0
+            else profiles[profile.parent].groups[rows[profile.parent]]
+        )
         for cell in range(len(one.cells)):
-            inside = column[one.labels == cell]
-            wanted = len(inside) * profile.weights[cell, 0] / (1 << BITS)
-            assert (np.abs(np.bincount(inside, minlength=len(wanted)) - wanted) < 1).all()
+            inside = one.labels == cell
+            for context in np.unique(above[inside]):
+                drawn = group[inside & (above == context)]
+                even(drawn, profile.links[cell, context])
+            for own in np.unique(group[inside]):
+                weights = np.where(profile.groups == own, profile.values[cell], 0)
+                even(values[inside & (group == own)], weights)
 
 
-def test_on_average_over_seeds_a_row_follows_its_profile() -> None:
+def even(drawn: np.ndarray, weights: np.ndarray) -> None:
+    """Every code was drawn as often as its weight says, rounded up or down."""
+    assert weights.sum() == 1 << BITS
+    wanted = len(drawn) * weights / (1 << BITS)
+    assert (np.abs(np.bincount(drawn, minlength=len(wanted)) - wanted) < 1).all()
+
+
+def test_on_average_over_seeds_rows_follow_their_profile() -> None:
     one, labels = made(), np.repeat(np.arange(20), 3)
-    profile = one.cells.profiles[4]
-    total = np.zeros_like(profile.weights[:, 0], float)
-    for seed in range(400):
-        column = fill(one.cells.profiles, labels, seed.to_bytes(32))[4][::3]
-        total[np.arange(20), column] += 1
-    assert (
-        np.abs(total / 400 - profile.weights.sum(axis=1) / profile.weights.sum(axis=(1, 2))[:, None]).max()
-        < 0.12
-    )
+    codings = [np.arange(len(column)) for column in one.cells.columns]
+    law = Law(one.cells.profiles, np.eye(20)[7], codings)
+    pair = np.zeros_like(law.marginal((2, 4)))
+    for seed in range(600):
+        rows = fill(one.cells.profiles, labels[21:24], seed.to_bytes(32))
+        pair[rows[2][0], rows[4][0]] += 1
+    assert np.abs(pair / 600 - law.marginal((2, 4))).sum() < 0.35
+    assert np.abs(pair.sum(axis=0) / 600 - law.marginal((4,))).max() < 0.08
 
 
 def test_rows_with_names_do_not_depend_on_how_they_are_sorted() -> None:

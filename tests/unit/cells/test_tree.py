@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from funnel.cells import distance
+from funnel.cells.fill import fill
 from funnel.cells.make import make
-from funnel.cells.pooling import pool, spread
 from funnel.errors import PlanError
 from tests.support.wide import mixed, source
 
@@ -51,27 +51,12 @@ def test_few_many_and_no_cells() -> None:
             make("x", mixed(1), most=most, minimum=minimum, support=10)
 
 
-def test_pooling_loses_nothing_and_tells_no_small_count() -> None:
-    made = make("x", mixed(4), most=30, minimum=40, support=10)
-    for one in made.merged:
-        size = len(one.column)
-        counts = np.bincount(made.labels * size + one.codes, minlength=30 * size).reshape(30, size)
-        pooled = pool(counts, made.cells.tree, 10)
-        assert not ((pooled.told > 0) & (pooled.told < 10)).any()
-        assert not ((pooled.rest > 0) & (pooled.rest < 10)).any()
-        masses = spread(pooled, made.cells.tree)
-        assert masses.sum(axis=1) == pytest.approx(counts.sum(axis=1))
-        assert masses.sum(axis=0) == pytest.approx(counts.sum(axis=0))
-
-
 def test_expected_distances_are_those_of_a_very_large_filled_table() -> None:
     made = make("x", mixed(5), most=20, minimum=40, support=10, seed=bytes(32))
     codings = [distance.coding(one.column, one.codes) for one in made.merged]
     keys = distance.marginals(5, 100, np.random.default_rng(1))
     assert len(keys) == 25
     totals = np.bincount(made.labels).astype(float)
-    from funnel.cells.fill import fill
-
     large = fill(made.cells.profiles, np.repeat(np.arange(20), (totals * 200).astype(int)), made.cells.seed)
     wanted = distance.expected(made.cells.profiles, totals, made.codes, codings, keys)
     found = distance.between(made.codes, large, codings, keys)

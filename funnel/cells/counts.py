@@ -1,0 +1,37 @@
+"""Counts of codes, alone and with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data.joint import IntArray
+
+AnyCodes = npt.NDArray[np.signedinteger]
+
+
+def counted(column: AnyCodes, size: int, cells: AnyCodes, number: int) -> IntArray:
+    """How often every value occurs in every cell (m, v)."""
+    return np.bincount(cells.astype(np.int64) * size + column, minlength=number * size).reshape(number, size)
+
+
+def direction(joint: IntArray) -> IntArray:
+    """Values in the order of the first principal component of what goes with them: their counts (v, others).
+
+    For two classes the best subset is a prefix of such an order (Breiman et al., Classification and Regression Trees,
+    section 9.4); for several this is the heuristic of Coppersmith, Hong and Hosking, DMKD 3, 1999.
+    """
+    totals = joint.sum(axis=1)
+    profile = joint / totals[:, None]
+    centred = (profile - totals @ profile / totals.sum()) * np.sqrt(totals)[:, None]
+    vector = np.linalg.eigh(centred @ centred.T)[1][:, -1] / np.sqrt(totals)
+    return np.argsort(vector.round(9), kind="stable")
+
+
+def met(column: AnyCodes, size: int, others: Sequence[AnyCodes], widths: Sequence[int]) -> IntArray:
+    """How often every value of a column meets every value of other columns, side by side (v, Σ widths)."""
+    return np.hstack(
+        [counted(other, width, column, size) for other, width in zip(others, widths, strict=True)]
+    )
