@@ -35,7 +35,7 @@ from funnel.plan.rebuild import report_files
 from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
 from funnel.policy.terms import terms_file
 from funnel.release.export import export, released_file
-from funnel.release.filled import export_filled
+from funnel.release.filled import Rows, export_filled
 from funnel.release.formulas import check_keys
 from funnel.release.named import export_named
 from funnel.release.publish import Publisher
@@ -72,16 +72,17 @@ def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[P
     wide = release.counted.cells
     table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys, wide)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
-    if wide:
-        _write(public, {cells.NAME: schema.write(file_of(wide))})
-        export_filled(protocols, table, wide, stage.format, public / stated.data)
-        return shown, table
-    if not stated.identify:
-        export(protocols, table, stage.format, public / stated.data)
-        return shown, table
     if release.run.policy.release.refuses_formulas:
         check_keys(stage.keys, drawn.rows.formulas)
-    export_named(protocols, table, stated.identify, drawn.rows.rows(), stage.format, public / stated.data)
+    target, keys = public / stated.data, stated.identify
+    if wide:
+        _write(public, {cells.NAME: schema.write(file_of(wide))})
+        rows = Rows.of(drawn.rows.rows(), len(keys)) if keys else None
+        export_filled(protocols, table, wide, stage.format, target, keys, rows)
+    elif keys:
+        export_named(protocols, table, keys, drawn.rows.rows(), stage.format, target)
+    else:
+        export(protocols, table, stage.format, target)
     return shown, table
 
 
