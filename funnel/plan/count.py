@@ -23,6 +23,7 @@ from funnel.notions import Notion
 from funnel.plan.domain import domain
 from funnel.plan.partition import Partition, partition
 from funnel.plan.stages import Count, Plan
+from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 
@@ -33,7 +34,7 @@ class Counted:
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
     `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
-    blocks.
+    blocks, `merged` says what became of rare values outside of them.
     """
 
     policy: Policy
@@ -41,6 +42,7 @@ class Counted:
     estimated: Estimated | None = None
     spent: Spent | None = None
     partitions: tuple[Partition, ...] = ()
+    merged: tuple[Merged, ...] = ()
 
     @property
     def cells(self) -> tuple[Cells, ...]:
@@ -76,7 +78,9 @@ def count(
     engine.prepare(plan.scan.statements)
     progress(plan.inspect.title)
     found = engine.row(plan.inspect.statement)
-    checks.check_present(found, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    counts, refused = found[: len(plan.inspect.columns) + 1], found[len(plan.inspect.columns) + 1 :]
+    checks.check_present(counts, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    checks.check_labels(refused, plan.inspect.refused)
     if (one := plan.identify) is not None:
         progress(one.title)
         checks.check_entities(
@@ -84,11 +88,12 @@ def count(
         )
     partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
     progress(plan.count.title)
-    engine.prepare(plan.count.statements)
+    merged = tabulate(engine, plan.count)
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
-    counted = replace(_counted(policy, plan.count, engine, lock, estimate_name), partitions=partitions)
+    counted = _counted(policy, plan.count, engine, lock, estimate_name)
+    counted = replace(counted, partitions=partitions, merged=merged)
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])
     return counted
@@ -99,7 +104,6 @@ def _counted(
 ) -> Counted:
     if policy.estimate.epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
-        counting.check_bins(joint)
         return Counted(policy, joint)
     declared, epsilon = domain(policy), rational(policy.estimate.epsilon)
     _check_formulas(policy, declared.blocks)

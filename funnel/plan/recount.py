@@ -19,6 +19,7 @@ from funnel.lock.pin import kept_values, relabelled
 from funnel.plan.partition import macros
 from funnel.plan.prepare import Limits, planned
 from funnel.plan.stages import Count
+from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
 
 
@@ -48,7 +49,7 @@ def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory
         engine.prepare(plan.scan.statements)
         if plan.cells is not None:
             engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
-        engine.prepare(plan.count.statements)
+        tabulate(engine, plan.count)
         return Recounted(json.loads(plan.text()), _cells(policy, plan.count, engine, lock))
 
 

@@ -18,6 +18,7 @@ from funnel.format import (
     draws,
     drift,
     evidence,
+    groups,
     manifest,
     protocol,
     released,
@@ -26,6 +27,7 @@ from funnel.format import (
     solution,
     terms,
 )
+from funnel.format.groups import GroupsFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
 from funnel.format.protocol import ProtocolFile
@@ -112,6 +114,7 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
         drift.NAME: None if moved is None else schema.write(moved),
         robust.NAME: None if certificate is None else schema.write(certificate),
         "policy.yaml": run.policy.text.encode(),
+        groups.NAME: schema.write(GroupsFile("funnel-groups/1", dict(named))) if (named := run.policy.files) else None,
         "plan.json": run.plan.text().encode(),
         "lock.yaml": None if pinned is None else pinned.lock.text().encode(),
     }
