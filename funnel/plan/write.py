@@ -74,15 +74,15 @@ def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[P
     wide = release.counted.cells
     table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys, wide)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
-    if release.run.policy.release.refuses_formulas:
-        check_keys(stage.keys, drawn.rows.formulas)
-    target, keys = public / stated.data, stated.identify
+    named, target, keys = drawn.rows, public / stated.data, stated.identify
+    if named is not None and release.run.policy.release.refuses_formulas:
+        check_keys(stage.keys, named.formulas)
     if wide:
         _write(public, {cells.NAME: schema.write(file_of(wide))})
-        rows = Rows.of(drawn.rows.rows(), len(keys)) if keys else None
+        rows = None if named is None else Rows.of(named.rows(), len(keys))
         export_filled(protocols, table, wide, stage.format, target, keys, rows)
-    elif keys:
-        export_named(protocols, table, keys, drawn.rows.rows(), stage.format, target)
+    elif named is not None:
+        export_named(protocols, table, keys, named.rows(), stage.format, target)
     else:
         export(protocols, table, stage.format, target)
     return shown, table
