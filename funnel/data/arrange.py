@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,12 @@ def together(joint: Joint) -> Joint:
         for combination in combinations
     )
     cells = np.column_stack([joint.cells[:, 0], code.ravel()]).astype(np.int64)
-    return Joint(joint.secret, (Alphabet(columns, values),), cells, joint.counts)
+    whole = Joint(joint.secret, (Alphabet(columns, values),), cells, joint.counts)
+    if joint.finer is None:
+        return whole
+    placed = joint.finer.placed
+    codes = Recoder(joint)(list(placed[:, 1:].T))
+    return replace(whole, finer=joint.finer.moved(np.column_stack([placed[:, 0], codes])))
 
 
 class Recoder:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from funnel.data.alphabet import Alphabet
+from funnel.data.finer import Finer
 from funnel.data.joint import IntArray, Joint
 from funnel.data.protocol import Protocol
 from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.format import fields
+from funnel.format.known import KnownFile
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 
 RULE = (
@@ -75,6 +77,20 @@ def protocol_of(block: Weights | Sets) -> AnyProtocol:
 def cells_of(joint: Joint) -> IntArray:
     """Rows [s, x_1, …, x_k, count] (m, 2+k) of a joint distribution, in the order of their codes."""
     return in_order(np.column_stack([joint.cells, joint.counts]))
+
+
+def known_file(seen: Finer) -> KnownFile:
+    """known.json of records by what somebody may know of them."""
+    rows = in_order(np.column_stack([seen.placed, seen.known + 1, seen.counts]))
+    return KnownFile("funnel-known/1", seen.levels, grid(rows))
+
+
+def finer_of(file: KnownFile, minimum: int) -> Finer:
+    """Inverse of `known_file`; ValueError where the rows have another number of codes."""
+    rows = np.array(file.cells, np.int64)
+    cells = rows[:, :-1].copy()
+    cells[:, cells.shape[1] - len(file.levels) :] -= 1
+    return Finer(file.levels, cells, rows[:, -1], minimum)
 
 
 def joint_of(secret: fields.Alphabet, blocks: Iterable[fields.Alphabet], cells: Any) -> Joint:

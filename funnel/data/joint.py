@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.alphabet import Alphabet
+from funnel.data.finer import Finer, finer
+from funnel.format.known import RELEASED, Level
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -27,6 +29,7 @@ class Joint:
     cells: IntArray
     counts: IntArray
     complete: bool = True
+    finer: Finer | None = None
 
     def __post_init__(self) -> None:
         if self.cells.shape != (len(self.counts), 1 + len(self.blocks)):
@@ -66,6 +69,25 @@ class Joint:
         table = np.zeros(self.shape, np.int64)
         table[tuple(self.cells.T)] = self.counts
         return table
+
+    def known(self) -> Finer:
+        """What somebody may know of the records: as counted for it, else every released column, whoever shares it."""
+        return self.released(1) if self.finer is None else self.finer
+
+    def released(self, minimum: int) -> Finer:
+        """The records by their released columns alone."""
+        every = [(j, column) for j, block in enumerate(self.blocks) for column in block.columns]
+        read = [self.column(j, column) for j, column in every]
+        levels = [Level(column, RELEASED, values) for (_, column), (values, _) in zip(every, read, strict=True)]
+        codes = np.column_stack([code[self.cells[:, 1 + j]] for (j, _), (_, code) in zip(every, read, strict=True)])
+        return finer(self.cells, self.counts, levels, codes, minimum)
+
+    def column(self, index: int, name: str) -> tuple[tuple[str | None, ...], IntArray]:
+        """The values that one column of a block takes, and the place (a,) among them of each value of the block."""
+        place = self.blocks[index].columns.index(name)
+        values = tuple(dict.fromkeys(value[place] for value in self.blocks[index].values))
+        code = {value: number for number, value in enumerate(values)}
+        return values, np.array([code[value[place]] for value in self.blocks[index].values], np.int64)
 
     @classmethod
     def from_records(cls, table: npt.ArrayLike, hidden: str = "S", public: str = "U") -> Joint:

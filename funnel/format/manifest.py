@@ -41,7 +41,8 @@ class Estimate:
 class Parameters:
     """What defines a notion beside ε; None where it has no such parameter.
 
-    `solve` of srlip; `order`, `confidence` and `radius` (nats) of rldp; `lower` (nats) of alip.
+    `solve` and `knows` (so many columns, or which) of srlip; `order`, `confidence` and `radius` (nats) of rldp;
+    `lower` (nats) of alip.
     """
 
     solve: str | None = None
@@ -49,6 +50,7 @@ class Parameters:
     confidence: Share | None = None
     radius: Nats | None = None
     lower: Nats | None = None
+    knows: Annotated[int, Between(1, 64)] | tuple[Text, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,8 @@ class _History:
 
     def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
+        if self.notion.knows_beyond({column for one in self.foreign for column in one.columns}):
+            return None, "sum"
         other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
         exact = None if self.covered or self.coupled else self._exact()
         found: list[tuple[float, Way]] = []
@@ -194,7 +196,7 @@ class _History:
         if [one.fingerprint for one in blocks] == alone:
             return self.alone
         secrets, *public = self.joint.shape
-        if not measurable(secrets, public, blocks, self.notion.measuring_steps(public)):
+        if not measurable(secrets, public, blocks, self.notion.measuring_steps(self.joint)):
             return None
         return self.notion.leakage(Channel(self.joint, blocks)) if self.notion.can_measure(blocks) else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from funnel.data import Alphabet, Joint, Label
 from funnel.data.alphabet import readable
 from funnel.data.arrange import Recoder, together
+from funnel.data.finer import Finer
 from funnel.data.joint import IntArray
 from funnel.errors import InternalError, SourceError
 from funnel.format.drift import Unseen
@@ -88,7 +89,16 @@ def relabel(current: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule
             advice="Check the table, or make a new lock with `funnel lock`.",
         )
     joint, secret = _joint(apart, blocks, cells[kept], apart.counts[kept])
+    if apart.finer is not None:
+        joint = replace(joint, finer=_finer(apart.finer, secret, codes))
     return Relabelled(joint, tuple(unseen), secret, tuple(codes), recoder)
+
+
+def _finer(current: Finer, secret: IntArray, codes: Sequence[IntArray]) -> Finer:
+    """What may be known of the records that are drawn for, under the lock's codes."""
+    hidden, *public = current.placed.T
+    placed = np.column_stack([secret[hidden], *(code[x] for code, x in zip(codes, public, strict=True))])
+    return current.moved(placed, np.asarray((placed >= 0).all(axis=1)))
 
 
 def _codes(

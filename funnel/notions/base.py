@@ -161,8 +161,8 @@ class Notion(BaseModel, ABC):
         """Whether a whole release keeps all that the notion asks, exactly; `leakage` is its own, where known."""
         return (self.leakage(channel) if leakage is None else leakage).within(self.bound)
 
-    def measuring_steps(self, public: Sequence[int]) -> int:
-        """Products of whole numbers for which composed releases of blocks of a_j values are worth measuring."""
+    def measuring_steps(self, joint: Joint) -> int:
+        """Products of whole numbers for which composed releases of these records are worth measuring."""
         return MOST_STEPS
 
     def can_measure(self, protocols: Sequence[AnyProtocol]) -> bool:
@@ -234,6 +234,15 @@ class Notion(BaseModel, ABC):
         `solved` are the cardinalities of the blocks as they are sanitised, `shape` is that of the policy's.
         """
         return None
+
+    def knows_beyond(self, columns: set[str]) -> bool:
+        """Whether it is about people who may know columns, some of these, that only earlier releases have."""
+        return False
+
+    @property
+    def asks_own(self) -> bool:
+        """Whether it asks what somebody knows of a column's own values, where coarser ones are released."""
+        return False
 
     @property
     def adds_up(self) -> bool:

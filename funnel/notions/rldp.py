@@ -167,7 +167,7 @@ class Rldp(Notion):
         """LDP at the channel's own distribution: what holds for a set of them is compared with one."""
         return "ldp", measures.ldp(channel.table)
 
-    def measuring_steps(self, public: Sequence[int]) -> int:
+    def measuring_steps(self, joint: Joint) -> int:
         """Fewer, as every output has its own search over the set of distributions."""
         return ROBUST_STEPS
 

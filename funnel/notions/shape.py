@@ -13,20 +13,22 @@ class Shape:
     """Cardinalities that decide how blocks are arranged.
 
     Sizes of the blocks, how many combinations of public values occur, in how few records one of them does, and
-    whether the secret is among the public columns.
+    whether the secret is among the public columns. `columns`: where it matters, how many values may be known of each.
     """
 
     blocks: tuple[int, ...]
     combinations: int
     fewest: int
     secret_public: bool
+    columns: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, joint: Joint) -> Shape:
         """The shape of a joint distribution."""
         whole = together(joint)
         fewest = int(whole.table().sum(axis=0).min())
-        return cls(joint.shape[1:], len(whole.blocks[0]), fewest, tells_secret(joint))
+        columns = () if joint.finer is None else joint.finer.sizes()
+        return cls(joint.shape[1:], len(whole.blocks[0]), fewest, tells_secret(joint), columns)
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
 from funnel.data.released import Channel
-from funnel.data.sending import ExactArray
 from funnel.errors import PlanError
-from funnel.measure import clock
 from funnel.measure import leakage as measures
-from funnel.measure.side import released_given, side_knowledge, tables_given
-from funnel.notions.base import Arranged, Demand, Implied, Nats
+from funnel.measure.side import Knowledge
+from funnel.notions.base import Amiss, Arranged, Demand, Implied, Nats
+from funnel.notions.change import Judged
+from funnel.notions.known import KnownDemand, leakage_given
 from funnel.notions.lip import BeliefNotion
 from funnel.notions.shape import Foreseen, Shape
-from funnel.notions.tables import TableDemand
 
+Column = Annotated[str, Field(min_length=1)]
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 
 KNOWN_STEPS = 1 << 26
@@ -29,8 +30,12 @@ JOINT = 256
 """Combinations of all public columns up to which one alphabet of them all is solved: the true optimum."""
 SEQUENTIAL = 20_000
 """Conditions (values that may be known, or released before) up to which columns are solved one after the other."""
+Knows = Annotated[int, Field(ge=1, le=64)] | Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
+"""How many columns others may know together, or which ones."""
 KNOWN = 200_000
 """Values x_J that may be known, over all sets J, beyond which nobody waits for Definition 3 to be measured."""
+SETS = 20_000
+"""Sets J of columns whose values are looked for."""
 
 
 class Srlip(BeliefNotion):
@@ -41,11 +46,16 @@ class Srlip(BeliefNotion):
     per-attribute: each block LIP given x_J alone ([DS] equations 23 to 26). What [DS] Theorem 4 claims of that
     is not so, hence the product is measured and the shares are scaled until Definition 3 holds. auto: the first
     of these that the sizes allow.
+
+    `knows` says which columns may be known: so many together, whichever they are, or those named. Then a column may be
+    known by its own values as well as by what is released of it, and x_J are the values that at least
+    `estimate.minimum` records share. Absent: all released columns, by what is released of them, whoever shares it.
     """
 
     measure: ClassVar[str] = "srlip"
     secret_may_be_read: ClassVar[bool] = False
     sets: ClassVar[Literal["no", "alone", "beside"]] = "alone"
+    promises: ClassVar[tuple[str, ...]] = ("epsilon", "knows")
 
     notion: Literal["srlip"]
     epsilon: Nats
@@ -53,9 +63,20 @@ class Srlip(BeliefNotion):
         "auto", description="auto, joint, sequential or per-attribute: how protocols are found"
     )
 
+    knows: Knows | None = Field(
+        None,
+        description="What others may know of a person: at most so many public columns, or the columns listed; all "
+        "where absent",
+    )
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Which columns somebody may know."""
+        return Knowledge.of(self.knows)
+
     def arrange(self, joint: Joint, minimum: int) -> Arranged:
         """Choose the way, by size. Raises PlanError where too much may be known to be measured."""
-        _refuse_many(joint)
+        _refuse_many(joint, self.knowledge)
         way, why = self._choose(Shape.of(joint), minimum)
         settled = self.model_copy(update={"solve": way})
         return Arranged(together(joint) if way == "joint" else joint, settled, f"{way}: {why}")
@@ -81,7 +102,7 @@ class Srlip(BeliefNotion):
             if shape.combinations > JOINT
             else f"some combination of public values has fewer than {minimum:,} records"
         )
-        conditions = prod(size + 1 for size in shape.blocks)
+        conditions = self.knowledge.conditions(shape.blocks)
         if conditions <= SEQUENTIAL:
             return "sequential", why
         return "per-attribute", f"{why}, and {conditions:,} conditions are too many for a sequence"
@@ -89,78 +110,87 @@ class Srlip(BeliefNotion):
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """LIP given every x_J (and, solved in sequence, given what the earlier blocks outside J released)."""
         before = {} if self.solve == "per-attribute" else released
-        tables = (
-            table for known in side_knowledge(joint) for table in tables_given(joint, known, before, index)
-        )
-        return TableDemand(self, list(_distinct(tables)))
+        return KnownDemand(self, joint, self.knowledge, before, index)
 
     def conditions(self, shape: Shape, solved: tuple[int, ...], index: int) -> int:
-        """Every x_J that may be known; of an earlier block of a sequence, its value or else what it released.
+        """Every x_J that may be known, together with what the earlier blocks of a sequence released.
 
         Some of them say nothing, and more may be known of blocks of several columns.
         """
-        if len(solved) == 1:
-            return prod(size + 1 for size in shape.blocks)
-        sequence = self._choose(shape, 1)[0] != "per-attribute"
-        earlier = [sequence and (-size, j) < (-solved[index], index) for j, size in enumerate(solved)]
-        return prod(2 * size if before else size + 1 for size, before in zip(solved, earlier, strict=True))
+        known = self.knowledge.conditions(shape.columns or shape.blocks)
+        if len(solved) == 1 or self._choose(shape, 1)[0] == "per-attribute":
+            return known
+        return known * prod(size for j, size in enumerate(solved) if (-size, j) < (-solved[index], index))
 
     def leakage(self, channel: Channel) -> measures.Leakage:
         """The largest LIP given any x_J."""
-        reads = any(protocol.reads_secret for protocol in channel.protocols)
-        return measures.worst(_one_by_one(channel, everything=reads))
+        return leakage_given(channel, self.knowledge)
+
+    @property
+    def asks_own(self) -> bool:
+        """Where it says what may be known."""
+        return self.knows is not None
 
     @property
     def adds_up(self) -> bool:
         """Not where blocks are solved apart."""
         return self.solve != "per-attribute"
 
-    def measuring_steps(self, public: Sequence[int]) -> int:
+    def measuring_steps(self, joint: Joint) -> int:
         """Fewer, as each is repeated for all values of public columns that may be known."""
-        return KNOWN_STEPS // prod(size + 1 for size in public)
+        return KNOWN_STEPS // max(self.knowledge.conditions(joint.shape[1:]), 1)
+
+    def knows_beyond(self, columns: set[str]) -> bool:
+        """Any column will do, unless they are named."""
+        names = self.knowledge.names
+        return bool(columns if names is None else columns & names)
+
+    @classmethod
+    def amiss_over_noise(cls, privacy: Mapping[str, Any]) -> Iterator[Amiss]:
+        """Which values enough records share is not known through noise."""
+        if privacy.get("knows") is not None:
+            said = "which values somebody may know is a question to the records themselves, without noise"
+            yield Amiss("knows", "unsupported", said, "Leave `knows` out, or use `estimate.kind: counts`.", True)
 
     def implies(self) -> Iterator[Implied]:
         """The empty set of known columns is one of those asked about."""
         yield Implied("lip", self.epsilon, "knowing no column is one case of srlip")
+
+    def covers(self, other: Self) -> bool:
+        """Epsilon is no larger, and whatever the other allows to be known may be known here."""
+        return super().covers(other) and self.knowledge.covers(other.knowledge)
+
+    def changed(self, key: str, new: Self) -> Judged:
+        """Who knows more is protected, or no longer."""
+        if key != "knows":
+            return super().changed(key, new)
+        more, fewer = new.knowledge.covers(self.knowledge), self.knowledge.covers(new.knowledge)
+        if more == fewer:
+            return ("unchanged", "") if more else ("incomparable", "others may know other columns")
+        if more:
+            return "stronger", "those who know more columns are promised as much"
+        return "weaker", "those who know more columns are promised nothing"
 
     def resettled(self, parameters: Mapping[str, Any]) -> Self:
         """Solved in the way that was taken."""
         return self.model_copy(update={"solve": parameters["solve"]})
 
     def parameters(self) -> dict[str, Any]:
-        """The way that was taken."""
-        return {"solve": self.solve}
+        """The way that was taken, and what may be known."""
+        return {"solve": self.solve, "knows": self.knows}
 
 
-def _one_by_one(channel: Channel, *, everything: bool) -> Iterator[measures.Leakage]:
-    """The LIP given each x_J, within the time allowed."""
-    for known in side_knowledge(channel.joint, everything=everything):
-        clock.check()
-        yield measures.lip(released_given(channel.joint, known, channel.protocols))
-
-
-def _refuse_many(joint: Joint) -> None:
-    """Every set of columns may be known: their number is exponential in that of the columns."""
-    sizes = [
-        len({value[place] for value in block.values})
-        for block in joint.blocks
-        for place in range(len(block.columns))
-    ]
-    most = min(prod(size + 1 for size in sizes), len(joint.cells) << len(sizes))
-    if most > KNOWN:
+def _refuse_many(joint: Joint, knowledge: Knowledge) -> None:
+    """Every set of columns may be known: their number is exponential in that of the columns, unless it is limited."""
+    known = joint.known()
+    sizes = known.sizes()
+    sets = sum(1 for _ in islice(knowledge.sets(known), SETS + 1))
+    most = min(knowledge.conditions(sizes), len(known.cells) * sets)
+    if sets > SETS or (knowledge.all and most > KNOWN):
         raise PlanError(
             "alphabet-too-large",
             f"an attacker may know any of {len(sizes):,} public columns, which takes up to {most:,} combinations of "
             f"values; srlip is measured given each of them, up to {KNOWN:,}",
-            advice="Release fewer columns in this policy, shrink them with `bins` or `top`, or use `notion: lip`.",
+            advice="Say how many of them others may know (`knows: 2`), release fewer columns in this policy, shrink "
+            "them with `bins` or `top`, or use `notion: lip`.",
         )
-
-
-def _distinct(tables: Iterator[ExactArray]) -> Iterator[ExactArray]:
-    """Each condition once: known values often leave the same table."""
-    seen = set()
-    for table in tables:
-        key = tuple(table.ravel().tolist())
-        if key not in seen:
-            seen.add(key)
-            yield table

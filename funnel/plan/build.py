@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from funnel.engine.source import Source
-from funnel.engine.sql import every, identifier, listed, literal
+from funnel.engine.sql import every, identifier, listed
 from funnel.errors import PolicyError
-from funnel.plan.columns import NARROW, Key
+from funnel.plan.columns import NARROW, Key, present
 from funnel.plan.fit import check_fit, column_of
+from funnel.plan.know import know_stage
 from funnel.plan.names import Names
 from funnel.plan.stages import (
     Audit,
@@ -21,13 +21,12 @@ from funnel.plan.stages import (
     Pin,
     Plan,
     Publish,
-    Rare,
     Scan,
     Solve,
     Write,
 )
 from funnel.plan.wide import cells_stage, top
-from funnel.policy import Attribute, Policy
+from funnel.policy import Policy
 from funnel.release.export import selection
 
 
@@ -53,6 +52,7 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
         cells_stage(policy, names, lock),
         _count(policy, names, lock),
         _name(policy) if names.key else None,
+        know_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
@@ -80,11 +80,8 @@ def _scan(policy: Policy, reader: str, predicate: str | None) -> Scan:
 
 def _inspect(policy: Policy, names: Names) -> Inspect:
     columns = list(dict.fromkeys(names.used + ([names.entity] if policy.source.entity else [])))
-    counts = [f"count({names.present(name)})" for name in columns]
-    where = f" AND {names.present_only}" if policy.source.missing == "drop" else ""
-    wrong = [f"count_if({key.raw} = {literal(label)}{where})" for _, key, label in names.measured]
-    refused = tuple((name, label) for name, _, label in names.measured)
-    return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
+    counts = [f"count({present(name, names.schema[name])})" for name in columns]
+    return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts])} FROM source")
 
 
 def _identify(entity: str, kind: str) -> Identify:
@@ -113,10 +110,9 @@ def _count(policy: Policy, names: Names, lock: str | None) -> Count:
             _kept(policy, names),
             f"CREATE TEMP TABLE raw AS SELECT {listed([*keys, 'count(*) AS n'])} FROM kept GROUP BY ALL",
             *tops,
+            f"CREATE TEMP TABLE cells AS SELECT {listed(keys)}, CAST(sum(n) AS BIGINT) AS n "
+            f"FROM (SELECT {labels}, n FROM raw) GROUP BY ALL",
         ),
-        tuple(_rare(*one, lock) for one in names.rare),
-        f"CREATE TEMP TABLE cells AS SELECT {listed(keys)}, CAST(sum(n) AS BIGINT) AS n "
-        f"FROM (SELECT {labels}, n FROM raw) GROUP BY ALL",
         f"SELECT {listed([*keys, 'n'])} FROM cells ORDER BY ALL",
         tuple(policy.sensitive),
         tuple(block.labels for block in policy.blocks),
@@ -125,22 +121,14 @@ def _count(policy: Policy, names: Names, lock: str | None) -> Count:
     )
 
 
-def _rare(attribute: Attribute, key: Key, kind: str, lock: str | None) -> Rare:
-    """What a merged key needs to know of all its values; `kind` is the type of the source's column."""
-    statement = f"SELECT {key.text} AS v, CAST(sum(n) AS BIGINT) AS n FROM raw GROUP BY ALL ORDER BY ALL"
-    known = None if lock is None else f"lock_{key.name}"
-    rule: Literal["other", "bin"] = "bin" if attribute.rare == "bin" else "other"
-    kind = key.released_type if attribute.is_measured else kind
-    return Rare(attribute.name, rule, kind, statement, f"rare_{key.name}", known)
-
-
 def _kept(policy: Policy, names: Names) -> str:
     """The view of every record's raw keys; those of wide blocks from their columns in the view `told`."""
     where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
     if not any(names.inner):
-        raw = [f"{key.raw} AS {identifier(key.name)}" for key in names.keys]
+        raw = [f"{key.raw} AS {identifier(key.name)}" for key in [*names.keys, *names.own]]
         return f"CREATE TEMP VIEW kept AS SELECT {listed(raw + names.whose)} FROM source{where}"
-    told = [identifier(key.name) for key in names.plain] + names.whose_names
+    known = [*names.own, *(one.key for inner in names.inner for one in inner if policy.privacy.asks_own)]
+    told = [identifier(key.name) for key in [*names.plain, *known]] + names.whose_names
     cells = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]
     return f"CREATE TEMP VIEW kept AS SELECT {listed(told + cells)} FROM told"
 

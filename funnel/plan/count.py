@@ -14,6 +14,7 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
+from funnel.engine.known import with_known
 from funnel.ledger.estimates import Spent, charge, charged
 from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
@@ -23,7 +24,6 @@ from funnel.notions import Notion
 from funnel.plan.domain import domain
 from funnel.plan.partition import Partition, partition
 from funnel.plan.stages import Count, Plan
-from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 
@@ -34,7 +34,7 @@ class Counted:
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
     `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
-    blocks, `merged` says what became of rare values outside of them.
+    blocks.
     """
 
     policy: Policy
@@ -42,7 +42,6 @@ class Counted:
     estimated: Estimated | None = None
     spent: Spent | None = None
     partitions: tuple[Partition, ...] = ()
-    merged: tuple[Merged, ...] = ()
 
     @property
     def cells(self) -> tuple[Cells, ...]:
@@ -78,9 +77,7 @@ def count(
     engine.prepare(plan.scan.statements)
     progress(plan.inspect.title)
     found = engine.row(plan.inspect.statement)
-    counts, refused = found[: len(plan.inspect.columns) + 1], found[len(plan.inspect.columns) + 1 :]
-    checks.check_present(counts, plan.inspect.columns, policy.source.missing, policy.source.entity)
-    checks.check_labels(refused, plan.inspect.refused)
+    checks.check_present(found, plan.inspect.columns, policy.source.missing, policy.source.entity)
     if (one := plan.identify) is not None:
         progress(one.title)
         checks.check_entities(
@@ -88,12 +85,15 @@ def count(
         )
     partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
     progress(plan.count.title)
-    merged = tabulate(engine, plan.count)
+    engine.prepare(plan.count.statements)
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
-    counted = _counted(policy, plan.count, engine, lock, estimate_name)
-    counted = replace(counted, partitions=partitions, merged=merged)
+    counted = replace(_counted(policy, plan.count, engine, lock, estimate_name), partitions=partitions)
+    if (know := plan.know) is not None:
+        progress(know.title)
+        joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum)
+        counted = replace(counted, joint=joint)
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])
     return counted
@@ -104,6 +104,7 @@ def _counted(
 ) -> Counted:
     if policy.estimate.epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
+        counting.check_bins(joint)
         return Counted(policy, joint)
     declared, epsilon = domain(policy), rational(policy.estimate.epsilon)
     _check_formulas(policy, declared.blocks)

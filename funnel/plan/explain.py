@@ -14,7 +14,6 @@ from funnel.notions import Shape
 from funnel.plan import stages
 from funnel.plan.partition import partition
 from funnel.plan.stages import Plan
-from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
 
 
@@ -47,7 +46,7 @@ def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     count = plan.count
     engine.prepare(plan.scan.statements)
     partition(policy, plan.cells, engine, lambda _: None)
-    tabulate(engine, count)
+    engine.prepare(count.statements)
     if plan.naming is not None:
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
@@ -156,7 +155,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
                       for one in stage.blocks)  # fmt: skip
             return [*stage.statements, *(one.statement for one in stage.blocks), *macros]
         case stages.Count():
-            return [*stage.statements, *(one.statement for one in stage.rare), stage.labelled, stage.cells]
+            return [*stage.statements, stage.cells]
         case stages.Draw():
             return [*stage.codes, stage.statement]
         case stages.Write():

@@ -14,6 +14,7 @@ from funnel.format import (
     counts,
     draws,
     drift,
+    known,
     manifest,
     protocol,
     released,
@@ -61,6 +62,7 @@ def _content(release: Path, stated: manifest.Manifest, private: Path | None) -> 
         return report.published(*shown)
     kept = private if (private / counts.NAME).exists() else private / stated.release
     moved = _read(drift.DriftFile, kept / drift.NAME) if (kept / drift.NAME).exists() else None
+    seen = _read(known.KnownFile, kept / known.NAME) if (kept / known.NAME).exists() else None
     return report.full(
         *shown,
         _read(counts.CountsFile, kept / counts.NAME),
@@ -68,6 +70,7 @@ def _content(release: Path, stated: manifest.Manifest, private: Path | None) -> 
         _read(solution.SolutionFile, kept / solution.NAME),
         _read(terms.TermsFile, kept / terms.NAME),
         moved,
+        seen,
     )
 
 

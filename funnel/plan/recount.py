@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import LOCK, policy_of
-from funnel.audit.extras.table import Recounted
+from funnel.audit.extras.table import RARE, Known, Recounted
 from funnel.cells.cells import Cells
-from funnel.data import Label
+from funnel.data import Joint, Label
 from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
+from funnel.engine.known import with_known
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
 from funnel.plan.partition import macros
 from funnel.plan.prepare import Limits, planned
-from funnel.plan.stages import Count
-from funnel.plan.tabulate import tabulate
+from funnel.plan.stages import Count, Plan
 from funnel.policy import Policy
 
 
@@ -49,8 +50,27 @@ def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory
         engine.prepare(plan.scan.statements)
         if plan.cells is not None:
             engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
-        tabulate(engine, plan.count)
-        return Recounted(json.loads(plan.text()), _cells(policy, plan.count, engine, lock))
+        engine.prepare(plan.count.statements)
+        found = _cells(policy, plan.count, engine, lock)
+        if plan.know is None:
+            return Recounted(json.loads(plan.text()), found)
+        joint = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
+        joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum)
+        return _told(plan, found, joint if lock is None else relabelled(policy, lock, joint).joint)
+
+
+def _told(plan: Plan, cells: Counter[tuple[Label, Label]], joint: Joint) -> Recounted:
+    """With what somebody may know of the records."""
+    known, seen = Counter[tuple[Label, Label, Known]](), joint.known()
+    rows = zip(seen.placed.tolist(), seen.known.tolist(), seen.counts.tolist(), strict=True)
+    for (s, *x), codes, number in rows:
+        labels = chain.from_iterable(block.values[code] for block, code in zip(joint.blocks, x, strict=True))
+        values = (
+            RARE if code < 0 else level.values[code] for level, code in zip(seen.levels, codes, strict=True)
+        )
+        known[joint.secret.values[s], tuple(labels), tuple(values)] += number
+    levels = tuple((level.column, level.level) for level in seen.levels)
+    return Recounted(json.loads(plan.text()), cells, levels, known)
 
 
 def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Counter[tuple[Label, Label]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from funnel.format.canonical import encode
 
@@ -20,15 +20,11 @@ class Scan:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Count rows and present values per used column, before missing values are treated.
-
-    `refused` are columns with labels for which they have no use, whose rows are counted last.
-    """
+    """Count rows and present values per used column, before missing values are treated."""
 
     title: ClassVar[str] = "inspect"
     columns: tuple[str, ...]
     statement: str
-    refused: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,32 +72,11 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Rare:
-    """A column whose rare values become `other`, or (`rule` bin) the nearest of those that stand for enough records.
-
-    `statement` counts the records of every value; what they become is a table of this `name`, of v0 and v1. `known` is
-    a table of the values that a lock has, None where there is no lock. `kind` is the column's SQL type.
-    """
-
-    column: str
-    rule: Literal["other", "bin"]
-    kind: str
-    statement: str
-    name: str
-    known: str | None
-
-
-@dataclass(frozen=True)
 class Count:
-    """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats.
-
-    `labelled` is the last of the statements, once it is known what `rare` values become.
-    """
+    """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats."""
 
     title: ClassVar[str] = "count"
     statements: tuple[str, ...]
-    rare: tuple[Rare, ...]
-    labelled: str
     cells: str
     secret: tuple[str, ...]
     blocks: tuple[tuple[str, ...], ...]
@@ -116,6 +91,19 @@ class Name:
     title: ClassVar[str] = "name"
     columns: tuple[str, ...]
     statement: str
+
+
+@dataclass(frozen=True)
+class Know:
+    """Count the same records by what somebody may know of them: a level is a column, the level's name, and its text.
+
+    The promise is made against those who know values that `minimum` records share.
+    """
+
+    title: ClassVar[str] = "know"
+    statement: str
+    levels: tuple[tuple[str, str, str], ...]
+    minimum: int
 
 
 @dataclass(frozen=True)
@@ -202,14 +190,15 @@ class Publish:
 _ABSENT = ("noise", "keys", "key_types")
 """Fields that a plan does not tell of where they are empty."""
 
-Stage = Scan | Inspect | Identify | Cells | Count | Name | Solve | Pin | Draw | Write | Audit | Publish
+Stage = Scan | Inspect | Identify | Cells | Count | Name | Know | Solve | Pin | Draw | Write | Audit | Publish
 
 
 @dataclass(frozen=True)
 class Plan:
     """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
 
-    `identify` is None where no entity is named, `cells` where no block is wide, `naming` where rows have no key;
+    `identify` is None where no entity is named, `cells` where no block is wide, `naming` where rows have no key, `know`
+    where no promise asks for it;
     `protect` solves, or takes the protocols of a lock.
     """
 
@@ -221,6 +210,7 @@ class Plan:
     cells: Cells | None
     count: Count
     naming: Name | None
+    know: Know | None
     protect: Solve | Pin
     draw: Draw
     write: Write
@@ -230,10 +220,9 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
-        told = (one for one in (self.identify, self.cells) if one is not None)
-        naming = () if self.naming is None else (self.naming,)
-        counting = (self.scan, self.inspect, *told, self.count, *naming)
-        return (*counting, self.protect, self.draw, self.write, self.audit, self.publish)
+        counting = (self.scan, self.inspect, self.identify, self.cells, self.count, self.naming, self.know)
+        told = (one for one in counting if one is not None)
+        return (*told, self.protect, self.draw, self.write, self.audit, self.publish)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: each stage with its name and fields; nothing of noise or keys where there are none."""

@@ -27,7 +27,7 @@ def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
 
 
 def _read(policy: Policy, names: Names) -> str:
-    keys = names.plain + [one.key for inner in names.inner for one in inner]
+    keys = names.plain + [one.key for inner in names.inner for one in inner] + names.own
     raw = [f"{key.raw} AS {identifier(key.name)}" for key in keys]
     where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
     return f"CREATE TEMP VIEW read AS SELECT {listed(raw + names.whose)} FROM source{where}"
@@ -53,7 +53,7 @@ def top(key: Key, count: int, table: str, records: str, lock: str | None) -> str
 
 
 def _told(names: Names) -> str:
-    plain = [identifier(key.name) for key in names.plain]
+    plain = [identifier(key.name) for key in names.plain + names.own]
     inner = [f"{one.value} AS {identifier(one.key.name)}" for inner in names.inner for one in inner]
     return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + names.whose_names)} FROM read"
 

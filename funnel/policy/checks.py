@@ -15,7 +15,6 @@ from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.blocks import adds_up, is_wide, spellings
-from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions
 from funnel.policy.private import private_estimate
@@ -30,6 +29,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _mechanism(document.data)
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
+    yield from _knows(document.data)
     yield from _draws(document.data)
     yield from private_estimate(document.data, list(mentions(document.data)))
     yield from _folders(document.data, directory)
@@ -103,10 +103,9 @@ def _changed_secrets(data: Any) -> Iterator[Finding]:
 
 def _changing(member: dict[str, Any]) -> list[str]:
     """Keys under which an attribute stands for something else than its column's values."""
-    defaults = {"unseen": ("error", "drop"), "rare": (None, "error"), "trim": (False,)}
-    return [key for key in REDUCTIONS if key in member] + [
-        key for key, plain in defaults.items() if member.get(key, plain[0]) not in plain
-    ]
+    return [key for key in ("bins", "top", "round") if key in member] + (
+        ["unseen"] if member.get("unseen") == "other" else []
+    )
 
 
 def _mechanism_place(named: Any) -> Path:
@@ -166,6 +165,19 @@ def _shares(split: dict[str, Any]) -> Iterator[Finding]:
         if share is not None and not (number and 0 < share <= 1):
             wanted = f"must be a number above 0 and at most 1, not {described(share)}"
             yield Finding(("privacy", "split", name), "split", f"the share of `{shortened(name)}` {wanted}")
+
+
+def _knows(data: Any) -> Iterator[Finding]:
+    """Columns that others may know are among the public ones, spelt alike."""
+    known = at(data, "privacy", "knows")
+    public = [one.column for one in mentions(data) if one.role == "public"]
+    for place, name in enumerate(known if isinstance(known, list) else ()):
+        if isinstance(name, str) and (name not in public or name in known[:place]):
+            path = ("privacy", "knows", place)
+            if name in public:
+                yield Finding(path, "duplicate-column", f"`{shortened(name)}` is named twice", "Keep one of them.")
+            else:
+                yield Finding(path, "unknown-column", f"`{shortened(name)}` is no public column", choice(name, public))
 
 
 def _blocks(data: Any) -> list[tuple[str, ...]] | None:

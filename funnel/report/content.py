@@ -10,6 +10,7 @@ from typing import Any
 from funnel.format.counts import CountsFile
 from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
+from funnel.format.known import KnownFile
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
@@ -49,13 +50,15 @@ def full(
     solution: SolutionFile,
     terms: TermsFile,
     drift: DriftFile | None = None,
+    known: KnownFile | None = None,
 ) -> dict[str, Any]:
-    """The private report: all of the published one, and what only the evidence tells; `drift` under a lock.
+    """The private report: all of the published one, and what only the evidence tells; `drift` under a lock, `known`
+    where the notion says what others may know.
 
     Raises as `published` does.
     """
     facts = Facts.of(manifest, protocol)
-    return _content(facts, released, Evidence.of(facts, counts, draws, solution, terms, drift))
+    return _content(facts, released, Evidence.of(facts, counts, draws, solution, terms, drift, known))
 
 
 def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:
@@ -74,7 +77,6 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "blocks": blocks,
         "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
-        "truth": words.paragraphs("truth.txt", t=t, shown=[one for one in blocks if one["truth"]]),
         "consequences": follows,
         "scale": scale(t, notion),
         "limits": _limits(t, notion, mechanism),
@@ -106,7 +108,6 @@ def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "name": notion["title"],
         "epsilon": t.epsilon,
         "sentence": notion["promise"],
-        "identity": words.said("identity.txt", t=t),
         "condition": notion["condition"] + estimated,
         "observer": notion["observer"] + estimated,
         "definition": notion["definition"],
@@ -130,7 +131,6 @@ def _scope(t: Facts) -> dict[str, Any]:
     return {
         "hidden": {"name": t.secret, "values": t.m.alphabet.sensitive},
         "as_is": not t.drawn,
-        "key": t.key,
         "secret_released": t.secret_released,
         "records": records,
         "withheld": withheld,

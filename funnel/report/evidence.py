@@ -16,23 +16,24 @@ import numpy.typing as npt
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.channel import MAX_CELLS, released_table
-from funnel.data.convert import joint_of
+from funnel.data.convert import finer_of, joint_of
 from funnel.data.joint import IntArray
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.format.counts import CountsFile
 from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
+from funnel.format.known import KnownFile
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import TermsFile
-from funnel.measure.faithful import at_zero, share_unchanged
+from funnel.measure.faithful import share_unchanged
 from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
+from funnel.measure.side import Knowledge, uncovered
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
 from funnel.report.realised import realised
-from funnel.report.truth import truth
 from funnel.text import label
 
 Notion = Mapping[str, str]
@@ -49,6 +50,7 @@ class Evidence:
     solution: SolutionFile
     terms: TermsFile
     drift: DriftFile | None
+    known: KnownFile | None
 
     @classmethod
     def of(
@@ -59,9 +61,10 @@ class Evidence:
         solution: SolutionFile,
         terms: TermsFile,
         drift: DriftFile | None,
+        known: KnownFile | None = None,
     ) -> Evidence:
         """The evidence of a release. Raises ValueError where the counts are none over their alphabets."""
-        return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), draws, solution, terms, drift)
+        return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), draws, solution, terms, drift, known)
 
     @cached_property
     def table(self) -> ReleasedTable:
@@ -85,8 +88,8 @@ class Evidence:
             "secrets": beliefs.secrets(self.table),
             "guess": self._guess(),
             "untouched": self._untouched(),
-            "untouched_at_zero": round(at_zero(self.joint).unchanged, 6),
             "blocks": blocks,
+            "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
         }
         return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
@@ -105,7 +108,6 @@ class Evidence:
             "normalised": round(found / total, 4) + 0.0 if total > 0 else None,
             "shares": _shares(protocol, counts),
             "drawn": self._drawn(index),
-            "truth": truth(self.joint.block(index), protocol),
             "map": beliefs.map(alone, names(protocol)),
             "counts": {
                 "secret": [label(value) for value in self.joint.secret.values],
@@ -128,6 +130,14 @@ class Evidence:
             flat = self.table.reshape(len(self.table), -1)
             after = int(flat.max(axis=0).sum()) / int(flat.sum())
         return {"before": round(before, 6), "after": round(after, 6)}
+
+    def _uncovered(self) -> dict[str, int] | None:
+        """Whom the notion does not cover, as too few share what might be known of them; None: it covers all."""
+        if self.known is None:
+            return None
+        knows = self.t.m.parameters.knows
+        people, pairs, sets = uncovered(finer_of(self.known, self.t.m.estimate.minimum), Knowledge.of(knows))
+        return {"people": people, "pairs": pairs, "sets": sets}
 
     def _untouched(self) -> float:
         """Share of records expected to be released exactly as they are, in every block."""

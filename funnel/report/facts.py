@@ -72,14 +72,20 @@ class Facts:
         return set(self.m.sensitive) <= set(self.released)
 
     @cached_property
-    def key(self) -> str:
-        """The key columns, listed; empty where rows have no names."""
-        return listed([human(one.name) for one in self.m.identify])
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns of each block, listed."""
         return tuple(listed([human(column) for column in block]) for block in self.m.public)
+
+    @cached_property
+    def knows(self) -> str:
+        """What the notion lets others know of a person beside, as a part of a sentence; empty where it does not say."""
+        asked = self.m.parameters.knows
+        if asked is None:
+            return ""
+        if isinstance(asked, int):
+            return "one of the released columns" if asked == 1 else f"at most {asked} of the released columns"
+        names = [human(column) for column in asked]
+        return names[0] if len(names) == 1 else f"any of {listed(names)}"
 
     @property
     def private(self) -> bool:

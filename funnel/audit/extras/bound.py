@@ -128,7 +128,8 @@ class _Case:
             return cones.odds(self.prior, math.exp(self.manifest.epsilon)) if asks else None
         if self.manifest.notion == "rldp":
             return cones.robust_rows(self.manifest, hidden, block, self.table, given)
-        return cones.rows_of(self.manifest, block, self.table)
+        known = None if self.manifest.parameters.knows is None else self.opened.knowledge
+        return cones.rows_of(self.manifest, block, self.table, known)
 
     def _by_boxes(self, told: Proof, linear: FloatArray) -> str | Unchecked:
         """Through the tree of a branch and bound, with inequalities that follow from the counts."""
@@ -180,7 +181,8 @@ class _Case:
         if notion == "ldp":
             return one / (one + ratio * two), ratio * one / (ratio * one + two)
         limits = cones.beliefs(self.manifest)
-        if limits is None or (notion == "srlip" and len(self.opened.blocks[0].columns) > 1):
+        many = len(self.opened.blocks[0].columns) > 1 or self.manifest.parameters.knows is not None
+        if limits is None or (notion == "srlip" and many):
             return None
         low, high = limits[0] or 0.0, limits[1]
         return max(low * one, 1 - high * two), min(high * one, 1 - low * two)

@@ -91,7 +91,9 @@ class Composition:
 
     def _bounds(self, how: str) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
-        if how == "exact" and not (self.within or self.beyond or self.tangled):
+        if self._known_beyond():
+            yield None, None
+        elif how == "exact" and not (self.within or self.beyond or self.tangled):
             yield self._measured, Fraction(0)
         elif how == "ceiling":
             if self.opened.manifest.notion == "mutual-information":
@@ -102,6 +104,12 @@ class Composition:
                 yield (None, None) if self.reading else (self._of_x(), Fraction(0))
         elif how == "sum":
             yield from self._sums()
+
+    def _known_beyond(self) -> bool:
+        """Whether the notion is about those who may know columns of earlier releases, of which nothing is told."""
+        manifest, columns = self.opened.manifest, {column for one in self.beyond for column, _ in one.pairs}
+        knows = manifest.parameters.knows
+        return manifest.notion == "srlip" and bool(columns & {*(knows if isinstance(knows, tuple) else columns)})
 
     def _sums(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none."""
@@ -144,10 +152,10 @@ class Composition:
 
     def _channel(self, blocks: Sequence[Block | Coins]) -> Leakage:
         """The leakage of a channel at this release's counts, by the manifest's notion."""
-        channel = Channel(self.opened.table, tuple(blocks), self.opened.manifest.parameters)
+        channel = replace(self.opened.channel, blocks=tuple(blocks))
         if self.opened.manifest.notion != "rldp":
             return NOTIONS[self.opened.manifest.notion].leakage(channel)
-        return _certified(replace(channel, possible=self.opened.joint.possible()))
+        return _certified(channel)
 
     def _of_x(self) -> Leakage:
         """X released as it is."""

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.extras.boxes import FloatArray, IntArray
+from funnel.audit.kernel.known import Known
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Manifest
 
@@ -65,12 +66,15 @@ class Rows:
         return found, scale
 
 
-def rows_of(manifest: Manifest, block: Alphabet, counts: FloatArray) -> Rows | None:
-    """The cone of the notion around N[s, x] (c, a) of one block; None where it is not a plain one, or too large."""
+def rows_of(manifest: Manifest, block: Alphabet, counts: FloatArray, known: Known | None = None) -> Rows | None:
+    """The cone of the notion around N[s, x] (c, a) of one block; None where it is not a plain one, or too large.
+
+    `known`: what somebody may know, where the notion says that.
+    """
     notion, ratio = manifest.notion, math.exp(manifest.epsilon)
     c, a = counts.shape
     columns = list(zip(*block.values, strict=True))
-    subsets = math.prod(len(set(column)) + 1 for column in columns) if notion == "srlip" else 1
+    subsets = math.prod(len(set(column)) + 1 for column in columns) if notion == "srlip" and known is None else 1
     many = {"ldp": c * c, "ldp-x": a * a}.get(notion, 2 * c * subsets)
     if many * a >= MOST_NUMBERS:
         return None
@@ -85,8 +89,23 @@ def rows_of(manifest: Manifest, block: Alphabet, counts: FloatArray) -> Rows | N
     limits = beliefs(manifest)
     if limits is None:
         return None
-    known = _known(block.values) if notion == "srlip" else iter([np.ones(a, bool)])
-    return Rows.of(np.concatenate([_belief_rows(counts, mask, *limits) for mask in known]))
+    if known is not None:
+        return _rows_given(known, counts, limits)
+    masks = _known(block.values) if notion == "srlip" else iter([np.ones(a, bool)])
+    return Rows.of(np.concatenate([_belief_rows(counts, mask, *limits) for mask in masks]))
+
+
+def _rows_given(known: Known, counts: FloatArray, limits: tuple[float | None, float]) -> Rows | None:
+    """The limits of beliefs among the records that agree on what may be known; None where they are too many."""
+    rows, size, whole = list[FloatArray](), 0, counts.sum(axis=0)
+    for group in known.groups():
+        part = np.zeros_like(counts)
+        np.add.at(part, tuple(known.codes[group].T), known.number[group])
+        rows.append(_belief_rows(part, np.asarray(part.any(axis=0)), *limits) * (part.sum(axis=0) / whole))
+        size += rows[-1].size
+        if size >= MOST_NUMBERS:
+            return None
+    return Rows.of(np.concatenate(rows))
 
 
 def beliefs(manifest: Manifest) -> tuple[float | None, float] | None:

@@ -32,8 +32,10 @@ def check(opened: Release) -> str | Unchecked:
     if opened.private is not None:
         moved = opened.folder / DRIFT
         drift = read(DriftFile, DRIFT, opened.content(moved)) if moved.exists() else None
+        known = None if opened.manifest.parameters.knows is None else opened.known_file
         counts, draws, solution, terms = opened.counts, opened.draws, opened.solution, opened.terms
-        whole = _same(opened, opened.folder, lambda: report.full(*shown, counts, draws, solution, terms, drift))
+        kept = (terms, drift, known)
+        whole = _same(opened, opened.folder, lambda: report.full(*shown, counts, draws, solution, *kept))
         told.append(whole)
     return f"{' and '.join(told)} bytes rendered again"
 

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.format.fields import Label
+from funnel.format.known import NAME as KNOWN
 
 CLAIM = "source-counts"
 TITLE = "the counts are those of the source, counted again as the policy says"
 PRIVATE = True
 NOBODY = "that the counts are the source's: --table FILE counts it again"
+RARE = False
+"""What stands for a value that too few records share."""
+Known = tuple[str | bool | None, ...]
 _PLACES = ("scan", "publish")
 """Steps that name where files lie, which an auditor may keep elsewhere."""
 
 
 @dataclass(frozen=True)
 class Recounted:
-    """The plan of the policy for the source (JSON), and records by the labels of s and of all public columns."""
+    """The plan of the policy for the source (JSON), and records by the labels of s and of all public columns.
+
+    `known`: the same by what somebody may know too, the value of each of `levels` or RARE, where a notion asks.
+    """
 
     plan: dict[str, Any]
     cells: Counter[tuple[Label, Label]]
+    levels: tuple[tuple[str, str], ...] = ()
+    known: Counter[tuple[Label, Label, Known]] = field(default_factory=Counter)
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -43,8 +52,25 @@ def check(opened: Release) -> str | Unchecked:
         what = f"{len(wrong)} cells have another number of records in the source"
         cell = min(wrong, key=str)
         raise Broken("counts.json", what, f"{found.cells[cell]} for {cell}", kept[cell])
+    if opened.manifest.parameters.knows is not None:
+        _check_known(opened, found)
     steps = [[step for step in plan["steps"] if step["step"] not in _PLACES]
              for plan in (json.loads(opened.read(PLAN)), found.plan)]  # fmt: skip
     if steps[0] != steps[1]:
         raise Broken(PLAN, "the plan is not the policy's for this source", "the same SQL", "another")
     return f"{len(kept)} cells of {joint.rows} records counted again"
+
+
+def _check_known(opened: Release, found: Recounted) -> None:
+    """What may be known of the records is what the source says of them. Raises Broken."""
+    known, alphabets = opened.knowledge, opened.joint.alphabets
+    told = tuple((level.column, level.level) for level in known.levels)
+    agree(KNOWN, [("levels", found.levels, told)])
+    kept = Counter[tuple[Label, Label, Known]]()
+    for (s, *x), values, number in zip(known.codes.tolist(), known.values.tolist(), known.number.tolist(), strict=True):
+        labels = chain.from_iterable(one.values[code] for one, code in zip(alphabets[1:], x, strict=True))
+        named = (level.values[code - 1] if code else RARE for level, code in zip(known.levels, values, strict=True))
+        kept[alphabets[0].values[s], tuple(labels), tuple(named)] += number
+    if kept != found.known:
+        wrong = len((kept - found.known) + (found.known - kept))
+        raise Broken(KNOWN, f"{wrong} rows have another number of records in the source", len(found.known), len(kept))

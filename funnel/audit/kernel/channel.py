@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray, released_table
+from funnel.audit.kernel.known import Known
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.fields import Alphabet, Label
 from funnel.format.manifest import Parameters
@@ -197,13 +198,17 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """All blocks together, seen from counts N[s, x_1, …, x_k]; of a robust notion its proof, and which x go with s."""
+    """All blocks together, seen from counts N[s, x_1, …, x_k]; of a robust notion its proof, and which x go with s.
+
+    `known`: what somebody may know of the records, where the notion says that; else any column's released values.
+    """
 
     counts: IntArray
     blocks: tuple[Block | Coins, ...]
     parameters: Parameters
     certificate: RobustFile | None = None
     possible: npt.NDArray[np.bool_] | None = None
+    known: Known | None = None
 
     @property
     def sets(self) -> Coins | None:
@@ -240,6 +245,9 @@ class Channel:
 
         Who knows all of x learns nothing about s from draws that do not read s: those cases are left out.
         """
+        if self.known is not None:
+            yield from self._agreeing(self.known)
+            return
         known = [list(_known(block)) for block in self.blocks]
         if (cases := math.prod(map(len, known))) > MOST_CASES:
             what = "there is too much that may be known beforehand to be measured: nothing is proven"
@@ -250,6 +258,15 @@ class Channel:
                 part = self._within(places)
                 if part.counts.any():
                     yield part.view
+
+    def _agreeing(self, known: Known) -> Iterator[View]:
+        """Of the records that agree on what the notion says may be known, where more than one secret value is left."""
+        for rows in known.groups():
+            codes = known.codes[rows]
+            if (codes[1:, 0] != codes[0, 0]).any():
+                counts = np.zeros_like(self.counts)
+                np.add.at(counts, tuple(codes.T), known.number[rows])
+                yield replace(self, counts=counts).view
 
     def _within(self, places: Sequence[IntArray]) -> Channel:
         """Of the records with some inputs of each block alone."""

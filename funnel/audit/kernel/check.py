@@ -22,6 +22,7 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
     "evidence": private.belonging,
     "counts": private.counts_fit,
     "minimum": private.enough,
+    "known": private.knowing,
     "estimate-noise": noise.lawful,
     "leakage-bound": figures.bounded,
     "leakage-stated": figures.stated,

@@ -69,7 +69,10 @@ def ldp_x(channel: Channel) -> Leakage:
 
 
 def srlip(channel: Channel) -> Leakage:
-    """ε-SRLIP ([DS] Definition 3): LIP of P(·|x_J), for every set J of public columns and every x_J that occurs."""
+    """ε-SRLIP ([DS] Definition 3): LIP of P(·|x_J), for every set J of public columns and every x_J that occurs.
+
+    With `knows`: of so many columns, or of those named, and every x_J that the promised minimum of records shares.
+    """
     return worst(largest(ratio for view in channel.knowing() for ratio in (view.rises(), view.falls())))
 
 
@@ -135,7 +138,7 @@ NOTIONS = {
     "perfect": Notion("lip", lip),
     "ldp": Notion("ldp", ldp),
     "ldp-x": Notion("ldp_x", ldp_x),
-    "srlip": Notion("srlip", srlip, parameters=frozenset({"solve"})),
+    "srlip": Notion("srlip", srlip, parameters=frozenset({"solve", "knows"})),
     "rldp": Notion("rldp", rldp, None, frozenset({"order", "confidence", "radius"}), frozenset({"order", "radius"})),
     "pml": Notion("pml", pml),
     "alip": Notion("alip", pml, lowered, frozenset({"lower"})),

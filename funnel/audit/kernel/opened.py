@@ -20,6 +20,7 @@ from funnel.format import (
     draws,
     evidence,
     journal,
+    known,
     manifest,
     protocol,
     released,
@@ -86,10 +87,12 @@ class Opened:
     counts = private_file(counts.CountsFile, counts.NAME)
     draws = private_file(draws.DrawsFile, draws.NAME)
     robust = private_file(robust.RobustFile, robust.NAME)
+    known_file = private_file(known.KnownFile, known.NAME)
 
     blocks = Once(lambda opened: sound.blocks(opened.protocol, opened.manifest))
     answers = Once(lambda opened: sound.answers(opened.released, opened.blocks, opened.manifest))
     joint = Once(lambda opened: sound.joint(opened.counts, opened.blocks, opened.manifest))
+    knowledge = Once(lambda opened: sound.known(opened.known_file, opened.joint, opened.manifest))
     records = Once(lambda opened: sound.records(opened.counts, opened.joint, opened.manifest))
     drawn = Once(lambda opened: sound.drawn(opened.draws, opened.blocks))
 
@@ -110,8 +113,10 @@ class Opened:
     @Once
     def channel(self) -> Channel:
         """The channel released, at the counts that claims are about."""
+        asked = self.manifest.parameters
         robust = self.robust if self.manifest.notion == "rldp" else None
-        return Channel(self.joint.dense(), self.blocks, self.manifest.parameters, robust, self.joint.possible())
+        known = None if asked.knows is None else self.knowledge
+        return Channel(self.joint.dense(), self.blocks, asked, robust, self.joint.possible(), known)
 
     @Once
     def journal(self) -> tuple[journal.Line, ...]:

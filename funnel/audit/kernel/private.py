@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
-from funnel.format import counts, draws, drift, evidence, groups, manifest, robust, solution, terms
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.format import counts, draws, drift, evidence, known, manifest, robust, solution, terms
 
 POLICY, PLAN, LOCK, SEEN = "policy.yaml", "plan.json", "lock.yaml", "published"
 _ALWAYS = {counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, "report.json", "report.html"}
@@ -15,13 +15,13 @@ def belonging(opened: Opened) -> str:
     """The private files are the whole evidence of this very manifest, unchanged, and nothing else lies beside them."""
     one, stated = opened.evidence, opened.manifest
     locked = {LOCK, drift.NAME} if stated.locked else set()
-    shown = {robust.NAME} if stated.notion == "rldp" else set()
+    shown = {robust.NAME} if stated.notion == "rldp" else {known.NAME} if stated.parameters.knows is not None else set()
     own = opened.entry(opened.release / manifest.NAME).sha256
     kept = [opened.entry(opened.folder / name).sha256 for name in (POLICY, terms.NAME, PLAN)]
     agree(evidence.NAME, [
         ("release", stated.release, one.release),
         ("hash of the manifest", own, one.manifest_sha256),
-        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF, groups.NAME}),
+        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF}),
         ("policy, terms and plan", kept, [stated.policy_sha256, stated.terms_sha256, stated.plan_sha256]),
     ])  # fmt: skip
     seen = {SEEN} if (opened.folder / SEEN).exists() else set()
@@ -33,6 +33,14 @@ def counts_fit(opened: Opened) -> str:
     """The counts are of the protocol's inputs, for as many records as were released."""
     shape = " x ".join(map(str, opened.joint.shape))
     return f"{counted(opened.records.rows, 'record')}, {counted(len(opened.joint.cells), 'cell')} of {shape}"
+
+
+def knowing(opened: Opened) -> str | Unchecked:
+    """The records by what may be known of them are those of the counts, and tell what is released of plain columns."""
+    if opened.manifest.parameters.knows is None:
+        return Unchecked(NOT_CLAIMED + "the notion does not say what may be known")
+    people, pairs, sets = opened.knowledge.uncovered()
+    return f"{counted(sets, 'set')} of columns; {people} people have values that few share in one, in all {pairs} times"
 
 
 def enough(opened: Opened) -> str | Unchecked:

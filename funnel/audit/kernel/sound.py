@@ -17,10 +17,14 @@ import numpy.typing as npt
 from funnel.audit.kernel.channel import MOST_CELLS, Block, Coins
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import sha256
+from funnel.audit.kernel.known import Known
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.format import counts, draws, journal, protocol, released
 from funnel.format.canonical import FormatError
+from funnel.format.cells import NAME as CELLS
 from funnel.format.fields import Alphabet, Label
+from funnel.format.known import NAME as KNOWN
+from funnel.format.known import KnownFile
 from funnel.format.manifest import Manifest
 from funnel.format.schema import Grid, read
 
@@ -203,6 +207,39 @@ def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
     if found.rows != manifest.rows:
         raise Broken(counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows)
     return found
+
+
+def known(file: KnownFile, joint: Joint, manifest: Manifest) -> Known:
+    """The same counts by what may be known of columns: released values as they are, where enough records share them."""
+    knows, axes, minimum = manifest.parameters.knows, len(joint.shape), manifest.estimate.minimum
+    if knows is None:
+        raise Broken(KNOWN, "the notion does not say what may be known", "a number or columns", knows)
+    rows = _rows(KNOWN, file.cells, (*joint.shape, *(len(level.values) + 1 for level in file.levels)))
+    found = np.zeros(joint.shape, np.int64)
+    np.add.at(found, tuple(rows[:, :axes].T), rows[:, -1])
+    if (found != joint.dense()).any():
+        raise Broken(KNOWN, "records are counted otherwise than in counts.json", joint.rows, int(rows[:, -1].sum()))
+    for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
+        for column in alphabet.columns:
+            places = [place for place, level in enumerate(file.levels) if level.column == column]
+            if not places and CELLS not in manifest.files:
+                raise Broken(KNOWN, "nothing is told of a released column", column, "no level")
+            for place in places[-1:]:
+                told = rows[:, axes + place], file.levels[place].values
+                _as_released(_of(alphabet, column)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
+    return Known(file.levels, rows[:, :axes], rows[:, axes:-1], rows[:, -1], knows, minimum)
+
+
+def _as_released(
+    values: list[str | None], codes: IntArray, named: tuple[str | None, ...], number: list[int], minimum: int
+) -> None:
+    """The coarsest level of a column is its released value, wherever at least so many records share that."""
+    shared: dict[str | None, int] = {}
+    for value, records in zip(values, number, strict=True):
+        shared[value] = shared.get(value, 0) + records
+    for value, code in zip(values, codes.tolist(), strict=True):
+        if (shared[value] >= minimum) != (code > 0) or (code and named[code - 1] != value):
+            raise Broken(KNOWN, "what may be known of a column is not what is released of it", value, code)
 
 
 def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[IntArray, ...]:

@@ -144,7 +144,7 @@ def test_second_counterexample_with_full_support():
     budgets = [
         max(
             measures.lip(sent(table, protocol.weights)).nats
-            for table in alone.demand(joint, {}, index).tables
+            for table in alone.demand(joint, {}, index).each_table()
         )
         for index, protocol in enumerate((one, two))
     ]

@@ -14,7 +14,7 @@ from funnel.notions import NOTIONS, AnyNotion
 ROOT = Path(__file__).parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
 HELPERS = {
-    "notions": {"__init__", "base", "change", "implications", "robust", "shape", "tables"},
+    "notions": {"__init__", "base", "change", "implications", "known", "robust", "shape", "tables"},
     "mechanisms": {"__init__", "base", "choice", "distance", "exactly_robust", "naming", "product", "single", "split"},
 }
 

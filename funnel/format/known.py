@@ -1,0 +1,40 @@
+"""known.json: the records of counts.json by what somebody may know of their columns, where a promise asks for that.
+
+Private: nobody but the publisher and its auditor may see it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.format.fields import Text
+from funnel.format.schema import Grid
+
+NAME = "known.json"
+OWN = "own"
+"""The level of a column's own values, before any of them are put together."""
+RELEASED = "released"
+"""The level of what is released of a column whose values are put together: bins, `other`, multiples of a step."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A public column as somebody may know it, and the `values` that enough records share, in the order of codes."""
+
+    column: Text
+    level: Text
+    values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """Rows [s, x_1, …, x_k, v_1, …, v_l, count], each once, in the order of their codes; s and x as in counts.json.
+
+    v_i is 0 for a value that fewer records than the promised minimum share, else the place in `levels[i]`, from 1 on.
+    The first level of a column is the finest.
+    """
+
+    format: Literal["funnel-known/1"]
+    levels: tuple[Level, ...]
+    cells: Grid
