@@ -25,6 +25,7 @@ from funnel.audit.extras import (
     signature,
     spent,
     table,
+    totals,
     truth,
     uncertainty,
 )
@@ -37,7 +38,7 @@ from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound, fit),
-    *(meanings, composition, budget, signature, table),
+    *(totals, meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition, budget)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from funnel.format.fields import Count, Nats, Sha256
+from funnel.format.fields import Count, Nats, Sha256, Share
 
 NAME = "solution.json"
 PROOF = "proof.bin"
@@ -39,11 +39,31 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """A block of least expected distance Σ p_x d(y, x) Q(y|x), whose totals stay: `optimum` of the real protocols.
+
+    `deviation` is the largest |E[M_y] - N_y| in records; None where totals are free. `prices` of the totals (a,), and
+    for row y of a protocol and side k of `sides` (inequalities f·v <= 0 on rows, some equations) in `binding` the price
+    of that row's keeping it: they show the optimum. None and empty where other blocks are released beside.
+    """
+
+    deviation: Nats | None
+    optimum: Share
+    prices: tuple[float, ...] | None
+    sides: tuple[tuple[float, ...], ...]
+    binding: tuple[tuple[Count, Count, float], ...]
+
+
+@dataclass(frozen=True)
 class SolutionFile:
-    """For every block how it was solved, a certified bound of I(X;Y) in nats (None: none claimed), and its ε."""
+    """For every block how it was solved, a certified bound of I(X;Y) in nats (None: none claimed), and its ε.
+
+    `totals` for every block of a mechanism that is about them, else empty.
+    """
 
     format: Literal["funnel-solution/1"]
     how: tuple[str, ...]
     upper_bounds: tuple[Nats | None, ...]
     budgets: tuple[Nats, ...]
     certificate: Certificate | None
+    totals: tuple[Totals, ...] = ()

@@ -70,8 +70,9 @@ class Prices:
     """Why no protocol costs less, whose rows keep inequalities f·v <= 0 and whose totals are T_y = Σ_x p_x Q(y|x).
 
     `totals` (a,) are the prices of the T_y; row `owner[k]` of the protocol keeps `facets[k]` (k, a), at the price
-    `multipliers[k]` >= 0. For any such prices Σ p_x d(y, x) Q(y|x) >= Σ_x p_x α_x + Σ_y totals_y T_y, where α_x is the
-    least of d(y, x) - totals_y + Σ_{k: owner k = y} multipliers_k f_kx / p_x over all y.
+    `multipliers[k]` >= 0, or of any sign where that is an equation. For any such prices
+    Σ p_x d(y, x) Q(y|x) >= Σ_x p_x α_x + Σ_y totals_y T_y, where α_x is the least of
+    d(y, x) - totals_y + Σ_{k: owner k = y} multipliers_k f_kx / p_x over all y.
     """
 
     totals: FloatArray

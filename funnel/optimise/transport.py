@@ -87,12 +87,11 @@ class Transport:
         equal: FloatArray | None = None,
         fine: float = 0.0,
     ) -> None:
-        self.fine = fine
-        self.cost, self.prior, self.oracle, self.kept = cost, prior, oracle, kept
-        self._mass = prior
-        self.size, self._plain = len(prior), equal is None or not len(equal)
+        self.cost, self.prior, self.oracle, self.kept, self.fine = cost, prior, oracle, kept, fine
+        self.size, self._mass = len(prior), prior
+        self._equal = np.zeros((0, len(prior))) if equal is None else equal
         self._sides = _Sides(np.zeros(0, np.int64), np.zeros((0, self.size)))
-        self._program, self._first = self._posed(equal)
+        self._program, self._first = self._posed()
 
     def solve(self, budget: Budget, room: float = 0.0) -> Plan:
         """The optimum over rows that keep every inequality v·f <= -room |f|, or less where a total is too small.
@@ -112,14 +111,14 @@ class Transport:
     @property
     def _bare(self) -> bool:
         """Whether nothing bears on rows yet."""
-        return self._plain and not len(self._sides.owner)
+        return not len(self._equal) and not len(self._sides.owner)
 
     def _stay(self) -> Plan:
         """What is best as long as rows may be anything: everything stays where it is."""
         nothing = Prices(np.zeros(self.size), self._sides.owner, self._sides.facets, np.zeros(0))
         return Plan(np.eye(self.size), 0.0, nothing)
 
-    def _posed(self, equal: FloatArray | None) -> tuple[Program, int]:
+    def _posed(self) -> tuple[Program, int]:
         """The program in units of mass a·w, with how many rows it begins."""
         from scipy.sparse import csr_array, eye_array, kron, vstack
 
@@ -129,9 +128,9 @@ class Transport:
         if self.kept:
             sums.append(csr_array(kron(eye_array(a), ones)))
             value.append(a * self.prior)
-        if equal is not None and not self._plain:
-            sums.append(csr_array(kron(eye_array(a), self._on_mass(equal)[0])))
-            value.append(np.zeros(a * len(equal)))
+        if len(self._equal):
+            sums.append(csr_array(kron(eye_array(a), self._on_mass(self._equal)[0])))
+            value.append(np.zeros(a * len(self._equal)))
         matrix, fixed = csr_array(vstack(sums)), np.concatenate(value)
         free = np.zeros(a * a), np.full(a * a, np.inf)
         program = Program(matrix, fixed, fixed, *free, method="dual")
@@ -185,9 +184,15 @@ class Transport:
         chances[chances < _NOTHING] = 0.0
         chances /= chances.sum(axis=0)
         totals = -multipliers[self.size : 2 * self.size] if self.kept else np.zeros(self.size)
-        found = np.maximum(multipliers[self._first :], 0.0) / self._on_mass(self._sides.facets)[1]
-        used = np.flatnonzero(found)
-        owner, facets = self._sides.owner[used], self._sides.facets[used]
         # A common amount on all totals changes nothing; what is left bounds what their deviations are worth.
-        prices = Prices(totals - np.median(totals), owner, facets, found[used])
+        prices = self._priced(totals - np.median(totals), multipliers[(2 if self.kept else 1) * self.size :])
         return Plan(chances, -optimum / self.size, prices)
+
+    def _priced(self, totals: FloatArray, multipliers: FloatArray) -> Prices:
+        """The prices of totals, and of what bears on rows: equations first, whose multipliers have any sign."""
+        a, equations = self.size, len(self._equal)
+        sides = _Sides(np.repeat(np.arange(a), equations), np.tile(self._equal, (a, 1))).with_more(self._sides)
+        found = multipliers / self._on_mass(sides.facets)[1]
+        found[a * equations :] = np.maximum(found[a * equations :], 0.0)
+        used = np.flatnonzero(found)
+        return Prices(totals, sides.owner[used], sides.facets[used], found[used])

@@ -11,6 +11,7 @@ import numpy as np
 
 from funnel.format import solution as files
 from funnel.mechanisms import Solved
+from funnel.mechanisms.base import Totals
 from funnel.optimise.certificate import Proof
 
 MOST_BYTES = 1 << 28
@@ -32,6 +33,7 @@ def solution_file(
         upper_bounds=tuple(each.bound for each in solved),
         budgets=tuple(budgets),
         certificate=None if one is None else _certificate(one, packed),
+        totals=tuple(_totals(each.totals) for each in solved if each.totals is not None),
     ), packed
 
 
@@ -42,6 +44,17 @@ def _certificate(solved: Solved, packed: bytes | None) -> files.Certificate | No
         return None
     proof = None if known.proof is None or packed is None else _proof(known.proof, packed)
     return files.Certificate(solved.about, _floats(known.duals), known.peak, known.nodes, proof)
+
+
+def _totals(told: Totals) -> files.Totals:
+    """What shows that totals stay, every side once."""
+    if told.prices is None:
+        return files.Totals(told.deviation, told.optimum, None, (), ())
+    sides, place = np.unique(told.prices.facets, axis=0, return_inverse=True)
+    binding = zip(told.prices.owner.tolist(), place.ravel().tolist(), told.prices.multipliers.tolist(), strict=True)
+    return files.Totals(
+        told.deviation, told.optimum, _floats(told.prices.totals), tuple(map(_floats, sides)), tuple(binding)
+    )
 
 
 def _proof(proof: Proof, packed: bytes) -> files.Proof:

@@ -1,0 +1,133 @@
+"""A release whose totals stay: made, audited, and told; what it says of its totals is derived from the counts anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import funnel
+from funnel.audit.extras import totals
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken
+from tests.support.audited import detail, missing, statuses
+from tests.support.forging import edit
+from tests.support.policies import write_policy
+
+POLICY = Path(__file__).parents[2] / "policies" / "invariant.yaml"
+CASES: dict[str, dict[str, Any]] = {
+    "lip": {},
+    "free totals": {"mechanism": {"kind": "invariant", "totals": "free"}, "privacy__epsilon": 2.0},
+    "ldp": {"privacy__notion": "ldp"},
+    "perfect": {"privacy": {"notion": "perfect"}},
+    "the usual ldp": {"public": ["relationship"], "privacy": {"notion": "ldp-x", "epsilon": 1.0}},
+    "alip": {"privacy": {"notion": "alip", "epsilon": 0.5, "lower": 1.0}},
+    "srlip": {
+        "sensitive": ["race"], "public": [["sex", "relationship"]], "estimate": {"minimum": 1},
+        "privacy": {"notion": "srlip", "epsilon": 1.0},
+    },
+    "robust": {
+        "sensitive": ["sex"], "public": ["sex", "income"], "privacy": {"notion": "rldp", "epsilon": 1.0},
+    },
+    "order": {
+        "public": [{"name": "age", "bins": [17, 25, 35, 45, 55, 65]}],
+        "mechanism": {"kind": "invariant", "distance": "order"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def released(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """A release made in this process: its folder."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+
+    def make(**changes: Any) -> Path:
+        return Path(str(funnel.run(write_policy(tmp_path, **{"mechanism": "invariant"} | changes)).release))
+
+    return make
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_what_is_said_of_totals_is_derived_anew(what: str, released, tmp_path) -> None:
+    report = funnel.audit_release(released(**CASES[what]), tmp_path / "private")
+    assert report.passed
+    assert missing(report) <= {"source"}
+    assert statuses(report)["totals"] == "passed"
+    said = detail(report, "totals")
+    assert ("totals free" if what == "free totals" else "totals off by at most 0.0") in said
+    found, bound = (float(said.split(before)[1].split()[0].rstrip(",")) for before in ("distance ", "at least "))
+    assert bound <= found <= bound + 4e-4
+
+
+def test_several_blocks_state_their_totals_and_no_bound(released, tmp_path) -> None:
+    rules = {"kind": "invariant", "distance": {"age": "order"}}
+    public = ["education", {"name": "age", "bins": [17, 25, 35, 45, 55, 65]}]
+    report = funnel.audit_release(released(public=public, mechanism=rules), tmp_path / "private")
+    assert report.passed
+    assert detail(report, "totals").count("no bound of it claimed") == 2
+
+
+def lowered(told: dict[str, Any]) -> None:
+    told["deviation"] /= 2
+
+
+def better(told: dict[str, Any]) -> None:
+    told["optimum"] += 1e-4
+
+
+def cheaper(told: dict[str, Any]) -> None:
+    told["prices"] = [2 * price for price in told["prices"]]
+
+
+def unpriced(told: dict[str, Any]) -> None:
+    told["binding"].pop()
+
+
+def negative(told: dict[str, Any]) -> None:
+    told["binding"][0][2] *= -1
+
+
+def tighter(told: dict[str, Any]) -> None:
+    side = told["sides"][told["binding"][0][1]]
+    side[0] += 0.05 * max(map(abs, side))
+
+
+def elsewhere(told: dict[str, Any]) -> None:
+    told["binding"][0][1] = len(told["sides"])
+
+
+LIES = {
+    "deviation of a total is another": [lowered],
+    "less than the optimum": [better, cheaper, unpriced],
+    "is negative": [negative],
+    "none that lip asks for": [tighter],
+    "other values or sides": [elsewhere],
+}
+
+
+@pytest.mark.parametrize(("said", "lie"), [(said, lie) for said, lies in LIES.items() for lie in lies])
+def test_a_lie_about_totals_is_refused(lie, said, released, tmp_path) -> None:
+    release = released(public=["relationship"])
+    private = tmp_path / "private"
+    edit(private / release.name / "solution.json", lambda told: lie(told["totals"][0]))
+    with pytest.raises(Broken, match=said):
+        totals.check(Release(release, private))
+
+
+def test_the_ready_policy_runs_and_passes_its_audit(command, tmp_path) -> None:
+    policy = yaml.safe_load(POLICY.read_text())
+    policy["source"]["table"] = str(POLICY.parent / policy["source"]["table"])
+    policy["release"] |= {"to": "out", "private": "kept"}
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    made = command("run", "policy.yaml", "--json", cwd=tmp_path)
+    assert made.code == 0
+    assert made.json["mechanism"] == "invariant"
+    audit = command("audit", "out/latest", "--private", "kept", cwd=tmp_path)
+    assert audit.code == 0
+    assert "totals off by at most 0.0" in audit.out
+    report = json.loads((tmp_path / "out" / "latest" / "report.json").read_text())
+    assert any("how often each is released is right on" in one for one in report["drawing"]["sentences"])
