@@ -15,6 +15,9 @@ settings.register_profile("quick", deadline=None, derandomize=os.environ.get("CI
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=400)
 settings.load_profile("quick")
 
+# Commands in processes of their own read the modules that the first of them compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @pytest.fixture(scope="session")
 def key() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -18,10 +19,12 @@ _FIGURES = ("nats", "unit", "share", "belief", "percent", "points", "factor", "p
 
 
 class _Beside(FileSystemBytecodeCache):
-    """Keeps compiled templates beside their sources, as Python keeps modules: named by what is in the source, so that
-    none is out of date, and not at all where nothing can be written."""
+    """Keeps compiled templates beside their sources, as Python keeps modules: with a hash of the source, so that none
+    is out of date, and not at all where that is not wished or nothing can be written."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
+        if sys.dont_write_bytecode:
+            return
         with suppress(OSError):
             Path(self.directory).mkdir(exist_ok=True)
             super().dump_bytecode(bucket)
