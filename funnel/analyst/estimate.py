@@ -128,7 +128,7 @@ def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
     """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
     files = opened.manifest.files
     opened.unchanged(opened.release, {name: files[name] for name in (protocol.NAME, released.NAME) if name in files})
-    rows = opened.answers
+    rows = opened.rows
     return protocols_of(opened.protocol), rows
 
 

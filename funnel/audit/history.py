@@ -14,7 +14,7 @@ from typing import Any
 from funnel.audit.audit import AuditReport, audit_release, holds_files
 from funnel.audit.kernel.files import content
 from funnel.audit.kernel.private import SEEN
-from funnel.audit.kernel.sound import chain, parsed
+from funnel.audit.kernel.sound import ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
@@ -127,7 +127,7 @@ def audit_history(
 def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding]:
     """What ledger and folder say of each other."""
     try:
-        lines = chain(content(private / journal.NAME), content(private / journal.HEAD))
+        lines = ledger(content(private / journal.NAME), content(private / journal.HEAD))
     except Broken as broken:
         rest = [_finding(claim, "not checked", "the ledger is damaged") for claim in list(TITLES)[1:]]
         return [_finding("history-chain", "failed", str(broken)), *rest]

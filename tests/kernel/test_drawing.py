@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from funnel.audit.extras import fit
-from funnel.audit.kernel import drawing
-from funnel.audit.kernel.channel import Block, Channel, Coins
+from funnel.audit.kernel import drawing, sound
+from funnel.audit.kernel.channel import Block, Channel
 from funnel.audit.kernel.sound import Joint
 from funnel.audit.kernel.verdict import Broken
 from funnel.data import Protocol, UnaryProtocol
 from funnel.draw.draw import Drawer
 from funnel.draw.tally import Tally
+from funnel.format.draws import DrawsFile
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Parameters
+from funnel.format.protocol import Sets
 from tests.support.samples import alphabet, batch, fixed_key, protocol, random_protocol
 
 ROWS = 60_000
@@ -71,26 +73,39 @@ class Table:
         cells, number = np.unique(np.column_stack([self.s, *self.x]), axis=0, return_counts=True)
         names = [Alphabet(("s",), alphabet("s", 3).values)]
         names += [Alphabet(one.inputs.columns, one.inputs.values) for one in self.protocols]
-        blocks = tuple(map(as_block, self.protocols))
+        blocks = tuple(block for axis, one in enumerate(self.protocols) for block in as_blocks(axis, one))
         records = Joint(tuple(names), cells, number)
         channel = Channel(records.dense(), blocks, Parameters())
         codes, counts = tally.released
+        manifest = SimpleNamespace(rows=len(self.s))
         return SimpleNamespace(
             blocks=blocks,
             records=records,
             channel=channel,
-            drawn=[np.column_stack([np.argwhere(one), one[one > 0]]) for one in tally.tables],
-            answers=np.column_stack([codes, counts]),
-            manifest=SimpleNamespace(rows=len(self.s)),
+            drawn=sound.drawn(DrawsFile("funnel-draws/1", tuple(map(grid, tally.tables))), blocks),
+            answers=sound.answers(np.column_stack([codes, counts]), blocks),
+            manifest=manifest,
             counts=SimpleNamespace(private=None),
         )
 
 
-def as_block(one: Protocol | UnaryProtocol) -> Block | Coins:
-    if isinstance(one, UnaryProtocol):
-        return Coins(one.inputs.columns, one.inputs.values, one.bits, one.present, one.absent)
-    secret = one.secret and Alphabet(one.secret.columns, one.secret.values)
-    return Block(one.inputs.columns, one.inputs.values, one.bits, one.weights, secret)
+def grid(table: np.ndarray) -> tuple:
+    return grid_of(np.argwhere(table), table[table > 0])
+
+
+def grid_of(codes: np.ndarray, numbers: np.ndarray) -> tuple:
+    return tuple(map(tuple, np.column_stack([codes, numbers]).tolist()))
+
+
+def as_blocks(axis: int, one: Protocol | UnaryProtocol) -> list[Block]:
+    return sound._coins(axis, protocol_file(one)) if isinstance(one, UnaryProtocol) else [
+        Block(axis, one.inputs.columns, one.inputs.values, one.bits, one.weights,
+              one.secret and Alphabet(one.secret.columns, one.secret.values))
+    ]  # fmt: skip
+
+
+def protocol_file(one: UnaryProtocol) -> Sets:
+    return Sets("unary", one.inputs.columns, one.inputs.values, one.bits, one.present, one.absent, "set")
 
 
 @pytest.mark.parametrize(

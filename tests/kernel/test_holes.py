@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import notions
-from funnel.audit.kernel.channel import Block, Channel, Coins, View
+from funnel.audit.kernel.channel import Block, Channel, View
 from funnel.audit.kernel.check import check
-from funnel.audit.kernel.sound import Joint
+from funnel.audit.kernel.sound import Joint, _coins
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together
 from funnel.format.manifest import Parameters
+from funnel.format.protocol import Sets
 from funnel.format.robust import RobustFile
 from tests.kernel.samples import Sample, alphabet, judged, sample
 
@@ -35,7 +36,7 @@ def test_a_secret_without_records_is_in_the_ball_and_refused():
     weights = np.array([[[3, 1]], [[1, 3]]])
     channel = Channel(
         np.array([[50, 50], [50, 50], [0, 0]]),
-        (Block(("x",), (("0",), ("1",)), 2, weights),),
+        (Block(0, ("x",), (("0",), ("1",)), 2, weights),),
         Parameters(order=2.0, radius=0.01),
         RobustFile("funnel-robust/1", (), ()),
         np.ones((3, 2), bool),
@@ -89,10 +90,10 @@ def test_no_sum_of_noise_leaves_a_word(place, tmp_path):
 
 def test_sets_beside_a_block_count_all_their_bits():
     """Fifteen coins of 61 bits are 915, too many for every chance to be a float."""
-    coins = Coins(("x",), tuple((f"x{i}",) for i in range(15)), 61, 1 << 60, 1)
-    other = Block(("z",), (("z0",), ("z1",)), 1, np.array([[[2, 1]], [[0, 1]]]))
+    coins = _coins(0, Sets("unary", ("x",), tuple((f"x{i}",) for i in range(15)), 61, 1 << 60, 1, "set"))
+    other = Block(1, ("z",), (("z0",), ("z1",)), 1, np.array([[[2, 1]], [[0, 1]]]))
     with pytest.raises(Broken, match="too many values"):
-        notions.srlip(Channel(np.ones((2, 15, 2), np.int64), (coins, other), Parameters()))
+        notions.srlip(Channel(np.ones((2, 15, 2), np.int64), (*coins, other), Parameters()))
 
 
 def test_a_chance_that_is_no_float_is_not_taken_for_zero():

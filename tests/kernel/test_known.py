@@ -38,8 +38,8 @@ def test_the_measure_is_the_definition(made, knows, minimum, data):
     for block in joint.blocks:
         top = np.array([data.draw(st.integers(0, 8)) for _ in range(len(block))])
         weights.append(np.stack([top, 8 - top]))
-    blocks = tuple(Block(one.columns, one.values, 3, rows[:, None, :])
-                   for one, rows in zip(joint.blocks, weights, strict=True))  # fmt: skip
+    blocks = tuple(Block(axis, one.columns, one.values, 3, rows[:, None, :])
+                   for axis, (one, rows) in enumerate(zip(joint.blocks, weights, strict=True)))  # fmt: skip
     known = kernel_known(joint, knows, minimum)
     found = notions.srlip(Channel(joint.dense(), blocks, Parameters(knows=knows), known=known))
     expected = by_definition(records, columns, weights, knows, minimum)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -55,8 +56,8 @@ def protocols(draw, values: Alphabet, hidden: Alphabet, sets: bool | None):
 
 
 def channel_of(table, blocks) -> Channel:
-    kept = tuple(_coins(one) if isinstance(one, Sets) else _block(one) for one in blocks)
-    return Channel(table.astype(np.int64), kept, Parameters())
+    parts = (_coins(j, one) if isinstance(one, Sets) else [_block(j, one)] for j, one in enumerate(blocks))
+    return Channel(table.astype(np.int64), tuple(chain.from_iterable(parts)), Parameters())
 
 
 PAIRS = {

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import chance, files
-from funnel.audit.kernel.chance import follows
+from funnel.audit.kernel.chance import strays
 from funnel.audit.kernel.check import check, findings
+from funnel.audit.kernel.drawing import _tried
 from funnel.audit.kernel.exact import at_most_exp, exp, exp_below
 from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.sound import Joint, parsed
@@ -98,10 +99,10 @@ def test_a_failure_excuses_claims_that_rest_on_it_and_no_others_that_sound_alike
 
 def test_what_is_no_number_passes_no_test_of_fit(monkeypatch):
     means, seen = np.full((1, 40), 100.0), np.full((1, 40), 100)
-    assert follows("f", "draws", means, seen) == (1.0, 39)
+    assert strays(means, seen) == (1.0, 39)
     monkeypatch.setattr(chance, "bound", lambda strayed, degrees: float("nan"))
     with pytest.raises(Broken):
-        follows("f", "draws", means, seen)
+        _tried(iter([("draws", means, seen)]))
 
 
 def test_counts_beyond_what_a_double_holds_are_added_exactly():

@@ -55,12 +55,13 @@ def secret_and_public(channel: Channel) -> tuple[FloatArray, FloatArray] | None:
     outputs = np.prod([float(block.outputs) for block in channel.blocks])
     if outputs * max(len(cells), len(channel.counts)) > MOST_CELLS:
         return None
-    likelihoods = [np.asarray(block.weights / (1 << block.precision), float) for block in channel.blocks]
+    likelihoods = [np.asarray(block.weights / (1 << block.bits), float) for block in channel.blocks]
     secret, public = np.zeros((len(channel.counts), int(outputs))), np.zeros((len(cells), int(outputs)))
     for place, x in enumerate(cells):
         chances = np.ones((len(channel.counts), 1))
-        for block, code in zip(likelihoods, x, strict=True):
-            chances = (chances[:, :, None] * block[:, :, code].T[:, None, :]).reshape(len(chances), -1)
+        for block, likelihood in zip(channel.blocks, likelihoods, strict=True):
+            given = likelihood[:, :, x[block.axis]]
+            chances = (chances[:, :, None] * given.T[:, None, :]).reshape(len(chances), -1)
         seen = channel.counts[(slice(None), *x)][:, None] / channel.counts.sum() * chances
         secret, public[place] = secret + seen, seen.sum(axis=0)
     return secret, public

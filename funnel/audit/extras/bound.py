@@ -43,7 +43,7 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken("release.json", "utility.upper_bound is below what the release reached", reached, stated)
     if opened.private is None:
         return Unchecked(NEEDS_PRIVATE)
-    if len(opened.blocks) > 1:
+    if len(opened.protocol.blocks) > 1:
         return Unchecked("a bound of several blocks together is not known how to check")
     table, solution = opened.table.astype(float), opened.solution
     whole = entropy(table.sum(axis=0))

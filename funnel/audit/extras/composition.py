@@ -22,7 +22,7 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of, tangled
-from funnel.audit.kernel.channel import Block, Channel, Coins
+from funnel.audit.kernel.channel import Block, Channel, by_axis
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.verdict import Broken, Unchecked
@@ -150,7 +150,7 @@ class Composition:
             return math.inf
         return sum(map(group_spread, groups_of(parts)))
 
-    def _channel(self, blocks: Sequence[Block | Coins]) -> Leakage:
+    def _channel(self, blocks: Sequence[Block]) -> Leakage:
         """The leakage of a channel at this release's counts, by the manifest's notion."""
         channel = replace(self.opened.channel, blocks=tuple(blocks))
         if self.opened.manifest.notion != "rldp":
@@ -159,27 +159,28 @@ class Composition:
 
     def _of_x(self) -> Leakage:
         """X released as it is."""
-        sizes = [(one.columns, one.values) for one in self.opened.counts.blocks]
-        return self._channel(
-            [Block(columns, values, 0, np.eye(len(values), dtype=np.int64)[:, None, :]) for columns, values in sizes]
-        )
+        return self._channel([
+            Block(axis, one.columns, one.values, 0, np.eye(len(one.values), dtype=np.int64)[:, None, :])
+            for axis, one in enumerate(self.opened.counts.blocks)
+        ])  # fmt: skip
 
     @cached_property
     def _measured(self) -> Leakage:
         """The composed channel: one block for each, whose outputs are what all releases say of it."""
-        found: list[Block | Coins] = []
+        found: list[Block] = []
         secret = self.opened.counts.secret.values
-        for alphabet, parts, mine in zip(self.opened.counts.blocks, self.same, self.opened.blocks, strict=True):
+        own = by_axis(self.opened.blocks)
+        for axis, (alphabet, parts) in enumerate(zip(self.opened.counts.blocks, self.same, strict=True)):
             groups = groups_of(parts)
             if len(groups) == 1 and len(groups[0]) == 1:
-                found.append(mine)
+                found += own[axis]
                 continue
             law = reduce(Law.beside, (group_law(group, secret, alphabet.values) for group in groups))
             rows = np.array([[part * times for part in row] for row, times in law.rows.items()], object)
             weights = rows.reshape(len(rows), len(secret), len(alphabet.values))
             reads = any(one.reads for one in parts)
             weights = (weights if reads else weights[:, :1]).astype(np.int64 if law.bits <= 62 else object)
-            found.append(Block(alphabet.columns, alphabet.values, law.bits, weights))
+            found.append(Block(axis, alphabet.columns, alphabet.values, law.bits, weights))
         return self._channel(found)
 
 

@@ -135,7 +135,7 @@ def _shown(opened: Release) -> list[tuple[Sequence[str | None], Codes]]:
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
         return [(one.values, partial(_of_rows, one.codes)) for one in found]
-    ends = np.cumsum(opened.answers[:, -1])
+    ends = np.cumsum(opened.rows[:, -1])
 
     def distinct(rows: slice) -> IntArray:
         return np.searchsorted(ends, np.arange(rows.start, rows.stop), side="right")
@@ -162,7 +162,7 @@ def _equal(column: pa.Array, labels: Sequence[str | None], which: np.ndarray[tup
 def _labels(opened: Release) -> list[list[str | None]]:
     """For each column of the table its texts, one for each distinct released row."""
     found: list[list[str | None]] = []
-    for block, codes in zip(opened.protocol.blocks, opened.answers.T[:-1].tolist(), strict=True):
+    for block, codes in zip(opened.protocol.blocks, opened.rows.T[:-1].tolist(), strict=True):
         found += _of_weights(block, codes) if isinstance(block, Weights) else _of_sets(block, codes)
     return found
 

@@ -27,7 +27,7 @@ def named(
     """
     import pyarrow as pa
 
-    file, keys, answers = opened.manifest.data, opened.manifest.identify, opened.answers
+    file, keys, answers = opened.manifest.data, opened.manifest.identify, opened.rows
     order, seen, places = Order(), np.zeros(len(answers), np.int64), None
     kinds = _kinds(keys)
     for batch in batches:

@@ -1,10 +1,8 @@
 """What an output tells whom: protocols as integer weights, and the chances of outputs under what somebody knows.
 
-Two kinds of protocols have one interface. `Block`: weights that are listed. `Coins`: unary encoding, which releases a
-set of values, one coin for each; its 2^a sets are listed only where other blocks are released beside them.
-
-Blocks are drawn independently given (s, x), so P(y_1, …, y_k | s) = Σ_x P(x|s) Π_j Q_j(y_j | s, x_j): composition is
-measured, never added up. Theorem 1 below says which sets of a unary encoding tell most.
+Blocks are drawn independently given (s, x), so P(y_1, …, y_k | s) = Σ_x P(x|s) Π_j Q_j(y_j | s, x_j): what several
+blocks tell together is measured, never added up. Unary encoding, which releases a set of values, is a block for each
+value, all drawn for one x; Theorem 1 says which of its 2^a sets tell most, so that they need not be listed.
 """
 
 from __future__ import annotations
@@ -13,13 +11,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate, combinations, permutations, product
+from functools import cached_property, reduce
+from itertools import accumulate, combinations, groupby, permutations, product
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray, released_table
+from funnel.audit.kernel.exact import ExactArray, IntArray, released_table
 from funnel.audit.kernel.known import Known
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.fields import Alphabet, Label
@@ -40,13 +38,19 @@ _NEAR = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """W[y, s, x] (b, c or 1, a): the chance of y given s and x is W / 2^bits; c where the draw reads a `secret`."""
+    """W[y, s, x] (b, c or 1, a): y given s and x_axis = x has chance W / 2^bits; c where the draw reads a `secret`.
 
+    `odds`, of a block that says whether a set holds one value: how many times likelier a set is under a value that it
+    holds than under one that it lacks.
+    """
+
+    axis: int
     columns: tuple[str, ...]
     inputs: tuple[Label, ...]
     bits: int
     weights: ExactArray
     secret: Alphabet | None = None
+    odds: Fraction | None = None
 
     @property
     def outputs(self) -> int:
@@ -54,97 +58,21 @@ class Block:
         return len(self.weights)
 
     @property
-    def precision(self) -> int:
-        """Weights are out of 2^precision."""
-        return self.bits
-
-    @property
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
         return self.secret is not None or int(self.weights.shape[1]) > 1
 
     def spread(self) -> Ratio:
-        """max of Q(y|x)/Q(y|x') over outputs and inputs."""
+        """max of Q(y|x)/Q(y|x') over inputs and outputs, of which are sets, if the block is of one."""
+        if self.odds:
+            return self.odds if len(self.inputs) > 1 else Fraction(1)
         rows = [(int(row.max()), int(row.min())) for row in self.weights.reshape(self.outputs, -1)]
         return largest(Fraction(high, low) if low else None for high, low in rows if high)
 
 
-@dataclass(frozen=True, eq=False)
-class Coins:
-    """Sets of values: x' is in the set with chance present / 2^bits if it is the true one, else absent / 2^bits.
-
-    0 < absent < present < 2^bits. The code of a set has value x at bit a-1-x.
-    """
-
-    columns: tuple[str, ...]
-    inputs: tuple[Label, ...]
-    bits: int
-    present: int
-    absent: int
-    secret = None
-    reads = False
-
-    @property
-    def outputs(self) -> int:
-        """How many sets there are."""
-        return 1 << len(self.inputs)
-
-    @property
-    def precision(self) -> int:
-        """Weights are out of 2^precision."""
-        return self.bits * len(self.inputs)
-
-    @property
-    def chances(self) -> FloatArray:
-        """P(x' is in the set | x), (a, a), by x and x'."""
-        chances = np.full((len(self.inputs),) * 2, self.absent / (1 << self.bits))
-        np.fill_diagonal(chances, self.present / (1 << self.bits))
-        return chances
-
-    @property
-    def weights(self) -> ExactArray:
-        """The chance of every set times 2^precision, (2^a, 1, a), exactly; asked for only where 2^a is small."""
-        places, whole = range(len(self.inputs)), 1 << self.bits
-        table = np.ones((1, len(places)), object)
-        for other in places:  # the first value is the highest bit of the code
-            held = np.array([self.present if x == other else self.absent for x in places], object)
-            table = np.stack([table * (whole - held), table * held], axis=1).reshape(-1, len(places))
-        return table[:, None, :]
-
-    def spread(self) -> Ratio:
-        """max of Q(y|x)/Q(y|x') over sets and values: sets that hold x and lack x'."""
-        low, high = self.odds
-        return Fraction(high, low) if len(self.inputs) > 1 else Fraction(1)
-
-    @property
-    def odds(self) -> tuple[int, int]:
-        """Up to a factor of the set alone, its chance where it lacks the true value, and where it holds it."""
-        whole = 1 << self.bits
-        return self.absent * (whole - self.present), self.present * (whole - self.absent)
-
-    def telling(self, counts: ExactArray) -> ExactArray:
-        """For each two rows of N[s, x] (c, a) the set that most favours the first: P(set|s) N[s], (c, c(c-1) + 1).
-
-        Up to a factor of the set alone. Theorem 1 ([DS] section VII, Unary Encoding). With u, v the chances of x under
-        two rows, a set has P/P' = (low + gain Σ u)/(low + gain Σ v), sums over its values. That exceeds λ where
-        Σ (u - λv) exceeds (λ-1) low/gain, so most by the set of just the x with u > λv: the best set holds the values
-        of the largest u/v, however many.
-        """
-        (low, high), total = self.odds, counts.sum(axis=1)
-        found = [total * high]  # the set of all values, as likely under one row as under another
-        for one, other in permutations(range(len(counts)), 2):
-            terms = list(zip(counts[one] * total[other], counts[other] * total[one], strict=True))
-            held = _favouring(terms, low * total[one] * total[other], high - low)
-            found.append(total * low + counts[:, held].sum(axis=1) * (high - low))
-        return np.stack(found, axis=1)
-
-
-def _favouring(terms: list[tuple[int, int]], low: int, gain: int) -> list[int]:
-    """The places of the terms (u, v) for which (low + gain Σ u)/(low + gain Σ v) is largest."""
-    order = sorted(range(len(terms)), key=lambda x: -Fraction(*terms[x]) if terms[x][1] else -math.inf)
-    sums = accumulate((terms[x] for x in order), lambda a, b: (a[0] + b[0], a[1] + b[1]))
-    ratios = [Fraction(low + gain * u, low + gain * v) for u, v in sums]
-    return order[: ratios.index(max(ratios)) + 1]
+def by_axis(blocks: Iterable[Block]) -> list[list[Block]]:
+    """The blocks drawn for x_1, for x_2 and so on, which is their order."""
+    return [list(group) for _, group in groupby(blocks, key=lambda one: one.axis)]
 
 
 def largest(ratios: Iterable[Ratio]) -> Ratio:
@@ -204,41 +132,48 @@ class Channel:
     """
 
     counts: IntArray
-    blocks: tuple[Block | Coins, ...]
+    blocks: tuple[Block, ...]
     parameters: Parameters
     certificate: RobustFile | None = None
     possible: npt.NDArray[np.bool_] | None = None
     known: Known | None = None
 
     @property
-    def sets(self) -> Coins | None:
-        """The block, if it is the only one and releases sets."""
-        only = self.blocks[0]
-        return only if len(self.blocks) == 1 and isinstance(only, Coins) else None
+    def odds(self) -> Fraction | None:
+        """Those of a set, if one is all that is released."""
+        return self.blocks[0].odds if self.counts.ndim == 2 else None
 
     @cached_property
     def weights(self) -> list[ExactArray]:
-        """W_j of every block. Raises Broken where together they are too large to be measured."""
-        steps = [len(self.counts), *(max(len(one.inputs), one.outputs) for one in self.blocks)]
-        bits = sum(one.precision for one in self.blocks)
-        if math.prod(steps) > MOST_CELLS or bits > _MOST_BITS:
+        """W of all that is drawn for each axis, Π b_j outputs. Raises Broken where that is too large to be measured."""
+        axes = by_axis(self.blocks)
+        steps = [max(math.prod(one.outputs for one in group), group[0].weights.shape[2]) for group in axes]
+        size = math.prod([len(self.counts), *steps])
+        if size > MOST_CELLS or sum(one.bits for one in self.blocks) > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
-            raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", math.prod(steps))
-        return [one.weights for one in self.blocks]
+            raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", size)
+        return [reduce(_both, (one.weights for one in group)) for group in axes]
 
     @property
     def table(self) -> ExactArray:
-        """T[s, y_1, …, y_k], records times weights. Raises Broken."""
+        """T[s, y_1, …, y_k], records times weights, the y of one axis as one. Raises Broken."""
         return released_table(self.counts, self.weights)
 
     @cached_property
     def view(self) -> View:
-        """The outputs as one sees them who knows nothing yet; of sets, those that tell most."""
+        """The outputs as one sees them who knows nothing yet; of a set alone, those that tell most."""
         counts = _and_anyone(self.counts.reshape(len(self.counts), -1))
         totals = counts.sum(axis=1)
-        if self.sets:
-            return View(self.sets.telling(counts.astype(object)), totals)
+        if self.odds:
+            return View(telling(counts.astype(object), self.odds), totals)
         return View(_and_anyone(self.table.reshape(len(self.counts), -1)), totals)
+
+    def only(self, blocks: Sequence[Block]) -> Channel:
+        """The channel of some of the blocks, in their order."""
+        axes = sorted({one.axis for one in blocks})
+        rest = tuple(axis + 1 for axis in range(self.counts.ndim - 1) if axis not in axes)
+        moved = (replace(one, axis=axes.index(one.axis)) for one in blocks)
+        return replace(self, counts=self.counts.sum(axis=rest), blocks=tuple(moved))
 
     def knowing(self) -> Iterator[View]:
         """The same for every set J of public columns and every x_J that occurs. Raises Broken where these are too many.
@@ -248,7 +183,7 @@ class Channel:
         if self.known is not None:
             yield from self._agreeing(self.known)
             return
-        known = [list(_known(block)) for block in self.blocks]
+        known = [list(_known(group[0])) for group in by_axis(self.blocks)]
         if (cases := math.prod(map(len, known))) > MOST_CASES:
             what = "there is too much that may be known beforehand to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CASES} cases", cases)
@@ -269,18 +204,48 @@ class Channel:
                 yield replace(self, counts=counts).view
 
     def _within(self, places: Sequence[IntArray]) -> Channel:
-        """Of the records with some inputs of each block alone."""
+        """Of the records with some values of each axis alone."""
         counts, blocks = self.counts, self.blocks
         for axis, inside in enumerate(places, start=1):
             counts = counts.take(inside, axis)
-        if not self.sets:
-            parts = zip(blocks, self.weights, places, strict=True)
-            blocks = tuple(Block((), (), one.precision, weights.take(inside, 2)) for one, weights, inside in parts)
+        if not self.odds:
+            blocks = tuple(replace(one, weights=one.weights.take(places[one.axis], 2)) for one in blocks)
         return replace(self, counts=counts, blocks=blocks)
 
 
-def _known(block: Block | Coins) -> Iterator[IntArray]:
-    """The inputs that agree with x_J, for every set J of the block's columns and every x_J."""
+def telling(counts: ExactArray, odds: Fraction) -> ExactArray:
+    """For each two rows of N[s, x] (c, a) the set that most favours the first: P(set|s) N[s], (c, c(c-1) + 1).
+
+    Up to a factor of the set alone: its chance is `high` where it holds the true value, `low` where it lacks it.
+    Theorem 1 ([DS] section VII, Unary Encoding). With u, v the chances of x under two rows and gain = high - low, a set
+    has P/P' = (low + gain Σ u)/(low + gain Σ v), sums over its values. That exceeds λ where Σ (u - λv) exceeds
+    (λ-1) low/gain, so most by the set of just the x with u > λv: the best holds those of the largest u/v, however many.
+    """
+    high, low, total = odds.numerator, odds.denominator, counts.sum(axis=1)
+    found = [total * high]  # the set of all values, as likely under one row as under another
+    for one, other in permutations(range(len(counts)), 2):
+        terms = list(zip(counts[one] * total[other], counts[other] * total[one], strict=True))
+        held = _favouring(terms, low * total[one] * total[other], high - low)
+        found.append(total * low + counts[:, held].sum(axis=1) * (high - low))
+    return np.stack(found, axis=1)
+
+
+def _favouring(terms: list[tuple[int, int]], low: int, gain: int) -> list[int]:
+    """The places of the terms (u, v) for which (low + gain Σ u)/(low + gain Σ v) is largest."""
+    order = sorted(range(len(terms)), key=lambda x: -Fraction(*terms[x]) if terms[x][1] else -math.inf)
+    sums = accumulate((terms[x] for x in order), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    ratios = [Fraction(low + gain * u, low + gain * v) for u, v in sums]
+    return order[: ratios.index(max(ratios)) + 1]
+
+
+def _both(one: ExactArray, other: ExactArray) -> ExactArray:
+    """Weights of two draws for one x as of one draw."""
+    pairs: ExactArray = one.astype(object)[:, None] * other.astype(object)
+    return pairs.reshape(-1, *pairs.shape[2:])
+
+
+def _known(block: Block) -> Iterator[IntArray]:
+    """The values that agree with x_J, for every set J of the block's columns and every x_J."""
     for width in range(len(block.columns) + 1):
         for places in combinations(range(len(block.columns)), width):
             told = [tuple(label[place] for place in places) for label in block.inputs]

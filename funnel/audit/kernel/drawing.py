@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
-from funnel.audit.kernel.chance import follows
-from funnel.audit.kernel.channel import Block, Coins
+from funnel.audit.kernel.chance import FALSE_ALARM, strays
+from funnel.audit.kernel.channel import MOST_CELLS, Block
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import draws
 
-_AT_ONCE = 1 << 14
-"""Sets that are taken apart at a time."""
 UNTOLD = "nothing is left to chance, or there are too few draws to tell"
 Trial = tuple[str, FloatArray, IntArray]
 """What was drawn, in words; how often each outcome is expected, and how often it was drawn: rows of tables (m, b)."""
@@ -28,37 +27,28 @@ Trial = tuple[str, FloatArray, IntArray]
 def every_record(opened: Opened) -> str:
     """Every record was drawn for exactly once, in every block: Σ_y K[s, x, y] = N[s, x]."""
     joint = opened.records
-    for axis, (block, rows) in enumerate(zip(opened.blocks, opened.drawn, strict=True), start=1):
-        own = rows[rows[:, 1] == len(block.inputs)] if isinstance(block, Coins) else rows
-        codes = joint.cells[:, axis] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
-        _same(block, "inputs", _totals(codes, joint.number), _totals(own[:, 0], own[:, 2]))
-    return f"{counted(joint.rows, 'record')} in {counted(len(opened.blocks), 'block')}"
+    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
+        codes = joint.cells[:, block.axis + 1] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
+        _same(block, "inputs", _totals(codes, joint.number), _totals(rows[:, 0], rows[:, 2]))
+    return f"{counted(joint.rows, 'record')} in {counted(len(joint.alphabets) - 1, 'block')}"
 
 
 def into_table(opened: Opened) -> str:
     """The drawn values are those that were released, block by block."""
     rows = opened.answers
-    for axis, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
-        released = _totals(rows[:, axis], rows[:, -1])
-        if isinstance(block, Coins):
-            ones = np.diag(_together(rows, axis, block)).tolist()
-            released = {x: one for x, one in enumerate([*ones, opened.manifest.rows]) if one}
-        _same(block, "outputs", released, _totals(drawn[:, 1], drawn[:, 2]))
+    for place, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
+        _same(block, "outputs", _totals(rows[:, place], rows[:, -1]), _totals(drawn[:, 1], drawn[:, 2]))
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
 
 @Once
 def possible(opened: Opened) -> str:
-    """Nothing was drawn that the protocol gives no weight; no value is in more sets than were drawn."""
+    """Nothing was drawn that the protocol gives no weight."""
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
-        if isinstance(block, Coins):
-            held, sets = _coins(rows, block)
-            wrong = held > sets[:, None]
-        else:
-            wrong = block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0
-        if wrong.any():
+        wrong = int((block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0).sum())
+        if wrong:
             name = ", ".join(block.columns)
-            raise Broken(draws.NAME, f"{name}: something impossible was drawn", "positive weights", int(wrong.sum()))
+            raise Broken(draws.NAME, f"{name}: something impossible was drawn", "positive weights", wrong)
     return f"{counted(sum(map(len, opened.drawn)), 'pair')} of input and output, each with a positive weight"
 
 
@@ -69,17 +59,20 @@ def fits(opened: Opened) -> str | Unchecked:
 
 
 def independent(opened: Opened) -> str | Unchecked:
-    """Across blocks the draws are as independent as the channel says, and so are the coins within a set (Lemma 4)."""
-    return _tried(across(opened))
+    """Draws of two blocks, and of all, are as independent as the channel says; so are the values of a set (Lemma 4)."""
+    return _tried(across(opened)) if len(opened.blocks) > 1 else "one block"
 
 
 def _tried(trials: Iterator[Trial]) -> str | Unchecked:
-    found = [follows(draws.NAME, *trial) for trial in trials]
-    if not found:
-        return "one block"
-    if not any(degrees for _, degrees in found):
+    """None of some trials strays further than chance would, tried so often. Raises Broken."""
+    found = [(*strays(means, seen), what) for what, means, seen in trials]
+    if not any(degrees for _, degrees, _ in found):
         return Unchecked(UNTOLD)
-    chance, degrees = min(chance for chance, _ in found), sum(degrees for _, degrees in found)
+    least, _, what = min(found)
+    chance = min(least * len(found), 1.0)
+    if not chance >= FALSE_ALARM:
+        raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    degrees = sum(degrees for _, degrees, _ in found)
     return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {chance:.2g}"
 
 
@@ -90,58 +83,34 @@ def by_block(opened: Opened) -> Iterator[Trial]:
     """
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         name = f"what was drawn of {', '.join(block.columns)}"
-        if isinstance(block, Coins):
-            held, sets = _coins(rows, block)
-            seen = np.stack([held, sets[:, None] - held], axis=2).swapaxes(0, 1)  # for each x' a row for each x
-            chances = np.stack([block.chances, 1 - block.chances], axis=2).swapaxes(0, 1)
-        else:
-            weights = block.weights.reshape(block.outputs, -1).T
-            seen = np.zeros((1, *weights.shape), np.int64)
-            seen[0, rows[:, 0], rows[:, 1]] = rows[:, 2]
-            chances = weights[None] / float(1 << block.bits)
-        means = chances * seen.sum(axis=2, keepdims=True)
-        yield f"{name}, input by input,", means.reshape(-1, means.shape[2]), seen.reshape(-1, seen.shape[2])
-        yield name, means.sum(axis=1), seen.sum(axis=1)
+        weights = block.weights.reshape(block.outputs, -1).T
+        seen = np.zeros(weights.shape, np.int64)
+        seen[rows[:, 0], rows[:, 1]] = rows[:, 2]
+        means = weights / float(1 << block.bits) * seen.sum(axis=1, keepdims=True)
+        yield f"{name}, input by input,", means, seen
+        yield name, means.sum(axis=0, keepdims=True), seen.sum(axis=0, keepdims=True)
 
 
 def across(opened: Opened) -> Iterator[Trial]:
-    """Released rows against the distribution of outputs Σ_s T[s, y…], of all blocks and of every two; pairs of coins.
+    """Released rows against the distribution of outputs Σ_s T[s, y…], of every two blocks, and of all if they are few.
 
     Rows are independent but not alike. Blocks that shared their randomness miss the product.
     """
-    blocks, rows = opened.blocks, opened.answers
-    for axis, block in enumerate(blocks):
-        if isinstance(block, Coins):
-            yield from _coins_by_pairs(opened, axis, block)
-    if len(blocks) == 1:
-        return
-    masses = replace(opened.channel, counts=opened.records.dense()).table.sum(axis=0)
-    whole: list[int] = masses.ravel().tolist()  # of any size, for the products may need more than a word
-    total = sum(whole)
-    expected = np.array([opened.manifest.rows * mass / total for mass in whole]).reshape(masses.shape)
-    observed = np.zeros(masses.shape, np.int64)
-    observed[tuple(rows[:, :-1].T)] = rows[:, -1]
-    axes = range(len(blocks))
-    for group in {tuple(axes), *combinations(axes, 2)}:
-        rest = tuple(axis for axis in axes if axis not in group)
-        names = " with ".join(", ".join(blocks[axis].columns) for axis in group)
-        means, seen = (one.sum(axis=rest).reshape(1, -1) for one in (expected, observed))
-        yield f"what was drawn of {names}", means, seen
+    blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
+    channel = replace(opened.channel, counts=opened.records.dense())
+    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= MOST_CELLS
+    for group in [*combinations(range(len(blocks)), 2), *([tuple(range(len(blocks)))] if few else [])]:
+        some = [blocks[place] for place in group]
+        masses: list[int] = channel.only(some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
+        total = sum(masses)
+        seen = np.zeros((1, len(masses)), np.int64)
+        codes = np.ravel_multi_index(tuple(rows[:, list(group)].T), [one.outputs for one in some])
+        np.add.at(seen[0], codes, rows[:, -1])
+        names = " with ".join(dict.fromkeys(", ".join(one.columns) for one in some))
+        yield f"what was drawn of {names} together", np.array([[number * mass / total for mass in masses]]), seen
 
 
-def _coins_by_pairs(opened: Opened, axis: int, block: Coins) -> Iterator[Trial]:
-    """For every two values, how many sets held both, one, the other, none."""
-    held, sets = _coins(opened.drawn[axis], block)
-    ones, rows = held.sum(axis=0), opened.manifest.rows
-    both, means = _together(opened.answers, axis, block), block.chances.T @ (sets[:, None] * block.chances)
-    single = block.chances.T @ sets
-    for x, other in combinations(range(len(block.inputs)), 2):
-        parts = [(means[x, other], single[x], single[other]), (both[x, other], ones[x], ones[other])]
-        expected, observed = (np.array([[b, one - b, two - b, rows - one - two + b]]) for b, one, two in parts)
-        yield f"what was drawn of {', '.join(block.columns)}, values {x} and {other},", expected, observed
-
-
-def _same(block: Block | Coins, what: str, expected: dict[int, int], found: dict[int, int]) -> None:
+def _same(block: Block, what: str, expected: dict[int, int], found: dict[int, int]) -> None:
     if expected != found:
         code = min(one for one in expected | found if expected.get(one) != found.get(one))
         what = f"{', '.join(block.columns)}: the {what} of the draws are not those of the release, first code {code}"
@@ -154,21 +123,3 @@ def _totals(codes: IntArray, numbers: IntArray) -> dict[int, int]:
     sums = np.zeros(len(kinds), np.int64)
     np.add.at(sums, places, numbers)
     return dict(zip(kinds.tolist(), sums.tolist(), strict=True))
-
-
-def _coins(rows: IntArray, block: Coins) -> tuple[IntArray, IntArray]:
-    """M[x, x'], the sets drawn for x that hold x' (a, a), and all that were drawn for x (a,)."""
-    held = np.zeros((len(block.inputs), len(block.inputs) + 1), np.int64)
-    held[rows[:, 0], rows[:, 1]] = rows[:, 2]
-    return held[:, :-1], held[:, -1]
-
-
-def _together(rows: IntArray, axis: int, block: Coins) -> IntArray:
-    """How many released sets hold each two values (a, a); on the diagonal, each one."""
-    places = np.arange(len(block.inputs) - 1, -1, -1)
-    both = np.zeros((len(places),) * 2, np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
-        bits = (part[:, axis, None] >> places) & 1
-        both += bits.T @ (bits * part[:, -1:])
-    return both

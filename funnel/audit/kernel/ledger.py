@@ -32,6 +32,6 @@ def entered(opened: Opened) -> str | Unchecked:
         ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
         ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases) if before else None),
         ("number of releases", len(before) + 1, told.releases),
-        ("blocks", [block.columns for block in opened.blocks], [block.columns for block in own.drawn]),
+        ("blocks", one.public, tuple(block.columns for block in own.drawn)),
     ])  # fmt: skip
     return f"entry {len(before) + 1} of releases, {counted(len(opened.journal), 'line')} in all"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from funnel.audit.kernel.channel import Channel, Coins, Ratio, largest
+from funnel.audit.kernel.channel import Channel, Ratio, by_axis, largest
 from funnel.audit.kernel.exact import ExactArray, at_most_exp, exp_below, nats, rational, weighted_logs
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
@@ -62,9 +62,9 @@ def ldp(channel: Channel) -> Leakage:
 def ldp_x(channel: Channel) -> Leakage:
     """ε-LDP with respect to X: Q(y|x) <= e^ε Q(y|x') for all x, x' and y.
 
-    Blocks are drawn independently given x, and any values may meet in x: so the largest ratios multiply.
+    Blocks are drawn independently given x, and any values may meet in x: so the largest ratios of each axis multiply.
     """
-    ratios = [block.spread() for block in channel.blocks]
+    ratios = [group[0].spread() for group in by_axis(channel.blocks)]
     return worst(prod((one for one in ratios if one), start=Fraction(1)) if all(ratios) else None)
 
 
@@ -93,7 +93,7 @@ def rldp(channel: Channel) -> Leakage:
     """
     (block, *others), shown, possible = channel.blocks, channel.certificate, channel.possible
     order, radius = channel.parameters.order, channel.parameters.radius
-    if others or isinstance(block, Coins) or shown is None or possible is None or order is None or radius is None:
+    if others or shown is None or possible is None or order is None or radius is None:
         raise Broken("release.json", "nothing shows a robust notion", "one block of weights", channel.parameters)
     ball, weights = Ball(channel.counts, possible, rational(order), rational(radius)), block.weights
     return Leakage("as certified", lambda bound: not_shown(ball, weights, exp_below(bound), shown) is None, exact=False)
@@ -101,7 +101,7 @@ def rldp(channel: Channel) -> Leakage:
 
 def mutual_information(channel: Channel) -> Leakage:
     """I(S;Y), an average: no single person is promised a bound."""
-    if channel.sets:
+    if channel.odds:
         raise Broken("release.json", "mutual information is not bounded over sets", "weights", "unary encoding")
     found = information(channel.table)
     return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)

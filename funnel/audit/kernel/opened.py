@@ -90,7 +90,8 @@ class Opened:
     known_file = private_file(known.KnownFile, known.NAME)
 
     blocks = Once(lambda opened: sound.blocks(opened.protocol, opened.manifest))
-    answers = Once(lambda opened: sound.answers(opened.released, opened.blocks, opened.manifest))
+    rows = Once(lambda opened: sound.rows(opened.released, opened.blocks, opened.manifest))
+    answers = Once(lambda opened: sound.answers(opened.rows, opened.blocks))
     joint = Once(lambda opened: sound.joint(opened.counts, opened.blocks, opened.manifest))
     knowledge = Once(lambda opened: sound.known(opened.known_file, opened.joint, opened.manifest))
     records = Once(lambda opened: sound.records(opened.counts, opened.joint, opened.manifest))
@@ -121,8 +122,8 @@ class Opened:
     @Once
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
-        ledger, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
-        return sound.chain(ledger, head)
+        lines, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
+        return sound.ledger(lines, head)
 
     @Once
     def entries(self) -> list[ReleaseEntry]:

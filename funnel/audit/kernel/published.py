@@ -70,8 +70,9 @@ def hashed(opened: Opened) -> str:
 
 def protocols(opened: Opened) -> str:
     """The protocol is sound, labels distinct and whole weights that sum to 2^bits, and as the manifest states it."""
-    sizes = (f"{len(one.inputs)} to {one.outputs} at 2^{one.bits}" for one in opened.blocks)
-    return f"{counted(len(opened.blocks), 'block')}: {', '.join(sizes)}"
+    bits, sizes = {one.bits for one in opened.blocks}, opened.manifest.alphabet
+    told = (f"{inputs} to {outputs}" for inputs, outputs in zip(sizes.public, sizes.released, strict=True))
+    return f"{', '.join(told)} values, weights of {', '.join(map(str, sorted(bits)))} bits"
 
 
 def answered(opened: Opened) -> str:

@@ -5,16 +5,17 @@ All functions raise Broken where that is not so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from fractions import Fraction
+from itertools import chain, pairwise
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.kernel.channel import MOST_CELLS, Block, Coins
+from funnel.audit.kernel.channel import MOST_CELLS, Block, by_axis
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import sha256
 from funnel.audit.kernel.known import Known
@@ -96,22 +97,24 @@ def parsed(record: type[T], name: str, raw: bytes) -> T:
         raise Broken(name, what, error.expected, error.found) from None
 
 
-def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block | Coins, ...]:
+def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block, ...]:
     """Every protocol: its labels distinct, its chances sums of one, its sizes and columns the manifest's."""
-    found = tuple(_coins(one) if isinstance(one, protocol.Sets) else _block(one) for one in file.blocks)
+    for one in file.blocks:
+        _labels(protocol.NAME, one.columns, one.inputs)
+    parts = [_coins(axis, one) if isinstance(one, protocol.Sets) else [_block(axis, one)]
+             for axis, one in enumerate(file.blocks)]  # fmt: skip
     sizes, hidden = manifest.alphabet, (manifest.sensitive, manifest.alphabet.sensitive)
-    secrets = {(one.secret.columns, len(one.secret.values)) for one in found if one.secret}
+    secrets = {(one.secret.columns, len(one.secret.values)) for one, *_ in parts if one.secret}
     agree(protocol.NAME, [
-        ("columns", manifest.public, tuple(one.columns for one in found)),
-        ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in found)),
-        ("numbers of outputs", sizes.released, tuple(one.outputs for one in found)),
+        ("columns", manifest.public, tuple(one.columns for one in file.blocks)),
+        ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in file.blocks)),
+        ("numbers of outputs", sizes.released, tuple(prod(one.outputs for one in part) for part in parts)),
         ("secret", {hidden}, secrets or {hidden}),
     ])  # fmt: skip
-    return found
+    return tuple(chain.from_iterable(parts))
 
 
-def _block(one: protocol.Weights) -> Block:
-    _labels(protocol.NAME, one.columns, one.inputs)
+def _block(axis: int, one: protocol.Weights) -> Block:
     _labels(protocol.NAME, one.columns, one.outputs)
     if one.secret:
         _labels(protocol.NAME, one.secret.columns, one.secret.values)
@@ -120,14 +123,18 @@ def _block(one: protocol.Weights) -> Block:
     if (weights.sum(axis=0, dtype=object) != 1 << one.bits).any():
         raise Broken(protocol.NAME, f"weights of {', '.join(one.columns)} do not sum to 2^bits", one.bits, "others")
     weights = weights.reshape(len(one.outputs), -1, len(one.inputs))
-    return Block(one.columns, one.inputs, one.bits, weights, one.secret)
+    return Block(axis, one.columns, one.inputs, one.bits, weights, one.secret)
 
 
-def _coins(one: protocol.Sets) -> Coins:
-    _labels(protocol.NAME, one.columns, one.inputs)
-    if not 0 < one.absent < one.present < 1 << one.bits or len(one.inputs) > MOST_VALUES:
+def _coins(axis: int, one: protocol.Sets) -> list[Block]:
+    """Whether a set holds x', for every value x' in turn: output 1 where it does."""
+    a, whole = len(one.inputs), 1 << one.bits
+    if not 0 < one.absent < one.present < whole or a > MOST_VALUES:
         raise Broken(protocol.NAME, "the chances of a set are none", "0 < absent < present < 2^bits", one.present)
-    return Coins(one.columns, one.inputs, one.bits, one.present, one.absent)
+    held = np.where(np.eye(a, dtype=bool), one.present, one.absent)
+    odds = Fraction(one.present * (whole - one.absent), one.absent * (whole - one.present))
+    coins = (np.array([[whole - row], [row]]) for row in held)
+    return [Block(axis, one.columns, one.inputs, one.bits, coin, None, odds) for coin in coins]
 
 
 def _labels(file: str, columns: Sequence[str], labels: Sequence[Label]) -> None:
@@ -164,18 +171,28 @@ def _rows(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
     return rows
 
 
-def answers(file: released.ReleasedFile, blocks: tuple[Block | Coins, ...], manifest: Manifest) -> IntArray:
-    """Released rows [y_1, …, y_k, count], as many records as stated, outputs of positive weight alone."""
-    rows = _rows(released.NAME, file.rows, (one.outputs for one in blocks))
-    if (found := sum(rows[:, -1].tolist())) != manifest.rows:
-        raise Broken(released.NAME, "another number of rows was released", manifest.rows, found)
-    for axis, block in enumerate(blocks):
-        if isinstance(block, Block) and not block.weights[np.unique(rows[:, axis])].any(axis=(1, 2)).all():
+def rows(file: released.ReleasedFile, blocks: tuple[Block, ...], manifest: Manifest) -> IntArray:
+    """Released rows [y_1, …, y_k, count], an output of every axis, as many records as stated."""
+    found = _rows(released.NAME, file.rows, (prod(one.outputs for one in group) for group in by_axis(blocks)))
+    if (number := sum(found[:, -1].tolist())) != manifest.rows:
+        raise Broken(released.NAME, "another number of rows was released", manifest.rows, number)
+    return found
+
+
+def answers(rows: IntArray, blocks: tuple[Block, ...]) -> IntArray:
+    """The same with an output of every block, none impossible: in the code of a set, value x stands at bit a-1-x."""
+    columns = [
+        rows[:, axis, None] >> np.arange(len(group))[::-1] & 1 if group[0].odds else rows[:, axis, None]
+        for axis, group in enumerate(by_axis(blocks))
+    ]
+    found = np.column_stack([*columns, rows[:, -1]])
+    for place, block in enumerate(blocks):
+        if not block.weights[np.unique(found[:, place])].any(axis=(1, 2)).all():
             raise Broken(released.NAME, "a value was released that no input can produce", block.columns, "weight 0")
-    return rows
+    return found
 
 
-def joint(file: counts.CountsFile, blocks: tuple[Block | Coins, ...], manifest: Manifest) -> Joint:
+def joint(file: counts.CountsFile, blocks: tuple[Block, ...], manifest: Manifest) -> Joint:
     """The counts that claims are about, over the secret and the protocols' inputs."""
     alphabets = (file.secret, *file.blocks)
     for one in alphabets:
@@ -183,7 +200,8 @@ def joint(file: counts.CountsFile, blocks: tuple[Block | Coins, ...], manifest: 
     agree(counts.NAME, [
         ("secret", (manifest.sensitive, manifest.alphabet.sensitive), (file.secret.columns, len(file.secret.values))),
         ("secret that is read", {file.secret}, {one.secret for one in blocks if one.secret} or {file.secret}),
-        ("inputs", [(one.columns, one.inputs) for one in blocks], [(one.columns, one.values) for one in file.blocks]),
+        ("inputs", [(one.columns, one.inputs) for one, *_ in by_axis(blocks)],
+         [(one.columns, one.values) for one in file.blocks]),
         ("kind of estimate", manifest.estimate.kind == "private", file.private is not None),
     ])  # fmt: skip
     rows = _rows(counts.NAME, file.cells, (len(one.values) for one in alphabets))
@@ -242,21 +260,30 @@ def _as_released(
             raise Broken(KNOWN, "what may be known of a column is not what is released of it", value, code)
 
 
-def drawn(file: draws.DrawsFile, blocks: tuple[Block | Coins, ...]) -> tuple[IntArray, ...]:
-    """For every block rows [input, output, count]; an input is x, or s*a + x where the block reads s.
-
-    Of sets, outputs are values x' and how many sets held them; output a counts the records.
-    """
-    if len(file.blocks) != len(blocks):
-        raise Broken(draws.NAME, "the draws do not cover the blocks", len(blocks), len(file.blocks))
-    found = []
-    for grid, block in zip(file.blocks, blocks, strict=True):
-        inputs = len(block.inputs) * (1 if isinstance(block, Coins) else block.weights.shape[1])
-        found.append(_rows(draws.NAME, grid, (inputs, inputs + 1 if isinstance(block, Coins) else block.outputs)))
+def drawn(file: draws.DrawsFile, blocks: tuple[Block, ...]) -> tuple[IntArray, ...]:
+    """For every block rows [input, output, count]; an input is x, or s*a + x where the block reads s."""
+    axes, found = by_axis(blocks), list[IntArray]()
+    if len(file.blocks) != len(axes):
+        raise Broken(draws.NAME, "the draws do not cover the blocks", len(axes), len(file.blocks))
+    for grid, (block, *others) in zip(file.blocks, axes, strict=True):
+        inputs = len(block.inputs) * block.weights.shape[1]
+        rows = _rows(draws.NAME, grid, (inputs, inputs + 1 if block.odds else block.outputs))
+        found += _held(rows, 1 + len(others)) if block.odds else [rows]
     return tuple(found)
 
 
-def chain(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
+def _held(rows: IntArray, values: int) -> Iterator[IntArray]:
+    """From rows [x, x', sets that held x'], where x' = a counts all sets, those of the block of every value x'."""
+    table = np.zeros((values, values + 1), np.int64)
+    table[rows[:, 0], rows[:, 1]] = rows[:, 2]
+    for held in table[:, :-1].T:
+        both = np.stack([table[:, -1] - held, held], axis=1)
+        if (both < 0).any():
+            raise Broken(draws.NAME, "a value is in more sets than were drawn", "at most all", int(both.min()))
+        yield np.column_stack([np.argwhere(both), both[both > 0]])
+
+
+def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
     """Lines of the ledger, each naming the hash of the one before, as far as the head says.
 
     A last line without its end is what a crash left of something that never happened; one line beyond the head is what
