@@ -58,6 +58,7 @@ CATALOGUE: dict[str, str] = {
     "identify-null": "a row of the release has no key",
     "below-minimum": "a public value has too few records",
     "below-bins": "a value lies below the first bin",
+    "not-a-date": "a column of dates holds something else",
     "unseen-value": "a value is not among those that the lock knows",
     "undeclared-value": "a value is not among those that the policy declares",
     "formula": "a value would be carried out by a spreadsheet",

@@ -198,7 +198,7 @@ def _epsilons(notion: Notion, asked: Sequence[float]) -> list[float]:
 def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
     """Every mechanism that fits, with the policy's options where it names it, and references last."""
     notion, public = policy.privacy, policy.secret_public
-    numbers = all(one.round is not None for block in policy.blocks for one in block.attributes)
+    numbers = all(isinstance(one.round, float) for block in policy.blocks for one in block.attributes)
     tasks: list[tuple[Notion, Mechanism]] = [
         (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind))
         for kind, one in fitting(notion.notion, secret_public=public).items()

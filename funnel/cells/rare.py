@@ -24,21 +24,29 @@ MOST_VALUES = 256
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """A column with its codes (n,); `values` values of the source were merged, of `records` records."""
+    """A column with its codes (n,); `values` values of the source were merged, of `records` records.
+
+    `table` (v,) is the code of each of the source's values.
+    """
 
     column: Column
     codes: Codes
+    table: Codes
     values: int
     records: int
 
 
 def merge(source: Source, support: int, rule: Rule = "other") -> Merged:
     """The column as it can be released. Raises PlanError where that is not possible, or against the rule."""
-    counts = np.bincount(source.codes, minlength=len(source.values))
-    if len(source.codes) < support:
+    return merge_counted(source, np.bincount(source.codes, minlength=len(source.values)), support, rule)
+
+
+def merge_counted(source: Source, counts: IntArray, support: int, rule: Rule) -> Merged:
+    """The same of a column of which only the records of each value (v,) are known."""
+    if (records := int(counts.sum())) < support:
         raise PlanError(
             "cells-support",
-            f"column {source.name!r} has {len(source.codes)} records, fewer than the minimum of {support}",
+            f"column {source.name!r} has {records} records, fewer than the minimum of {support}",
             advice="Lower `estimate.minimum`, or publish a larger table.",
         )
     rare = int(((counts > 0) & (counts < support)).sum())
@@ -184,4 +192,4 @@ def _text(source: Source, code: int) -> str:
 
 
 def _of(source: Source, column: Column, table: Codes, counts: IntArray, merged: set[int]) -> Merged:
-    return Merged(column, table[source.codes], len(merged), int(counts[list(merged)].sum()))
+    return Merged(column, table[source.codes], table, len(merged), int(counts[list(merged)].sum()))

@@ -7,6 +7,25 @@ from collections.abc import Sequence
 from funnel.engine.base import Engine
 from funnel.errors import SourceError
 
+BELOW = "(below the first bin)"
+"""The label that a plan gives to numbers and dates below the first edge; no release may hold it."""
+
+NO_DATE = "(not a date)"
+"""The label that a plan gives to texts in a column of dates; no release may hold it."""
+_REFUSED = {
+    BELOW: (
+        "below-bins",
+        "have a {column} below the first edge of its bins",
+        "Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
+    ),
+    NO_DATE: (
+        "not-a-date",
+        "have a {column} that is not a date as ISO 8601 writes it, such as 2026-01-31",
+        "Repair the source, or leave such rows out with `source.filter`.",
+    ),
+}
+"""What is wrong with rows of each label that no release may hold."""
+
 _DENSE = 64
 """Bits of a bit set that one row may cost before the general check is cheaper."""
 
@@ -67,6 +86,17 @@ def check_names(counts: Sequence[int], columns: Sequence[str]) -> None:
             advice="Name further columns under `release.identify`, until no two rows have the same key; or repair the "
             "source.",
         )
+
+
+def check_labels(counts: Sequence[int], refused: Sequence[tuple[str, str]]) -> None:
+    """Refuse what lies below the first edge of its bins, and texts that are no dates. Raises SourceError.
+
+    `counts` are rows for each column and label of `refused`.
+    """
+    for rows, (column, label) in zip(counts, refused, strict=True):
+        if rows:
+            code, said, advice = _REFUSED[label]
+            raise SourceError(code, f"{rows:,} rows {said.format(column=column)}", advice=advice)
 
 
 def check_entities(

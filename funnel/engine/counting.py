@@ -19,10 +19,6 @@ MAX_ALPHABET = 2_048
 _LONGEST = 80
 """Characters of a value in an error."""
 
-BELOW = "(below the first bin)"
-"""The label that a plan gives to numbers below the first edge; no release may hold it."""
-
-
 def joint_distribution(
     engine: Engine, cells: str, secret: Sequence[str], blocks: Sequence[Sequence[str]]
 ) -> Joint:
@@ -93,20 +89,6 @@ def _check_secret(joint: Joint, minimum: int) -> None:
             "records, and this mechanism publishes how each value of the secret is treated",
             advice="Use `mechanism: optimal`, which does not, or merge rare values of the secret in the source.",
         )
-
-
-def check_bins(joint: Joint) -> None:
-    """Refuse numbers below the first edge of their bins. Raises SourceError."""
-    for index, block in enumerate(joint.blocks):
-        below = [x for x, value in enumerate(block.values) if BELOW in value]
-        if below:
-            rows = int(joint.table(index)[:, below].sum())
-            column = block.columns[block.values[below[0]].index(BELOW)]
-            raise SourceError(
-                "below-bins",
-                f"{rows:,} rows have a {column} below the first edge of its bins",
-                advice="Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
-            )
 
 
 def _axes(secret: int, blocks: Sequence[int]) -> list[list[str]]:

@@ -9,8 +9,6 @@ import numpy as np
 
 from funnel.cells.columns import Codes, Source
 from funnel.engine.base import Engine
-from funnel.engine.counting import BELOW
-from funnel.errors import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +26,7 @@ def read_columns(
 ) -> tuple[Source, ...]:
     """The columns of a query for texts, under these names and types; codes take four bytes a record and column.
 
-    Raises SourceError, also for numbers below the first bin.
+    Raises SourceError.
     """
     columns = [_Texts() for _ in names]
     done = 0
@@ -37,13 +35,10 @@ def read_columns(
             column.add(texts)
         done += batch.num_rows
         progress(done)
-    found = tuple(
+    return tuple(
         Source(name, kind, flag, tuple(column.codes), column.whole())
         for name, kind, flag, column in zip(names, types, ordered, columns, strict=True)
     )
-    for one in found:
-        _check_bins(one)
-    return found
 
 
 class _Texts:
@@ -62,14 +57,3 @@ class _Texts:
     def whole(self) -> Codes:
         """The codes of all records (n,)."""
         return np.concatenate(self.parts) if self.parts else np.zeros(0, np.int32)
-
-
-def _check_bins(source: Source) -> None:
-    """No number lies below the first edge of its column's bins. Raises SourceError."""
-    if BELOW in source.values:
-        rows = int((source.codes == source.values.index(BELOW)).sum())
-        raise SourceError(
-            "below-bins",
-            f"{rows:,} rows have a {source.name} below the first edge of its bins",
-            advice="Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
-        )

@@ -13,13 +13,19 @@ NAME = "terms.json"
 
 @dataclass(frozen=True)
 class Attribute:
-    """A public column and what is done to it before anything is counted; None where nothing is."""
+    """A public column and what is done to it before anything is counted; None where nothing is.
+
+    `bins` are edges, numbers or dates; `groups` levels, lowest first, from names to those of the groups above them.
+    """
 
     name: Text
-    bins: tuple[float, ...] | None
-    round: float | None
+    bins: tuple[float | str, ...] | None
+    round: float | Literal["day", "week", "month", "quarter", "year"] | None
     clip: tuple[float, float] | None
     top: Count | None
+    groups: tuple[dict[str, Text], ...] | None
+    rare: Literal["error", "other", "bin"] | None
+    trim: bool
     unseen: Literal["error", "other", "drop"]
 
 

@@ -94,17 +94,18 @@ def _hashes(attribute: Attribute, values: set[str | None]) -> tuple[str, str]:
 def _meaning(attribute: Attribute, values: set[str | None]) -> str:
     """A short hash of what a column's values stand for: the same text may mean other people elsewhere.
 
-    Bins, rounding and clipping; and where rare or unseen values are one, which ones are not.
+    Bins, rounding, clipping, groups; and where rare or unseen values are one, which ones are not.
     """
-    told = attribute.model_dump(mode="json", exclude={"name", "unseen"}, exclude_none=True)
-    if attribute.top is not None or attribute.unseen == "other":
+    told = attribute.model_dump(mode="json", exclude={"name", "unseen"}, exclude_defaults=True)
+    if attribute.follows_table or attribute.unseen == "other":
         told["values"] = sorted(json.dumps(value) for value in values)
     return _short(told)
 
 
 def _base(attribute: Attribute) -> str:
     """The same but for which values are not put under `other`."""
-    return _short(attribute.model_dump(mode="json", exclude={"name", "unseen", "top"}, exclude_none=True))
+    without = {"name", "unseen", "top", "rare"}
+    return _short(attribute.model_dump(mode="json", exclude=without, exclude_defaults=True))
 
 
 def _short(told: dict[str, Any]) -> str:

@@ -204,7 +204,7 @@ def _foreign(policy: Policy, why: str) -> LockError:
 
 
 def kept_values(policy: Policy, lock: Lock | None) -> dict[str, Alphabet]:
-    """For each column that the policy reduces to its most frequent values, those of the lock; by name in the plan."""
+    """For each column that by the policy keeps its more frequent values, those of the lock; by name in the plan."""
     if lock is None:
         return {}
     parts: dict[str, set[str | None]] = {}
@@ -218,7 +218,7 @@ def kept_values(policy: Policy, lock: Lock | None) -> dict[str, Alphabet]:
         )
         for j, block in enumerate(policy.blocks)
         for i, one in enumerate(block.attributes)
-        if one.top is not None
+        if one.follows_table
     }
 
 

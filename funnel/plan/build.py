@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from funnel.engine.source import Source
-from funnel.engine.sql import every, identifier, listed
+from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
-from funnel.plan.columns import NARROW, Key, present
+from funnel.plan.columns import NARROW, Key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
@@ -21,12 +22,13 @@ from funnel.plan.stages import (
     Pin,
     Plan,
     Publish,
+    Rare,
     Scan,
     Solve,
     Write,
 )
 from funnel.plan.wide import cells_stage, top
-from funnel.policy import Policy
+from funnel.policy import Attribute, Policy
 from funnel.release.export import selection
 
 
@@ -80,8 +82,11 @@ def _scan(policy: Policy, reader: str, predicate: str | None) -> Scan:
 
 def _inspect(policy: Policy, names: Names) -> Inspect:
     columns = list(dict.fromkeys(names.used + ([names.entity] if policy.source.entity else [])))
-    counts = [f"count({present(name, names.schema[name])})" for name in columns]
-    return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts])} FROM source")
+    counts = [f"count({names.present(name)})" for name in columns]
+    where = f" AND {names.present_only}" if policy.source.missing == "drop" else ""
+    wrong = [f"count_if({key.raw} = {literal(label)}{where})" for _, key, label in names.measured]
+    refused = tuple((name, label) for name, _, label in names.measured)
+    return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
 
 
 def _identify(entity: str, kind: str) -> Identify:
@@ -110,15 +115,25 @@ def _count(policy: Policy, names: Names, lock: str | None) -> Count:
             _kept(policy, names),
             f"CREATE TEMP TABLE raw AS SELECT {listed([*keys, 'count(*) AS n'])} FROM kept GROUP BY ALL",
             *tops,
-            f"CREATE TEMP TABLE cells AS SELECT {listed(keys)}, CAST(sum(n) AS BIGINT) AS n "
-            f"FROM (SELECT {labels}, n FROM raw) GROUP BY ALL",
         ),
+        tuple(_rare(*one, lock) for one in names.rare),
+        f"CREATE TEMP TABLE cells AS SELECT {listed(keys)}, CAST(sum(n) AS BIGINT) AS n "
+        f"FROM (SELECT {labels}, n FROM raw) GROUP BY ALL",
         f"SELECT {listed([*keys, 'n'])} FROM cells ORDER BY ALL",
         tuple(policy.sensitive),
         tuple(block.labels for block in policy.blocks),
         policy.estimate.minimum if lock is None else 1,
         policy.estimate.epsilon if lock is None else None,
     )
+
+
+def _rare(attribute: Attribute, key: Key, kind: str, lock: str | None) -> Rare:
+    """What a merged key needs to know of all its values; `kind` is the type of the source's column."""
+    statement = f"SELECT {key.text} AS v, CAST(sum(n) AS BIGINT) AS n FROM raw GROUP BY ALL ORDER BY ALL"
+    known = None if lock is None else f"lock_{key.name}"
+    rule: Literal["other", "bin"] = "bin" if attribute.rare == "bin" else "other"
+    kind = key.released_type if attribute.is_measured else kind
+    return Rare(attribute.name, rule, kind, statement, f"rare_{key.name}", known)
 
 
 def _kept(policy: Policy, names: Names) -> str:

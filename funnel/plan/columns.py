@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-from funnel.engine.counting import BELOW
+from funnel.engine.checks import BELOW, NO_DATE
 from funnel.engine.sql import identifier, listed, literal
 from funnel.policy.blocks import Block
-from funnel.policy.columns import Attribute
+from funnel.policy.columns import Attribute, Calendar, edge_text
 
 OTHER = "other"
 NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -18,7 +19,9 @@ NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "
 FLOATS = ("FLOAT", "DOUBLE", "REAL")
 _IN_ORDER = (*NARROW, "HUGEINT", "UBIGINT", "UHUGEINT", *FLOATS, "DATE", "TIME", "TIMESTAMP")
 """Types whose values are compared with thresholds, beside decimals."""
-_KEPT = ("BOOLEAN", *NARROW, "UBIGINT", "DATE")
+DATES = ("DATE", "TIMESTAMP", "VARCHAR")
+"""Types that hold dates; texts are read as ISO 8601 writes them."""
+_KEPT = ("BOOLEAN", *NARROW, "UBIGINT", "DATE", "DECIMAL")
 """Types that are released as they are; any other is released as text."""
 _UNTOUCHED = (*NARROW, "UBIGINT", "DATE", "DECIMAL")
 """Types that keys are published in; any other key is published as text."""
@@ -38,7 +41,7 @@ class Key:
 
 def secret_key(index: int, column: str, kind: str) -> Key:
     """The key of a sensitive column: its value."""
-    return _plain(f"s{index}", column, kind)
+    return _plain(f"s{index}", present(column, kind), kind)
 
 
 def own_key(name: str, column: str, kind: str) -> Key:
@@ -47,19 +50,38 @@ def own_key(name: str, column: str, kind: str) -> Key:
 
 
 def public_key(name: str, attribute: Attribute, kind: str) -> Key:
-    """The key of a public attribute, under this name: its value, its bin, or its value among the most frequent."""
+    """The key of a public attribute, under this name: its value, bin, group, or value among the most frequent."""
+    value = present(attribute.name, kind, trim=attribute.trim)
     if attribute.bins is not None:
-        bins = _bins(present(attribute.name, kind), attribute.bins)
+        bins = _binned(value, attribute.bins, kind)
         return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
+    if isinstance(attribute.round, float):
+        return _rounded(name, value, attribute.round, attribute.clip, kind)
     if attribute.round is not None:
-        return _rounded(name, present(attribute.name, kind), attribute.round, attribute.clip)
-    key = _plain(name, attribute.name, kind)
+        return _dated(name, value, attribute.round, kind)
+    key = _plain(name, value, kind)
+    if attribute.groups is not None:
+        return Key(name, key.raw, key.text, _grouped(key.text, attribute.groups[0]), "VARCHAR")
     if attribute.top is None:
         return key
     kept = f"SELECT value FROM {identifier('top_' + name)}"
     stays = f"{key.text} IN ({kept}) OR {identifier(name)} IS NULL"
     label = f"CASE WHEN {stays} THEN {key.text} ELSE {literal(OTHER)} END"
     return Key(name, key.raw, key.text, label, "VARCHAR")
+
+
+def merged_key(key: Key, attribute: Attribute) -> Key:
+    """The key with rare values merged: `text` is the label that it had, a table of the run says what becomes of that.
+
+    A subquery for each of the two kinds of label: it is a join then.
+    """
+    table, label = identifier(f"rare_{key.name}"), key.label
+    label = f"CAST({label} AS VARCHAR)"
+    texts = f"(SELECT v1 FROM {table} WHERE v0 = {label})"
+    missing = f"(SELECT v1 FROM {table} WHERE v0 IS NULL)"
+    merged = f"CASE WHEN {label} IS NULL THEN {missing} ELSE {texts} END"
+    kind = key.released_type if attribute.rare == "bin" else "VARCHAR"
+    return Key(key.name, key.raw, label, merged, kind)
 
 
 def cell_key(name: str, macro: str, columns: Sequence[str]) -> Key:
@@ -80,14 +102,16 @@ class Inner:
 
 def inner_column(key: Key, attribute: Attribute, kind: str) -> Inner:
     """Numbers, dates and times stay what they are, and so does what is rounded; all else is read as its label."""
-    if attribute.bins is None and attribute.top is None:
+    if attribute.keeps_kind:
         read = key.released_type if attribute.round is not None else kind
         if read in _IN_ORDER or read.startswith("DECIMAL") or read == "BOOLEAN":
-            return Inner(key, identifier(key.name), read, read != "BOOLEAN")
+            return Inner(key, f"CAST({identifier(key.name)} AS {read})", read, read != "BOOLEAN")
     return Inner(key, key.label, "VARCHAR", ordered=False)
 
 
-def inner_columns(name: str, block: Block, columns: Sequence[str], schema: Mapping[str, str]) -> tuple[Inner, ...]:
+def inner_columns(
+    name: str, block: Block, columns: Sequence[str], schema: Mapping[str, str]
+) -> tuple[Inner, ...]:
     """The columns of a wide block, as the source spells them; their keys are `name`_0, `name`_1 and so on."""
     spelt = [one.model_copy(update={"name": own}) for one, own in zip(block.attributes, columns, strict=True)]
     return tuple(
@@ -102,36 +126,102 @@ def untouched(index: int, column: str, kind: str) -> tuple[str, str]:
     return f"CAST({identifier(column)} AS {released}) AS {identifier(f'k{index}')}", released
 
 
-def present(column: str, kind: str) -> str:
-    """The column, with a floating-point NaN read as missing."""
+def present(column: str, kind: str, *, trim: bool = False) -> str:
+    """The column, with a floating-point NaN read as missing, and where it is trimmed a text of blanks alone."""
     quoted = identifier(column)
+    if trim:
+        return f"nullif(trim({quoted}, {literal(_BLANKS)}), '')"
     return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in FLOATS else quoted
 
 
-def bin_labels(edges: tuple[float, ...]) -> list[str]:
+_BLANKS = " \t\r\n\u00a0"
+
+
+def refused_labels(attribute: Attribute) -> list[str]:
+    """The labels that keys of a column may have and no release can hold."""
+    return [BELOW] * (attribute.bins is not None) + [NO_DATE] * attribute.is_date
+
+
+def bin_labels(edges: tuple[float | date, ...]) -> list[str]:
     """`[low, high)` per bin; the last one is open."""
-    texts = [*map(_edge, edges), "∞"]
+    texts = [*map(edge_text, edges), "∞"]
     return [f"[{low}, {high})" for low, high in pairwise(texts)]
 
 
-def _plain(name: str, column: str, kind: str) -> Key:
+def _plain(name: str, value: str, kind: str) -> Key:
     released = kind if kind.startswith(_KEPT) else "VARCHAR"
     text = _text(identifier(name), kind)
-    return Key(name, present(column, kind), text, text, released)
+    return Key(name, value, text, text, released)
 
 
-def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None) -> Key:
+def _grouped(text: str, level: Mapping[str, str]) -> str:
+    """The name of a value's group, or its own. A subquery is a join however many names there are."""
+    pairs = listed(f"({literal(value)}, {literal(group)})" for value, group in level.items())
+    found = f"SELECT g.name FROM (VALUES {pairs}) g(value, name) WHERE g.value = {text}"
+    return f"coalesce(({found}), {text})" if level else text
+
+
+def _dated(name: str, value: str, part: Calendar, kind: str) -> Key:
+    """Dates as far as they are to be told: of a day or a week (its Monday) a date, of a year a number."""
+    day, (form, released) = _day(value, kind), _PRECISION[part]
+    text = form.format(f"date_trunc({literal(part)}, {day})")
+    quoted = identifier(name)
+    return Key(name, _checked(value, day, f"CAST({text} AS VARCHAR)"), quoted, quoted, released)
+
+
+_PRECISION: dict[Calendar, tuple[str, str]] = {
+    "day": ("CAST({} AS DATE)", "DATE"),
+    "week": ("CAST({} AS DATE)", "DATE"),
+    "month": ("strftime({}, '%Y-%m')", "VARCHAR"),
+    "quarter": ("concat(strftime({0}, '%Y'), '-Q', quarter({0}))", "VARCHAR"),
+    "year": ("year({})", "BIGINT"),
+}
+"""How a date is written, and the type under which it is released."""
+
+
+def _day(value: str, kind: str) -> str:
+    """The date in a value; NULL where a text is none. Times with a zone are those of UTC."""
+    if kind == "VARCHAR":
+        return f"TRY_CAST(trim({value}) AS DATE)"
+    return f"CAST({value}{' AT TIME ZONE ' + literal('UTC') if kind.endswith('ZONE') else ''} AS DATE)"
+
+
+def _checked(value: str, day: str, text: str) -> str:
+    """A date's text; that of no date is one that the count refuses."""
+    good = f"WHEN isfinite({day}) THEN {text}"
+    return f"CASE WHEN {value} IS NULL THEN NULL {good} ELSE {literal(NO_DATE)} END"
+
+
+def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None, kind: str) -> Key:
     """The nearest multiple of a step as an exact decimal number, halves upwards; the ends are rounded too."""
-    low, high = (_number(end) for end in clip) if clip else ("", "")
-    kept = f"greatest({low}, least({high}, {value}))" if clip else value
     exact = Decimal(repr(step)).normalize()
     decimals = max(-int(exact.as_tuple().exponent), 0)
-    kind = "BIGINT" if decimals == 0 else f"DECIMAL(18,{decimals})"
-    steps = f"CAST(floor({kept} / {_number(step)} + 0.5) AS BIGINT)"
-    times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {kind})"
+    released = "BIGINT" if decimals == 0 else f"DECIMAL(18,{decimals})"
+    count = _exact_steps if kind.startswith("DECIMAL") else _steps
+    steps = f"CAST({count(value, step, clip, kind)} AS BIGINT)"
+    times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {released})"
     raw = f"CASE WHEN {value} IS NULL THEN NULL ELSE {times} END"
     text = f"CAST({identifier(name)} AS VARCHAR)"
-    return Key(name, raw, text, text, kind)
+    return Key(name, raw, text, text, released)
+
+
+def _steps(value: str, step: float, clip: tuple[float, float] | None, kind: str) -> str:
+    """How many steps are nearest to a number."""
+    low, high = (_number(end) for end in clip) if clip else ("", "")
+    kept = f"greatest({low}, least({high}, {value}))" if clip else value
+    return f"floor({kept} / {_number(step)} + 0.5)"
+
+
+def _exact_steps(value: str, step: float, clip: tuple[float, float] | None, kind: str) -> str:
+    """The same of a decimal number in whole numbers: as floats 0.15 / 0.1 is less than one and a half."""
+    given = [Decimal(repr(one)) for one in (step, *(clip or ()))]
+    places = max(int(kind.rstrip(")").split(",")[1]), *(-int(one.as_tuple().exponent) for one in given), 0)
+    unit, *ends = (f"{int(one.scaleb(places))}::HUGEINT" for one in given)
+    whole = f"CAST(CAST({value} AS DECIMAL(38,{places})) * {10**places}::HUGEINT AS HUGEINT)"
+    kept = f"greatest({ends[0]}, least({ends[1]}, {whole}))" if ends else whole
+    double, halves = f"(2 * {unit})", f"(2 * {kept} + {unit})"
+    below = f"((({halves} % {double}) + {double}) % {double})"
+    return f"(({halves} - {below}) // {double})"
 
 
 def _number(value: float) -> str:
@@ -150,13 +240,19 @@ def _text(key: str, kind: str) -> str:
     return text
 
 
-def _bins(value: str, edges: tuple[float, ...]) -> str:
-    """A CASE over half-open intervals; a value below the first edge gets a label that the count refuses."""
+def _binned(value: str, edges: tuple[float | date, ...], kind: str) -> str:
+    """A CASE over half-open intervals; what lies below the first edge gets a label that the count refuses."""
+    if isinstance(edges[0], date):
+        day = _day(value, kind)
+        return _checked(value, day, _bins(day, edges))
+    return _bins(value, edges)
+
+
+def _bins(value: str, edges: tuple[float | date, ...]) -> str:
     below = zip(edges, [BELOW, *bin_labels(edges)], strict=False)
-    arms = " ".join(f"WHEN {value} < {_edge(edge)} THEN {literal(label)}" for edge, label in below)
+    arms = " ".join(f"WHEN {value} < {_in_sql(edge)} THEN {literal(label)}" for edge, label in below)
     return f"CASE WHEN {value} IS NULL THEN NULL {arms} ELSE {literal(bin_labels(edges)[-1])} END"
 
 
-def _edge(edge: float) -> str:
-    """The end of a bin, in labels and in SQL."""
-    return format(edge, ".15g")
+def _in_sql(edge: float | date) -> str:
+    return f"DATE {literal(edge_text(edge))}" if isinstance(edge, date) else edge_text(edge)

@@ -24,6 +24,7 @@ from funnel.notions import Notion
 from funnel.plan.domain import domain
 from funnel.plan.partition import Partition, partition
 from funnel.plan.stages import Count, Plan
+from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
 from funnel.release.formulas import check_formulas
 
@@ -34,7 +35,7 @@ class Counted:
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
     `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
-    blocks.
+    blocks, `merged` says what became of rare values outside of them.
     """
 
     policy: Policy
@@ -42,6 +43,7 @@ class Counted:
     estimated: Estimated | None = None
     spent: Spent | None = None
     partitions: tuple[Partition, ...] = ()
+    merged: tuple[Merged, ...] = ()
 
     @property
     def cells(self) -> tuple[Cells, ...]:
@@ -77,7 +79,9 @@ def count(
     engine.prepare(plan.scan.statements)
     progress(plan.inspect.title)
     found = engine.row(plan.inspect.statement)
-    checks.check_present(found, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    counts, refused = found[: len(plan.inspect.columns) + 1], found[len(plan.inspect.columns) + 1 :]
+    checks.check_present(counts, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    checks.check_labels(refused, plan.inspect.refused)
     if (one := plan.identify) is not None:
         progress(one.title)
         checks.check_entities(
@@ -85,11 +89,12 @@ def count(
         )
     partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
     progress(plan.count.title)
-    engine.prepare(plan.count.statements)
+    merged = tabulate(engine, plan.count)
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
-    counted = replace(_counted(policy, plan.count, engine, lock, estimate_name), partitions=partitions)
+    counted = _counted(policy, plan.count, engine, lock, estimate_name)
+    counted = replace(counted, partitions=partitions, merged=merged)
     if (know := plan.know) is not None:
         progress(know.title)
         joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum)
@@ -104,7 +109,6 @@ def _counted(
 ) -> Counted:
     if policy.estimate.epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
-        counting.check_bins(joint)
         return Counted(policy, joint)
     declared, epsilon = domain(policy), rational(policy.estimate.epsilon)
     _check_formulas(policy, declared.blocks)

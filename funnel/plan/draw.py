@@ -32,13 +32,13 @@ class Drawn:
     """Distinct rows of output codes (m, k) in order, with their counts (m,); and for each block a table of counts.
 
     A table is (inputs, outputs), or (a, a + 1) where sets are drawn, as `Tally` says. `rows` are the rows themselves,
-    with their keys and codes, where they have names.
+    with their keys and codes; None where they have no names.
     """
 
     codes: IntArray
     counts: IntArray
     tables: tuple[IntArray, ...]
-    rows: Spill
+    rows: Spill | None = None
 
 
 def draw(
@@ -74,7 +74,7 @@ def draw(
             progress(stage.title, done, counted.joint.rows)
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
-    return Drawn(*tally.released, tuple(tally.tables), rows)
+    return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)
 
 
 def _truth(counted: Counted, joint: Joint) -> Joint:

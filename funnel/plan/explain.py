@@ -14,6 +14,7 @@ from funnel.notions import Shape
 from funnel.plan import stages
 from funnel.plan.partition import partition
 from funnel.plan.stages import Plan
+from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
 
 
@@ -46,7 +47,7 @@ def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
     count = plan.count
     engine.prepare(plan.scan.statements)
     partition(policy, plan.cells, engine, lambda _: None)
-    engine.prepare(count.statements)
+    tabulate(engine, count)
     if plan.naming is not None:
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
     secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
@@ -155,7 +156,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
                       for one in stage.blocks)  # fmt: skip
             return [*stage.statements, *(one.statement for one in stage.blocks), *macros]
         case stages.Count():
-            return [*stage.statements, stage.cells]
+            return [*stage.statements, *(one.statement for one in stage.rare), stage.labelled, stage.cells]
         case stages.Draw():
             return [*stage.codes, stage.statement]
         case stages.Write():

@@ -8,8 +8,8 @@ from collections.abc import Collection, Generator, Iterator, Mapping
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, check_condition, parse
 from funnel.errors import Problem
-from funnel.plan.columns import FLOATS, NARROW
-from funnel.policy import Policy
+from funnel.plan.columns import DATES, FLOATS, NARROW
+from funnel.policy import Attribute, Policy
 from funnel.policy.document import Path
 
 _NUMERIC = (*NARROW, *FLOATS, "HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL")
@@ -41,9 +41,9 @@ def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
     for name in policy.sensitive:
         yield from _plain(policy, schema, name)
     for attribute in (one for block in policy.blocks for one in block.attributes):
-        if policy.mechanism.needs_numbers and attribute.round is None:
+        if policy.mechanism.needs_numbers and not isinstance(attribute.round, float):
             yield _unrounded(policy, attribute.name)
-        yield from (_number if attribute.is_number else _plain)(policy, schema, attribute.name)
+        yield from _fits(policy, schema, attribute)
     if policy.source.entity is not None:
         yield from _entity(policy, schema, policy.source.entity)
 
@@ -55,12 +55,26 @@ def _plain(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Pro
         yield policy.problem(policy.place(name), "column-type", said)
 
 
-def _number(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
+def _fits(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
+    """Whether a public column has a type for what is to become of it."""
+    for asked, kinds, needed in (
+        (one.is_number, _NUMERIC, "`bins`, `round` and `clip` by numbers need a number"),
+        (one.is_date, DATES, "dates need a DATE, a TIMESTAMP, or text"),
+        (one.rare == "bin" and not one.is_measured, (*_NUMERIC, "DATE"), "`rare: bin` needs numbers or dates"),
+        (one.trim, ("VARCHAR",), "only texts have blanks to `trim`"),
+    ):
+        if asked:
+            yield from _typed(policy, schema, one.name, kinds, needed)
+            return
+    yield from _plain(policy, schema, one.name)
+
+
+def _typed(
+    policy: Policy, schema: Mapping[str, str], name: str, kinds: tuple[str, ...], needed: str
+) -> Iterator[Problem]:
     kind = yield from _known(policy, schema, policy.place(name), name)
-    if kind is not None and not kind.startswith(_NUMERIC):
-        yield policy.problem(
-            policy.place(name), "column-type", f"column {name} is {kind}; bins need a number"
-        )
+    if kind is not None and (_opaque(kind) or not kind.startswith(kinds)):
+        yield policy.problem(policy.place(name), "column-type", f"column {name} is {kind}; {needed}")
 
 
 def _entity(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from funnel.engine.sql import every, identifier
 from funnel.plan.columns import (
@@ -10,14 +11,22 @@ from funnel.plan.columns import (
     Key,
     cell_key,
     inner_columns,
+    merged_key,
     own_key,
     present,
     public_key,
+    refused_labels,
     secret_key,
     untouched,
 )
 from funnel.plan.fit import column_of
-from funnel.policy import Policy
+from funnel.policy import Attribute, Policy
+
+
+def _plain_key(name: str, attribute: Attribute, kind: str) -> Key:
+    """The key of a column of a plain block."""
+    key = public_key(name, attribute, kind)
+    return merged_key(key, attribute) if attribute.merges_rare else key
 
 
 class Names:
@@ -30,6 +39,7 @@ class Names:
         self.sensitive = [find(name) for name in policy.sensitive]
         self.secret = [secret_key(i, name, schema[name]) for i, name in enumerate(self.sensitive)]
         self.public = [[find(attribute.name) for attribute in block.attributes] for block in policy.blocks]
+        self.attributes = [block.attributes for block in policy.blocks]
         self.inner = tuple(
             inner_columns(f"w{j}", block, columns, schema) if block.cells else ()
             for j, (block, columns) in enumerate(zip(policy.blocks, self.public, strict=True))
@@ -38,7 +48,7 @@ class Names:
             [cell_key(f"x{j}_0", f"cell_{j}", [one.key.name for one in inner])]
             if inner
             else [
-                public_key(f"x{j}_{i}", attribute.model_copy(update={"name": name}), schema[name])
+                _plain_key(f"x{j}_{i}", attribute.model_copy(update={"name": name}), schema[name])
                 for i, (attribute, name) in enumerate(zip(block.attributes, columns, strict=True))
             ]
             for j, (block, columns, inner) in enumerate(
@@ -55,6 +65,11 @@ class Names:
         self.entity = find(policy.source.entity or "")
         self.entity_type = schema.get(self.entity, "")
         self.schema = schema
+        self.trimmed = {find(one.name) for block in policy.blocks for one in block.attributes if one.trim}
+
+    def present(self, column: str) -> str:
+        """The column as it is read, NULL where it is missing."""
+        return present(column, self.schema[column], trim=column in self.trimmed)
 
     @property
     def keys(self) -> list[Key]:
@@ -70,6 +85,26 @@ class Names:
     def plain(self) -> list[Key]:
         """All others, in the order of `keys`."""
         return [key for key in self.keys if key not in self.cells]
+
+    @property
+    def measured(self) -> list[tuple[str, Key, str]]:
+        """Each public column whose keys may be labels that no release can hold: its name, key and such a label."""
+        keys = [
+            [one.key for one in inner] or keys for keys, inner in zip(self.blocks, self.inner, strict=True)
+        ]
+        pairs = zip(chain(*self.attributes), chain(*keys), strict=True)
+        return [(one.name, key, label) for one, key in pairs for label in refused_labels(one)]
+
+    @property
+    def rare(self) -> list[tuple[Attribute, Key, str]]:
+        """The columns of plain blocks whose rare values are merged, with their keys and types."""
+        plain = [[] if inner else keys for keys, inner in zip(self.blocks, self.inner, strict=True)]
+        return [
+            (one, key, self.schema[column])
+            for attributes, keys, columns in zip(self.attributes, plain, self.public, strict=True)
+            for one, key, column in zip(attributes, keys, columns, strict=False)
+            if one.merges_rare
+        ]
 
     @property
     def used(self) -> list[str]:
@@ -95,4 +130,4 @@ class Names:
     @property
     def present_only(self) -> str:
         """The condition that no used column is missing."""
-        return every(f"{present(name, self.schema[name])} IS NOT NULL" for name in self.used)
+        return every(f"{self.present(name)} IS NOT NULL" for name in self.used)

@@ -58,7 +58,8 @@ def partition(
 def _made(block: Block, wide: stages.Wide, sources: Sequence[Source], support: int) -> Made:
     if block.cells is None:
         raise InternalError(f"block {block.name} is not wide")
-    return make(wide.name, sources, most=wide.most, minimum=wide.minimum, support=support)
+    rare = {one.name: one.rare for one in block.attributes if one.rare is not None}
+    return make(wide.name, sources, most=wide.most, minimum=wide.minimum, support=support, rare=rare)
 
 
 def macros(policy: Policy, stage: stages.Cells, cells: Sequence[Cells]) -> tuple[str, ...]:

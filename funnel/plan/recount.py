@@ -21,6 +21,7 @@ from funnel.lock.pin import kept_values, relabelled
 from funnel.plan.partition import macros
 from funnel.plan.prepare import Limits, planned
 from funnel.plan.stages import Count, Plan
+from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
 
 
@@ -50,7 +51,7 @@ def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory
         engine.prepare(plan.scan.statements)
         if plan.cells is not None:
             engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
-        engine.prepare(plan.count.statements)
+        tabulate(engine, plan.count)
         found = _cells(policy, plan.count, engine, lock)
         if plan.know is None:
             return Recounted(json.loads(plan.text()), found)

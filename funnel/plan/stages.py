@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from funnel.format.canonical import encode
 
@@ -20,11 +20,15 @@ class Scan:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Count rows and present values per used column, before missing values are treated."""
+    """Count rows and present values per used column, before missing values are treated.
+
+    `refused` are columns with labels for which they have no use, whose rows are counted last.
+    """
 
     title: ClassVar[str] = "inspect"
     columns: tuple[str, ...]
     statement: str
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,32 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Rare:
+    """A column whose rare values become `other`, or (`rule` bin) the nearest of those that stand for enough records.
+
+    `statement` counts the records of every value; what they become is a table of this `name`, of v0 and v1. `known` is
+    a table of the values that a lock has, None where there is no lock. `kind` is the column's SQL type.
+    """
+
+    column: str
+    rule: Literal["other", "bin"]
+    kind: str
+    statement: str
+    name: str
+    known: str | None
+
+
+@dataclass(frozen=True)
 class Count:
-    """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats."""
+    """Count N[s, x] over the raw values and turn them into labels; `noise` is ε_est of a private estimate, in nats.
+
+    `labelled` is the last of the statements, once it is known what `rare` values become.
+    """
 
     title: ClassVar[str] = "count"
     statements: tuple[str, ...]
+    rare: tuple[Rare, ...]
+    labelled: str
     cells: str
     secret: tuple[str, ...]
     blocks: tuple[tuple[str, ...], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,7 @@ class Summary(Settled):
                 "released": prod(len(p.outputs) for p in self.protection.protocols),
             },
             "blocks": blocks,
+            "rare": [asdict(one) for one in self.counted.merged],
             "locked": None if pinned is None else drift.told(pinned.drift),
             "warnings": list(self.warnings),
         }
@@ -112,6 +113,7 @@ class Summary(Settled):
         ]
         if self.together.releases > 1:
             lines.insert(3, f"composed   {_told(self.together)}")
+        lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
         lines += self._chosen()

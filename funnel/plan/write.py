@@ -18,6 +18,7 @@ from funnel.format import (
     draws,
     drift,
     evidence,
+    groups,
     known,
     manifest,
     protocol,
@@ -27,6 +28,7 @@ from funnel.format import (
     solution,
     terms,
 )
+from funnel.format.groups import GroupsFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
 from funnel.format.protocol import ProtocolFile
@@ -36,7 +38,7 @@ from funnel.plan.rebuild import report_files
 from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
 from funnel.policy.terms import terms_file
 from funnel.release.export import export, released_file
-from funnel.release.filled import export_filled
+from funnel.release.filled import Rows, export_filled
 from funnel.release.formulas import check_keys
 from funnel.release.named import export_named
 from funnel.release.publish import Publisher
@@ -73,16 +75,17 @@ def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[P
     wide = release.counted.cells
     table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys, wide)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
+    named, target, keys = drawn.rows, public / stated.data, stated.identify
+    if named is not None and release.run.policy.release.refuses_formulas:
+        check_keys(stage.keys, named.formulas)
     if wide:
         _write(public, {cells.NAME: schema.write(file_of(wide))})
-        export_filled(protocols, table, wide, stage.format, public / stated.data)
-        return shown, table
-    if not stated.identify:
-        export(protocols, table, stage.format, public / stated.data)
-        return shown, table
-    if release.run.policy.release.refuses_formulas:
-        check_keys(stage.keys, drawn.rows.formulas)
-    export_named(protocols, table, stated.identify, drawn.rows.rows(), stage.format, public / stated.data)
+        rows = None if named is None else Rows.of(named.rows(), len(keys))
+        export_filled(protocols, table, wide, stage.format, target, keys, rows)
+    elif named is not None:
+        export_named(protocols, table, keys, named.rows(), stage.format, target)
+    else:
+        export(protocols, table, stage.format, target)
     return shown, table
 
 
@@ -115,6 +118,7 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
         known.NAME: None if seen is None else schema.write(seen),
         robust.NAME: None if certificate is None else schema.write(certificate),
         "policy.yaml": run.policy.text.encode(),
+        groups.NAME: schema.write(GroupsFile("funnel-groups/1", dict(named))) if (named := run.policy.files) else None,
         "plan.json": run.plan.text().encode(),
         "lock.yaml": None if pinned is None else pinned.lock.text().encode(),
     }

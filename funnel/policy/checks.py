@@ -15,6 +15,7 @@ from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.blocks import adds_up, is_wide, spellings
+from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions
 from funnel.policy.private import private_estimate
@@ -103,9 +104,10 @@ def _changed_secrets(data: Any) -> Iterator[Finding]:
 
 def _changing(member: dict[str, Any]) -> list[str]:
     """Keys under which an attribute stands for something else than its column's values."""
-    return [key for key in ("bins", "top", "round") if key in member] + (
-        ["unseen"] if member.get("unseen") == "other" else []
-    )
+    defaults = {"unseen": ("error", "drop"), "rare": (None, "error"), "trim": (False,)}
+    return [key for key in REDUCTIONS if key in member] + [
+        key for key, plain in defaults.items() if member.get(key, plain[0]) not in plain
+    ]
 
 
 def _mechanism_place(named: Any) -> Path:

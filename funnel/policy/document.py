@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Origin:
-    """Name and text of a policy file and where its parts stand.
+    """Name and text of a policy file, where its parts stand, and the texts of files that it names.
 
     All origins are equal: two policies are equal when they say the same, wherever they were written.
     """
@@ -62,6 +62,7 @@ class Origin:
     text: str = field(default="", compare=False, repr=False)
     places: Places = field(default_factory=Places, compare=False, repr=False)
     columns: Mapping[str, Path] = field(default_factory=dict, compare=False, repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def sha256(self) -> str:

@@ -10,10 +10,13 @@ from funnel.data.alphabet import folded
 from funnel.errors import InternalError, PolicyError, Problem
 from funnel.policy.checks import check
 from funnel.policy.document import Document, Finding, Origin, described
+from funnel.policy.files import Opener, inlined, on_disk
 from funnel.policy.mention import mentions
 from funnel.policy.model import Policy
 from funnel.policy.reader import MAX_BYTES, read
 from funnel.policy.words import beside_tag, translate
+
+_FILES = "Groups in a file are named by its path, relative to the policy."
 
 
 def load(path: str | FilePath) -> Policy:
@@ -30,22 +33,27 @@ def load(path: str | FilePath) -> Policy:
     return loads(_decoded(content, path), path)
 
 
-def loads(text: str, path: str | FilePath = "policy.yaml") -> Policy:
+def loads(text: str, path: str | FilePath = "policy.yaml", opened: Opener | None = None) -> Policy:
     """The policy in a text; `path` names its file in messages, and its folder is where its paths start.
 
-    Raises PolicyError with all problems.
+    `opened` reads the files of groups that it names; without, they are read from that folder.
+    Raises PolicyError with all problems, those of such files at their lines.
     """
     file = str(path)
     document = read(text, file)
+    folder = FilePath(file).parent
+    named = inlined(document.data, opened or on_disk(folder))
+    document.data = named.data
     policy, wrong = _validated(document)
-    findings = [*wrong, *check(document, FilePath(file).parent)]
+    unread = [Finding(place, "policy-unreadable", said, _FILES) for place, said in named.amiss]
+    findings = [*wrong, *unread, *check(document, folder)]
     problems = [document.problem(finding) for finding in findings if not document.is_broken(finding.path)]
-    if problems := document.problems + problems:
+    if problems := [*document.problems, *problems, *named.problems]:
         raise PolicyError(list(dict.fromkeys(problems)))
     if policy is None:
         raise InternalError("a policy was refused without a reason")
     columns = {folded(mention.column): mention.path for mention in mentions(document.data)}
-    policy._origin = Origin(file, text, document.places, columns)
+    policy._origin = Origin(file, text, document.places, columns, named.texts)
     return policy
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -256,6 +257,11 @@ class Policy(Section):
     def text(self) -> str:
         """The policy file, verbatim: encoded as UTF-8 these are its bytes."""
         return self._origin.text
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The texts of the files of groups that the policy names, by the name that it gives them."""
+        return self._origin.files
 
     @property
     def sha256(self) -> str:

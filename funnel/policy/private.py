@@ -68,9 +68,10 @@ def _domain(data: Any, values: Any, mentions: Sequence[Mention]) -> Iterator[Fin
             yield Finding((*_PLACE, name), "wrong-value", said, "Leave it out.", key=True)
     for column, one in used.items():
         what = f"of `{shortened(one.column)}`"
-        if reductions.get(column) == "top":
+        if reductions.get(column) in ("top", "rare"):
             said = f"which values {what} are the most frequent depends on the table, and shows"
-            yield Finding(one.path, "wrong-value", said, "Leave `top` out, and declare the values.")
+            advice = f"Leave `{reductions[column]}` out, and declare the values."
+            yield Finding(one.path, "wrong-value", said, advice)
         elif column not in reductions and column not in named:
             said = f"the values {what} are not declared: those found in the table would show"
             yield Finding(one.path, "missing-key", said, "List all that can occur under `estimate.values`.")
@@ -87,10 +88,10 @@ def _repeated(declared: Mapping[Any, Any]) -> Iterator[Finding]:
 
 
 def _reductions(data: Any) -> dict[str, str]:
-    """`bins` or `top`, by column, where a public attribute has one."""
+    """`bins`, `top` or `rare`, by column, where a public attribute has one."""
     return {
         folded(item["name"]): key
         for _, item in members(data)
-        for key in ("bins", "top")
-        if isinstance(item, dict) and key in item and isinstance(item.get("name"), str)
+        for key in ("bins", "top", "rare")
+        if isinstance(item, dict) and item.get(key, "error") != "error" and isinstance(item.get("name"), str)
     }

@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from funnel.errors import InternalError
+from funnel.format import schema
 from funnel.format import terms as files
 from funnel.format.manifest import Parameters
 from funnel.format.terms import Asked, TermsFile
@@ -74,9 +75,10 @@ def _block(block: Block) -> list[dict[str, Any]]:
 
 
 def _attribute(attribute: Attribute) -> dict[str, Any]:
-    """One public column; what is not spelt out is as it is by default."""
-    told = attribute.model_dump(mode="json", exclude_none=True)
-    return {key: value for key, value in told.items() if (key, value) != ("unseen", "error")}
+    """One public column; what is not spelt out is as it is by default. Groups stand there whole, whatever file they
+    are in.
+    """
+    return attribute.model_dump(mode="json", exclude_defaults=True)
 
 
 def terms_file(policy: Policy) -> TermsFile:
@@ -134,7 +136,7 @@ def _file_wide(block: Block) -> files.Wide:
 
 
 def _file_attribute(one: Attribute) -> files.Attribute:
-    return files.Attribute(one.name, one.bins, one.round, one.clip, one.top, one.unseen)
+    return schema.typed(files.Attribute, files.NAME, one.model_dump(mode="json"))
 
 
 def _exact(number: float | None) -> str | None:

@@ -25,7 +25,6 @@ def wide(document: Document) -> Iterator[Finding]:
         yield from _columns(path, item)
         yield from _support(data, path, item)
         yield from _estimate(data, path)
-        yield from _names_of_rows(data, path)
     yield from (one for path, item in found for one in _secrets(data, path, item))
     if found:
         yield from _mechanism(at(data, "mechanism"))
@@ -80,13 +79,6 @@ def _estimate(data: Any, path: Path) -> Iterator[Finding]:
     if at(data, "estimate", "kind") == "private":
         said = "the cells of a wide block are made from the records themselves, and have no noise"
         yield Finding((*path, "columns"), "unsupported", said, f"{_APART}, or write `kind: counts`.")
-
-
-def _names_of_rows(data: Any, path: Path) -> Iterator[Finding]:
-    """Rows are filled in label by label, and not yet key by key."""
-    if at(data, "release", "identify"):
-        said = "rows of a wide block cannot have names in this version of funnel"
-        yield Finding((*path, "columns"), "unsupported", said, f"{_APART}, or leave out `release.identify`.")
 
 
 def _mechanism(named: Any) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ _TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
 _TYPES = {
     "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "tuple_type": "a list",
     "model_type": "a mapping", "model_attributes_type": "a mapping", "dict_type": "a mapping",
+    "bool_type": "true or false",
 }  # fmt: skip
 _EITHER: dict[Path, str] = {
     ("sensitive",): "a column's name or a list of them",

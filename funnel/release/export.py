@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 18
 """Rows of the table that are written at a time."""
+LABEL_TYPE = "SMALLINT"
+"""Of the number of a cell."""
 _PART = 1 << 14
 """Sets whose lists are written at a time."""
 
@@ -48,7 +50,7 @@ def released_file(
     """
     filled = {column.name for one in cells for column in one.columns}
     plain = iter([one for one in zip(columns, types, strict=True) if one[0] not in filled])
-    found = [one for protocol in protocols for one in _columns(protocol, plain, cells)]
+    found = [one for protocol in protocols for one in _columns(protocol, plain, cells, bool(keys))]
     _refuse_equal([*keys, *(name for name, _ in found)])
     rows = grid(np.column_stack([codes, counts]))
     names, kinds = (tuple(part) for part in zip(*found, strict=True))
@@ -56,12 +58,12 @@ def released_file(
 
 
 def _columns(
-    protocol: AnyProtocol, plain: Iterator[tuple[str, str]], cells: Sequence[Cells]
+    protocol: AnyProtocol, plain: Iterator[tuple[str, str]], cells: Sequence[Cells], named: bool
 ) -> Iterator[tuple[str, str]]:
     """Names and types of one block's columns, those that stand for themselves from `plain`."""
     outputs = protocol.outputs
     own = [
-        (name, None if isinstance(outputs, Sets) else inside(name, protocol, cells))
+        (name, None if isinstance(outputs, Sets) else inside(name, protocol, cells, named))
         for name in outputs.columns
     ]
     told = [one for _, wide in own for one in ([next(plain)] if wide is None else wide)]
@@ -70,17 +72,21 @@ def _columns(
     yield from told
 
 
-def inside(name: str, protocol: AnyProtocol, cells: Sequence[Cells]) -> list[tuple[str, str]] | None:
+def inside(
+    name: str, protocol: AnyProtocol, cells: Sequence[Cells], named: bool
+) -> list[tuple[str, str]] | None:
     """Names and types of the columns that a wide block's labels stand for, and of a weight where their rows need one.
 
+    Where rows are `named` the label itself comes first: without it, nobody could tell that a row was filled in rightly.
     None for a column that stands for itself.
     """
     wide = next((one for one in cells if one.name == name), None)
     if wide is None:
         return None
+    label = [(name, LABEL_TYPE)] if named else []
     weighted = weights(wide, protocol) is not None
     weight = [("weight" if len(cells) == 1 else f"{name}_weight", WEIGHT_TYPE)] if weighted else []
-    return [(column.name, column.type) for column in wide.columns] + weight
+    return label + [(column.name, column.type) for column in wide.columns] + weight
 
 
 def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, target: Path) -> None:

@@ -5,8 +5,9 @@ A function of published files: protocol.json, released.json, cells.json. Filling
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,15 @@ import pyarrow as pa
 
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes
-from funnel.cells.fill import fill
+from funnel.cells.fill import fill, fill_in_order
 from funnel.data import Protocol
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol
 from funnel.errors import InternalError
+from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
 from funnel.release.export import BATCH, connected, typed, write_table
+from funnel.release.named import key_types
 from funnel.release.weights import decimal, weights
 
 
@@ -34,68 +37,114 @@ class Filled:
     codes: IntArray | Codes
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that have names: their `keys`, a column (n,) each, in order; and `codes` (n, k) of the blocks' outputs."""
+
+    keys: tuple[pa.ChunkedArray, ...]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, batches: Iterable[pa.RecordBatch], keys: int) -> Rows:
+        """From batches of so many key columns, and then codes."""
+        whole = pa.Table.from_batches(batches)
+        codes = [column.to_numpy() for column in whole.columns[keys:]]
+        return cls(tuple(whole.columns[:keys]), np.column_stack(codes).astype(np.int64))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """One text for each row, by which it is filled in."""
+        parts = zip(*(column.cast(pa.string()).to_pylist() for column in self.keys), strict=True)
+        return ["\x1f".join(part) for part in parts]
+
+
 def filled(
-    protocols: Sequence[AnyProtocol], released: ReleasedFile, blocks: Sequence[Cells]
+    protocols: Sequence[AnyProtocol],
+    released: ReleasedFile,
+    blocks: Sequence[Cells],
+    rows: Rows | None = None,
 ) -> tuple[Filled, ...]:
-    """The columns of the table, row by row, in the order of their values."""
-    rows = np.array(released.rows, np.int64)
-    codes = np.repeat(rows[:, :-1], rows[:, -1], axis=0)
+    """The columns of the table behind its keys, row by row: in the order of `rows`, else in that of their values."""
+    if rows is None:
+        told = np.array(released.rows, np.int64)
+        codes = np.repeat(told[:, :-1], told[:, -1], axis=0)
+    else:
+        codes = rows.codes
     wide = {one.name: one for one in blocks}
-    parts = [
-        part for protocol, own in zip(protocols, codes.T, strict=True) for part in _parts(protocol, own, wide)
-    ]
+    parts = [part for protocol, own in zip(protocols, codes.T, strict=True)
+             for part in _parts(protocol, own, wide, rows)]  # fmt: skip
     named = zip(released.columns, released.types, parts, strict=True)
-    columns = [Filled(name, kind, values, own) for (name, kind, (values, own)) in named]
+    columns = tuple(Filled(name, kind, values, own) for (name, kind, (values, own)) in named)
+    if rows is not None:
+        return columns
     order = np.lexsort([column.codes for column in reversed(columns)])
     return tuple(Filled(one.name, one.type, one.values, one.codes[order]) for one in columns)
 
 
 def export_filled(
-    protocols: Sequence[AnyProtocol], released: ReleasedFile, blocks: Sequence[Cells], form: str, target: Path
+    protocols: Sequence[AnyProtocol],
+    released: ReleasedFile,
+    blocks: Sequence[Cells],
+    form: str,
+    target: Path,
+    keys: Sequence[Key] = (),
+    rows: Rows | None = None,
 ) -> None:
-    """Write the table of a release with wide blocks as parquet or csv. Raises ReleaseError."""
-    columns = filled(protocols, released, blocks)
+    """Write the table of a release with wide blocks as parquet or csv; `rows` hold its `keys`. Raises ReleaseError."""
+    columns = filled(protocols, released, blocks, rows)
     with connected(target) as connection:
+        kinds = key_types(connection, keys) if keys else []
+        own = [column.cast(kind) for column, kind in zip(rows.keys if rows else (), kinds, strict=True)]
         values = [
             typed(connection, pa.table({"v0": pa.array(one.values, pa.string())}), [one.name], [one.type])[0]
             for one in columns
         ]
-        schema = pa.schema([(one.name, kind.type) for one, kind in zip(columns, values, strict=True)])
-        write_table(connection, protocols, schema, _batches(columns, values, schema), form, target)
+        fields = [(key.name, kind) for key, kind in zip(keys, kinds, strict=True)]
+        fields += [(one.name, kind.type) for one, kind in zip(columns, values, strict=True)]
+        batches = _batches(own, columns, values, pa.schema(fields))
+        write_table(connection, protocols, pa.schema(fields), batches, form, target)
 
 
 def _batches(
-    columns: Sequence[Filled], values: Sequence[pa.Array], schema: pa.Schema
+    keys: Sequence[pa.ChunkedArray], columns: Sequence[Filled], values: Sequence[pa.Array], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(columns[0].codes), BATCH):
+        named = [key.slice(start, BATCH).combine_chunks() for key in keys]
         parts = [
             kind.take(pa.array(one.codes[start : start + BATCH]))
             for one, kind in zip(columns, values, strict=True)
         ]
-        yield pa.record_batch(parts, schema=schema)
+        yield pa.record_batch([*named, *parts], schema=schema)
 
 
 _Part = tuple[tuple[str | None, ...], IntArray | Codes]
 
 
-def _parts(protocol: AnyProtocol, codes: IntArray, wide: dict[str, Cells]) -> Iterator[_Part]:
+def _parts(
+    protocol: AnyProtocol, codes: IntArray, wide: dict[str, Cells], rows: Rows | None
+) -> Iterator[_Part]:
     """Values and codes (n,) of the columns of one block, for rows with these outputs."""
     if not isinstance(protocol, Protocol):
         raise InternalError("sets are no labels of cells")
     for place, name in enumerate(protocol.outputs.columns):
         texts = [value[place] for value in protocol.outputs.values]
         if name in wide:
-            yield from _columns(wide[name], np.array([int(text or 0) - 1 for text in texts])[codes])
+            if rows is not None:
+                yield _texts(texts, codes)
+            yield from _columns(wide[name], np.array([int(text or 0) - 1 for text in texts])[codes], rows)
             if (weight := weights(wide[name], protocol)) is not None:
                 yield _texts(list(map(decimal, weight)), codes)
         else:
             yield _texts(texts, codes)
 
 
-def _columns(cells: Cells, labels: IntArray) -> Iterator[_Part]:
-    """Of rows with these labels (n,)."""
-    for column, codes in zip(cells.columns, fill(cells.profiles, labels, cells.seed), strict=True):
-        yield column.values, codes
+def _columns(cells: Cells, labels: IntArray, rows: Rows | None) -> Iterator[_Part]:
+    """Of rows with these labels (n,): those of a label in the order in which they stand, or of a hash of names."""
+    if rows is None:
+        found = fill(cells.profiles, labels, cells.seed)
+    else:
+        found = fill_in_order(cells.profiles, labels, rows.names, cells.seed)
+    yield from zip((column.values for column in cells.columns), found, strict=True)
 
 
 def _texts(texts: Sequence[str | None], codes: IntArray) -> _Part:

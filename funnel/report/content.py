@@ -77,6 +77,7 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "blocks": blocks,
         "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
+        "truth": words.paragraphs("truth.txt", t=t, shown=[one for one in blocks if one["truth"]]),
         "consequences": follows,
         "scale": scale(t, notion),
         "limits": _limits(t, notion, mechanism),
@@ -108,6 +109,7 @@ def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "name": notion["title"],
         "epsilon": t.epsilon,
         "sentence": notion["promise"],
+        "identity": words.said("identity.txt", t=t),
         "condition": notion["condition"] + estimated,
         "observer": notion["observer"] + estimated,
         "definition": notion["definition"],
@@ -131,6 +133,7 @@ def _scope(t: Facts) -> dict[str, Any]:
     return {
         "hidden": {"name": t.secret, "values": t.m.alphabet.sensitive},
         "as_is": not t.drawn,
+        "key": t.key,
         "secret_released": t.secret_released,
         "records": records,
         "withheld": withheld,

@@ -26,7 +26,7 @@ from funnel.format.drift import DriftFile
 from funnel.format.known import KnownFile
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import TermsFile
-from funnel.measure.faithful import share_unchanged
+from funnel.measure.faithful import at_zero, share_unchanged
 from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
 from funnel.measure.side import Knowledge, uncovered
@@ -34,6 +34,7 @@ from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
 from funnel.report.realised import realised
+from funnel.report.truth import truth
 from funnel.text import label
 
 Notion = Mapping[str, str]
@@ -88,6 +89,7 @@ class Evidence:
             "secrets": beliefs.secrets(self.table),
             "guess": self._guess(),
             "untouched": self._untouched(),
+            "untouched_at_zero": round(at_zero(self.joint).unchanged, 6),
             "blocks": blocks,
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
@@ -108,6 +110,7 @@ class Evidence:
             "normalised": round(found / total, 4) + 0.0 if total > 0 else None,
             "shares": _shares(protocol, counts),
             "drawn": self._drawn(index),
+            "truth": truth(self.joint.block(index), protocol),
             "map": beliefs.map(alone, names(protocol)),
             "counts": {
                 "secret": [label(value) for value in self.joint.secret.values],

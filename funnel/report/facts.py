@@ -72,6 +72,11 @@ class Facts:
         return set(self.m.sensitive) <= set(self.released)
 
     @cached_property
+    def key(self) -> str:
+        """The key columns, listed; empty where rows have no names."""
+        return listed([human(one.name) for one in self.m.identify])
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns of each block, listed."""
         return tuple(listed([human(column) for column in block]) for block in self.m.public)

@@ -13,6 +13,7 @@ from funnel.format.released import ReleasedFile
 from funnel.measure.recovery import Recovered, recovered
 from funnel.report import figures
 from funnel.report.facts import Facts, kept, names
+from funnel.report.truth import estimated
 from funnel.text import label
 
 MATRIX_CELLS = 4096
@@ -30,7 +31,8 @@ NAMES = 6
 def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
     """What the report says of one block."""
     protocol = t.protocols[index]
-    totals = _totals(protocol, np.array(released.rows, np.int64)[:, [index, -1]])
+    seen, found = _recovered(protocol, np.array(released.rows, np.int64)[:, [index, -1]])
+    totals = _told([label(value) for value in protocol.inputs.values], names(protocol), seen.tolist(), found)
     return {
         "name": t.names[index],
         "columns": list(protocol.inputs.columns),
@@ -44,6 +46,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
         "seldom": [] if t.as_is[index] or t.certain else _seldom(protocol),
         "protocol": _pictures(protocol),
         "totals": totals,
+        "truth": estimated(protocol, found),
     }
 
 
@@ -80,20 +83,18 @@ def _seldom(protocol: AnyProtocol) -> list[str]:
     return few if rest <= 0 else [*few[:NAMES], f"{rest} {'other' if rest == 1 else 'others'}"]
 
 
-def _totals(protocol: AnyProtocol, rows: IntArray) -> dict[str, Any]:
-    """The released totals, the estimates of the true ones as far as Q's rank allows, and that rank.
+def _recovered(protocol: AnyProtocol, rows: IntArray) -> tuple[IntArray, Recovered | None]:
+    """The released totals of rows (m, 2) of output codes and counts, and what they tell of the true ones.
 
-    `rows` (m, 2) are output codes and counts. `rank` is None where the protocol is too large for a report.
+    None where the protocol is too large for a report.
     """
-    inputs = [label(value) for value in protocol.inputs.values]
     seen = protocol.times_told(*rows.T)
     large = protocol.telling_weights.size > LARGE
-    found = None if large else recovered(protocol, seen, int(rows[:, 1].sum()))
-    return _told(inputs, names(protocol), seen.tolist(), found)
+    return seen, None if large else recovered(protocol, seen, int(rows[:, 1].sum()))
 
 
 def _told(inputs: list[str], outputs: list[str], seen: list[int], told: Recovered | None) -> dict[str, Any]:
-    """Totals as the content holds them: an entry for each estimate, and one for each output that is in none."""
+    """Totals as the content holds them: an entry for each estimate, one for each output in none, the rank."""
     count = dict(zip(outputs, seen, strict=True))
     groups = [] if told is None else [[inputs[x] for x in group] for group in told.members()]
     entries = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -142,6 +143,8 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     monkeypatch.setenv("FUNNEL_KEY", key)
     text = path.read_text().replace("../examples", str(path.parents[1] / "examples")).replace("../", "")
     (tmp_path / path.name).write_text(text)
+    for groups in path.parent.glob("*.csv"):
+        shutil.copy(groups, tmp_path)
     summary = funnel.run(tmp_path / path.name)
     assert summary.measured.kept_information > 0
     report = funnel.audit_release(summary.release, tmp_path / "private" / path.stem)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from funnel.format.canonical import encode
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 from tests.support.towns import INNER, WIDE, people
@@ -193,3 +195,30 @@ def test_it_shows_where_cells_or_table_are_not_those_released(released, command,
     audit = command("audit", release, "--private", tmp_path / "private")
     assert audit.code == 1
     assert "FAILED      Every listed file has the stated size" in audit.out or "file-hashes" in audit.out
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_rows_have_names_beside_their_labels(released, command, tmp_path, form):
+    """A row keeps its name, and its label says all that its columns can: they are filled in from it."""
+    release = released(release__identify=["id"], release__format=form, public=[*WIDE["public"], "votes"])
+    rows = table(release)
+    assert rows.columns[:6] == ["id", "person", *INNER]
+    assert [row[0] for row in rows.fetchall()] == list(range(1500))
+    audit = command("audit", release, "--private", tmp_path / "private")
+    assert audit.code == 0, audit.out
+    assert "1500 rows read back, each with a key of its own, and the same bytes" in audit.out
+
+
+def test_a_row_whose_columns_are_not_those_of_its_label_is_found(released, command):
+    """Its hash made anew, too: the columns follow from keys, labels and cells.json."""
+    release = released(release__identify=["id"])
+    path = release / "data.parquet"
+    swapped = "* REPLACE (CASE WHEN id = 7 THEN 18 WHEN id = 8 THEN 50 ELSE age END AS age)"
+    duckdb.sql(f"COPY (SELECT {swapped} FROM '{path}' ORDER BY id) TO '{path}.new'")
+    path.with_name("data.parquet.new").replace(path)
+    manifest = json.loads((release / "release.json").read_text())
+    raw = path.read_bytes()
+    manifest["files"]["data.parquet"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    (release / "release.json").write_bytes(encode(manifest))
+    audit = command("audit", release, "--json")
+    assert [one["claim"] for one in audit.json["findings"] if one["status"] == "failed"] == ["data-export"]

@@ -37,6 +37,7 @@ from funnel.format.manifest import FileEntry
 from funnel.format.schema import as_json, write
 from funnel.format.sealed import sealed
 from tests.kernel import brute
+from tests.support.terms import plain_column
 
 ID, MADE = "20260102T030405Z-0a1b2c", "2026-01-02T03:04:05Z"
 KEY = "0123456789abcdef"
@@ -93,7 +94,9 @@ class Sample:
     lock: str | None = None
     earlier: tuple[journal.Entry, ...] = ()
     composed: journal.Together | None = None
-    plain: dict[str, bytes] = field(default_factory=lambda: {"policy.yaml": b"version: 1\n", "plan.json": b"{}\n"})
+    plain: dict[str, bytes] = field(
+        default_factory=lambda: {"policy.yaml": b"version: 1\n", "groups.json": b"{}\n", "plan.json": b"{}\n"}
+    )
 
     def write(self, root: Path) -> tuple[Path, Path]:
         """Both folders, with every hash as it should be."""
@@ -381,7 +384,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
     )  # fmt: skip
     declared = {one.columns[0]: tuple(v for (v,) in one.values) for one in (hidden, *blocks)} if private else None
     columns = tuple(
-        tuple(terms.Attribute(name, None, None, None, None, "error") for name in one.columns) for one in blocks
+        tuple(map(plain_column, one.columns)) for one in blocks
     )
     asked = terms.TermsFile(
         "funnel-terms/1", digest(b"version: 1\n"), "sample", "by hand", "id" if permanent else None, None, "error",

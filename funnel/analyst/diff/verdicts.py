@@ -8,6 +8,7 @@ from typing import Any
 
 from funnel.notions import Notion, implications
 from funnel.notions.change import Judged, Verdict, ordered
+from funnel.policy.groups import climb
 
 Terms = Mapping[str, Any]
 
@@ -53,7 +54,15 @@ def sensitive(old: Sequence[str], new: Sequence[str]) -> Judged:
 
 def attribute(old: Terms, new: Terms) -> Judged:
     """What is told of one public column: the finer, the weaker."""
-    kinds = [next((key for key in ("bins", "top", "round") if key in one), None) for one in (old, new)]
+    found = [one for one in (_reduced(old, new), _blanks(old, new), _rare(old, new)) if one[0] != "unchanged"]
+    verdicts = {verdict for verdict, _ in found}
+    whole: Verdict = "unchanged" if not found else verdicts.pop() if len(verdicts) == 1 else "incomparable"
+    return whole, "; ".join(why for _, why in found)
+
+
+def _reduced(old: Terms, new: Terms) -> Judged:
+    """By the key that makes other values of a column's own."""
+    kinds = [next((key for key in _FINER if key in one), None) for one in (old, new)]
     if kinds == [None, None]:
         return "unchanged", ""
     if kinds[0] is None or kinds[1] is None:
@@ -62,6 +71,35 @@ def attribute(old: Terms, new: Terms) -> Judged:
     if kinds[0] != kinds[1]:
         return "incomparable", "other groups of values"
     return _FINER[kinds[0]](old, new)
+
+
+def _blanks(old: Terms, new: Terms) -> Judged:
+    apart, one = "texts that differ in blanks are told apart", "texts that differ in blanks alone are one"
+    return ordered(old.get("trim", False), new.get("trim", False), apart, one, more_is_weaker=False)
+
+
+def _rare(old: Terms, new: Terms) -> Judged:
+    """A release in which a rare value is an error says nothing of it, for there is none."""
+    before, after = old.get("rare") or "error", new.get("rare") or "error"
+    if before != after and "error" not in (before, after):
+        return "incomparable", "other groups of rare values"
+    grade = ("error", "other", "bin").index
+    return ordered(grade(before), grade(after), "more is said of rare values", "less is said of rare values")
+
+
+def _groups(old: Terms, new: Terms) -> Judged:
+    """Groups are coarser where values that were together stay so; levels above them say who is close to whom."""
+    names = sorted({*old["groups"][0], *new["groups"][0]})
+    before, after = ([climb(name, one["groups"]) for name in names] for one in (old, new))
+    if any(one[1:] != other[1:] for one, other in zip(before, after, strict=True)):
+        return "incomparable", "other levels above the groups"
+    pairs = [(one[0], other[0]) for one, other in zip(before, after, strict=True)]
+    finer, coarser = (len({one[place] for one in pairs}) == len(set(pairs)) for place in (1, 0))
+    if finer and coarser:
+        return "unchanged", "the same groups under other names"
+    if not finer and not coarser:
+        return "incomparable", "other groups of values"
+    return ("weaker", "smaller groups") if finer else ("stronger", "larger groups")
 
 
 def _bins(old: Terms, new: Terms) -> Judged:
@@ -73,6 +111,8 @@ def _top(old: Terms, new: Terms) -> Judged:
 
 
 def _rounded(old: Terms, new: Terms) -> Judged:
+    if isinstance(old["round"], str) or isinstance(new["round"], str):
+        return _calendar(old["round"], new["round"])
     coarse, fine = max(old["round"], new["round"]), min(old["round"], new["round"])
     if not math.isclose(coarse / fine, round(coarse / fine), rel_tol=1e-9):
         return "incomparable", "other multiples"
@@ -87,7 +127,18 @@ def _rounded(old: Terms, new: Terms) -> Judged:
         "unchanged", clip) else ("incomparable", "other steps and other ends")  # fmt: skip
 
 
-_FINER: dict[str, Callable[[Terms, Terms], Judged]] = {"bins": _bins, "top": _top, "round": _rounded}
+def _calendar(old: Any, new: Any) -> Judged:
+    """Parts of the calendar: weeks lie in no month, and hold days."""
+    lines = (("day", "week"), ("day", "month", "quarter", "year"))
+    line = next((one for one in lines if old in one and new in one), None)
+    if line is None:
+        return "incomparable", "other groups of dates"
+    return ordered(-line.index(old), -line.index(new), "finer dates", "coarser dates")
+
+
+_FINER: dict[str, Callable[[Terms, Terms], Judged]] = {
+    "bins": _bins, "top": _top, "round": _rounded, "groups": _groups,
+}  # fmt: skip
 
 
 def nested(

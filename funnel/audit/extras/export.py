@@ -18,7 +18,6 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.rows import named
 from funnel.audit.kernel.verdict import Broken, Unchecked
-from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes as Narrow
 from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
@@ -28,7 +27,7 @@ from funnel.format.cells import NAME as CELLS
 from funnel.format.protocol import Sets, Weights
 from funnel.format.released import NAME
 from funnel.release.export import export, inside, text_of
-from funnel.release.filled import export_filled, filled
+from funnel.release.filled import Rows, export_filled, filled
 from funnel.release.named import export_named
 
 if TYPE_CHECKING:
@@ -75,20 +74,30 @@ def check(opened: Release) -> str | Unchecked:
 def _write_again(opened: Release, path: Path, again: Path) -> None:
     """The table as its writer writes it. Raises FunnelError, ValueError, Broken."""
     protocols, form = protocols_of(opened.protocol), opened.manifest.format_of_data
-    if opened.manifest.identify:
+    keys = opened.manifest.identify
+    if opened.wide:
+        rows = _rows(opened, path) if keys else None
+        export_filled(protocols, opened.released, opened.wide, form, again, keys, rows)
+    elif keys:
         _, batches = _columns(opened, path)
-        rows = named(opened, batches, _labels(opened))
-        export_named(protocols, opened.released, opened.manifest.identify, rows, form, again)
-    elif opened.wide:
-        export_filled(protocols, opened.released, opened.wide, form, again)
+        export_named(protocols, opened.released, keys, named(opened, batches, _labels(opened)), form, again)
     else:
         export(protocols, opened.released, form, again)
+
+
+def _rows(opened: Release, path: Path) -> Rows:
+    """Keys and labels of a table with wide blocks, which say all else of it. Raises Broken."""
+    names, batches = _columns(opened, path)
+    keys = [key.name for key in opened.manifest.identify]
+    told = keys + [name for one in opened.protocol.blocks for name in one.columns]
+    labelled = (batch.select([names.index(name) for name in told]) for batch in batches)
+    return Rows.of(named(opened, labelled, _labels(opened)), len(keys))
 
 
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
     names, batches = _batches(path, opened.manifest.format_of_data)
-    expected = [name for one in protocols_of(opened.protocol) for name in _names(one, opened.wide)]
+    expected = [name for one in protocols_of(opened.protocol) for name in _names(one, opened)]
     keys = [key.name for key in opened.manifest.identify]
     for file, found, right in (
         (NAME, list(opened.released.columns), expected),
@@ -103,15 +112,16 @@ def _read_back(opened: Release, path: Path) -> int:
     """The number of rows: those released, in order, under their columns. Raises Broken."""
     place = 0
     names, batches = _columns(opened, path)
-    if opened.manifest.identify:
+    keys = len(opened.manifest.identify)
+    if keys and not opened.wide:
         return sum(batch.num_rows for batch in named(opened, batches, _labels(opened)))
-    shown, rows = _shown(opened), opened.manifest.rows
+    shown, rows = _shown(opened, path), opened.manifest.rows
     for batch in batches:
         here = slice(place, place + batch.num_rows)
         place += batch.num_rows
         if place > rows:
             break
-        for name, column, (own, codes) in zip(names, batch.columns, shown, strict=True):
+        for name, column, (own, codes) in zip(names[keys:], batch.columns[keys:], shown, strict=True):
             if not _equal(column, own, codes(here)):
                 raise Broken(path.name, f"{name} holds other values than were released", "those released", "others")
     if place != rows:
@@ -119,19 +129,21 @@ def _read_back(opened: Release, path: Path) -> int:
     return place
 
 
-def _names(protocol: AnyProtocol, wide: Sequence[Cells]) -> list[str]:
+def _names(protocol: AnyProtocol, opened: Release) -> list[str]:
     """The columns of one block in the table."""
     if isinstance(protocol, UnaryProtocol):
         return list(protocol.outputs.names)
-    told = ((column, inside(column, protocol, wide)) for column in protocol.inputs.columns)
+    named, columns = bool(opened.manifest.identify), protocol.inputs.columns
+    told = ((column, inside(column, protocol, opened.wide, named)) for column in columns)
     return [name for column, own in told for name in ([column] if own is None else [name for name, _ in own])]
 
 
-def _shown(opened: Release) -> list[tuple[Sequence[str | None], Codes]]:
+def _shown(opened: Release, path: Path) -> list[tuple[Sequence[str | None], Codes]]:
     """For each column of the table its texts, and which of them some rows have. Raises Broken."""
     if opened.wide:
         try:
-            found = filled(protocols_of(opened.protocol), opened.released, opened.wide)
+            rows = _rows(opened, path) if opened.manifest.identify else None
+            found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows)
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
         return [(one.values, partial(_of_rows, one.codes)) for one in found]

@@ -63,14 +63,16 @@ def _of_cells(wide: Wide) -> str:
 def _meaning(one: Attribute, values: Iterable[str | None]) -> str:
     """With which values were named, where others are put under `other`."""
     told = _options(one)
-    if one.top is not None or one.unseen == "other":
+    if one.top is not None or one.rare in ("other", "bin") or one.unseen == "other":
         told |= {"values": sorted(json.dumps(value) for value in set(values))}
-    return _hash(told if one.top is None else told | {"top": one.top})
+    kept = {"top": one.top, "rare": one.rare}
+    return _hash(told | {name: value for name, value in kept.items() if value is not None})
 
 
 def _options(one: Attribute) -> dict[str, Any]:
     """What is done to a column before it is counted."""
-    return {name: getattr(one, name) for name in ("bins", "round", "clip") if getattr(one, name) is not None}
+    told = {name: getattr(one, name) for name in ("bins", "round", "clip", "groups")}
+    return {name: value for name, value in told.items() if value is not None} | ({"trim": True} if one.trim else {})
 
 
 def _hash(told: dict[str, Any]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import PolicyError
+from funnel.format import groups, schema
+from funnel.format.groups import GroupsFile
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
@@ -16,6 +18,7 @@ from funnel.format.terms import TermsFile
 from funnel.lock.lock import parse_lock
 from funnel.lock.pin import differing
 from funnel.policy import Policy
+from funnel.policy.files import kept
 from funnel.policy.load import loads
 from funnel.policy.terms import terms_file
 
@@ -40,9 +43,11 @@ def check(opened: Release) -> str:
 
 
 def policy_of(opened: Release) -> Policy:
-    """The policy in policy.yaml. Raises Broken."""
+    """The policy in policy.yaml, with the files that it names as groups.json has them. Raises Broken."""
+    texts = schema.read(GroupsFile, groups.NAME, opened.read(groups.NAME)).files if (
+        groups.NAME in opened.evidence.files) else {}  # fmt: skip
     try:
-        return loads(opened.read(POLICY).decode(), opened.folder / POLICY)
+        return loads(opened.read(POLICY).decode(), opened.folder / POLICY, kept(texts))
     except (PolicyError, UnicodeDecodeError) as error:
         raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.format import counts, draws, drift, evidence, known, manifest, robust, solution, terms
+from funnel.format import counts, draws, drift, evidence, groups, known, manifest, robust, solution, terms
 
 POLICY, PLAN, LOCK, SEEN = "policy.yaml", "plan.json", "lock.yaml", "published"
 _ALWAYS = {counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, "report.json", "report.html"}
@@ -21,7 +21,7 @@ def belonging(opened: Opened) -> str:
     agree(evidence.NAME, [
         ("release", stated.release, one.release),
         ("hash of the manifest", own, one.manifest_sha256),
-        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF}),
+        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF, groups.NAME}),
         ("policy, terms and plan", kept, [stated.policy_sha256, stated.terms_sha256, stated.plan_sha256]),
     ])  # fmt: skip
     seen = {SEEN} if (opened.folder / SEEN).exists() else set()

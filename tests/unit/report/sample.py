@@ -22,10 +22,11 @@ from funnel.format.manifest import Draws, Estimate, Manifest, Parameters, Sizes,
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
 from funnel.format.solution import SolutionFile
-from funnel.format.terms import Asked, Attribute, TermsFile
+from funnel.format.terms import Asked, TermsFile
 from funnel.measure.information import mutual_information, public_entropy, released_information
 from funnel.measure.leakage import ldp, lip
 from funnel.report import full, published
+from tests.support.terms import plain_column
 
 CENSUS = Path(__file__).parents[3] / "examples" / "census" / "census.parquet"
 PARAMETERS = {
@@ -152,7 +153,7 @@ def sample(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip", 
 def terms(m: Manifest) -> TermsFile:
     """The terms of a release."""
     public = tuple(
-        tuple(Attribute(name, None, None, None, None, "error") for name in block) for block in m.public
+        tuple(map(plain_column, block)) for block in m.public
     )
     return TermsFile(
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,

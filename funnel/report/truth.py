@@ -1,0 +1,53 @@
+"""How true a row is to its person, beside the table with the same totals whose rows are drawn for nobody, at ε = 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funnel.data import Alphabet, AnyProtocol, Joint
+from funnel.measure.faithful import Faithful, at_zero, faithful
+from funnel.measure.recovery import Recovered
+from funnel.text import human
+
+_ANYBODY = Alphabet(("S",), (("anybody",),))
+
+
+def truth(joint: Joint, protocol: AnyProtocol) -> dict[str, Any] | None:
+    """Of one block the shares of records unchanged, and by column those that show their own value; and at ε = 0.
+
+    None of sets, which show several values.
+    """
+    return None if protocol.coins else _told(faithful(joint, [protocol]), at_zero(joint))
+
+
+def estimated(protocol: AnyProtocol, found: Recovered | None) -> dict[str, Any] | None:
+    """The same where only the released totals are known: at the true ones as estimated from these, with their errors.
+
+    None where the true total of some value has no estimate, or the chances depend on the secret.
+    """
+    known = found is not None and len(found.count) == len(protocol.inputs)
+    if found is None or not known or protocol.coins or protocol.reads_secret:
+        return None
+    counts = np.rint(found.count[found.groups]).astype(np.int64)
+    there = np.flatnonzero(counts > 0)
+    cells = np.column_stack([np.zeros_like(there), there])
+    joint = Joint(_ANYBODY, (protocol.inputs,), cells, counts[there], complete=False)
+    nobody = at_zero(joint)
+    errors = {"error": _two(float(np.sqrt(np.mean(found.error**2)))), "error_at_zero": _two(nobody.error)}
+    return _told(faithful(joint, [protocol]), nobody) | errors
+
+
+def _told(own: Faithful, nobody: Faithful) -> dict[str, Any]:
+    columns = [
+        {"name": human(name), "own": round(share, 4) + 0.0, "at_zero": round(nobody.accuracy[name], 4) + 0.0}
+        for name, share in own.accuracy.items()
+    ]
+    shares = {"unchanged": round(own.unchanged, 4) + 0.0, "at_zero": round(nobody.unchanged, 4) + 0.0}
+    return shares | {"columns": columns}
+
+
+def _two(error: float) -> float:
+    """Records, to two significant digits."""
+    return float(f"{error:.2g}")

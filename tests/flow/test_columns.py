@@ -1,0 +1,110 @@
+"""Columns as people have them, through the whole program: groups in a file, rare values, dates; and under a lock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+
+from tests.support.policies import write_policy
+
+TOWNS = "value,group,group2\nOslo,North,Europe\nBergen,North,Europe\nRome,South,Europe\n"
+PEOPLE = """SELECT i AS id, 's' || (i % 2) AS s,
+    ['Oslo ', 'Bergen', 'Rome', 'Lima'][CAST(hash(i) % 4 AS INTEGER) + 1] AS town,
+    DATE '2026-01-01' + CAST(hash(i + 1) % 90 AS INTEGER) AS day,
+    CASE WHEN i % 100 < 3 THEN i ELSE i % 3 END AS income FROM range({rows}) t(i)"""
+
+
+def people(folder: Path, rows: int = 1200) -> None:
+    duckdb.sql(f"COPY ({PEOPLE.format(rows=rows)}) TO '{folder}/people.parquet'")
+
+
+def policy(folder: Path, **changes) -> Path:
+    people(folder)
+    (folder / "towns.csv").write_text(TOWNS)
+    public = [
+        {"name": "town", "trim": True, "groups": "towns.csv"},
+        {"name": "day", "round": "month"},
+        {"name": "income", "rare": "bin"},
+    ]
+    terms = {"source": {"table": "people.parquet", "entity": "id"}, "sensitive": ["s"], "public": public,
+             "mechanism": "randomised-response"}  # fmt: skip
+    return write_policy(folder, **{**terms, **changes})
+
+
+def failures(command, folder: Path) -> list[str]:
+    audit = command("audit", folder / "releases" / "latest", "--private", folder / "private", "--json")
+    return [one["claim"] for one in audit.json["findings"] if one["status"] == "failed"]
+
+
+def test_a_release_of_such_columns_is_whole_and_audited(command, tmp_path):
+    path = policy(tmp_path)
+    assert command("check", path).code == 0
+    run = command("run", path, "--json")
+    assert run.code == 0, run.err
+    assert [one["column"] for one in run.json["rare"]] == ["income"]
+    table = f"'{run.json['release']}/data.parquet'"
+    towns = duckdb.sql(f"SELECT DISTINCT town FROM {table} ORDER BY 1").fetchall()
+    assert towns == [("Lima",), ("North",), ("South",)]
+    assert duckdb.sql(f"SELECT DISTINCT typeof(income), typeof(day) FROM {table}").fetchall() == [("BIGINT", "VARCHAR")]
+    assert failures(command, tmp_path) == []
+
+
+def test_the_files_of_groups_are_kept_so_that_the_policy_can_be_read_again(command, tmp_path):
+    release = command("run", policy(tmp_path), "--json").json["release"]
+    (tmp_path / "towns.csv").unlink()
+    assert failures(command, tmp_path) == []
+    private = tmp_path / "private" / Path(release).name
+    kept = json.loads((private / "groups.json").read_text())
+    assert kept["files"] == {"towns.csv": TOWNS}
+    (private / "groups.json").write_text((private / "groups.json").read_text().replace("South", "North"))
+    assert "evidence" in failures(command, tmp_path)
+
+
+def test_a_lock_pins_groups_whatever_file_they_are_in(command, tmp_path):
+    path = policy(tmp_path)
+    assert command("lock", path).code == 0
+    assert command("run", "--locked", path).code == 0
+    assert failures(command, tmp_path) == []
+    (tmp_path / "towns.csv").write_text(TOWNS.replace("Rome,South", "Rome,North"))
+    run = command("run", "--locked", path)
+    assert (run.code, "[lock-policy]" in run.err) == (1, True)
+    differs = command("diff", tmp_path / "policy.lock.yaml", path)
+    assert differs.code == 0
+    assert "larger groups" in differs.out
+    (tmp_path / "towns.csv").write_text(TOWNS.replace("Bergen,North", "Bergen,West"))
+    differs = command("diff", tmp_path / "policy.lock.yaml", path)
+    assert differs.code == 1
+    assert "public.town" in differs.out
+
+
+def test_under_a_lock_rare_values_become_its_own_and_the_same_person_answers_alike(command, tmp_path):
+    path = policy(tmp_path, public=[{"name": "income", "rare": "bin"}, {"name": "town", "rare": "other"}])
+    assert command("lock", path).code == 0
+    first = command("run", "--locked", path, "--json").json
+    again = command("run", "--locked", path, "--json").json
+    one, two = (Path(each["release"], "released.json").read_bytes() for each in (first, again))
+    assert one == two
+    people(tmp_path, rows=1300)  # incomes that the lock has never seen
+    assert command("run", "--locked", path, "--json").code == 0
+    duckdb.sql(f"""COPY (SELECT * REPLACE (if(id < 5, 'Paris', town) AS town) FROM '{tmp_path}/people.parquet')
+                   TO '{tmp_path}/new.parquet'""")
+    (tmp_path / "new.parquet").replace(tmp_path / "people.parquet")
+    run = command("run", "--locked", path)
+    assert (run.code, "[unseen-value]" in run.err) == (1, True)  # the lock knows no `other`
+
+
+def test_an_error_in_a_file_of_groups_names_the_file_and_the_line(command, tmp_path):
+    path = policy(tmp_path)
+    (tmp_path / "towns.csv").write_text(TOWNS + "Oslo,South,Europe\n")
+    check = command("check", path)
+    assert check.code == 1
+    assert "towns.csv:5:1: `Oslo` is in `South` here" in check.err
+
+
+def test_counting_the_source_again_finds_the_same_groups_and_rare_values(command, tmp_path):
+    run = command("run", policy(tmp_path), "--json")
+    table = tmp_path / "people.parquet"
+    audit = command("audit", run.json["release"], "--private", tmp_path / "private", "--table", table, "--json")
+    assert audit.code == 0, audit.out
