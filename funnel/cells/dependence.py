@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from funnel.data.joint import FloatArray, IntArray
+from funnel.data.joint import FloatArray
 
 _LEAST = 1e-3
 """Pairs whose distance is less without being tied together are left so."""
 
 
-def spanning(tables: Sequence[FloatArray], pairs: Mapping[tuple[int, int], IntArray]) -> list[int]:
+def spanning(tables: Sequence[FloatArray], pairs: Mapping[tuple[int, int], FloatArray]) -> list[int]:
     """The parent of each column, -1 for none: the tree of the largest sum of distances of its pairs.
 
-    `tables` are masses (m, groups) of each column's groups in cells; `pairs` the counts (groups, groups) of two
+    `tables` are masses (m, groups) of each column's groups in cells; `pairs` the masses (groups, groups) of two
     columns a > b in the whole table. The distance is that of a table whose columns are independent inside cells (as
     C. K. Chow, C. N. Liu, IEEE Transactions on Information Theory 14, 1968, who weigh by information).
     """
@@ -31,8 +31,8 @@ def spanning(tables: Sequence[FloatArray], pairs: Mapping[tuple[int, int], IntAr
     return _rooted(chosen, len(tables))
 
 
-def _distance(expected: FloatArray, true: IntArray) -> float:
-    return float(np.abs(expected - true).sum()) / (2 * int(true.sum()))
+def _distance(expected: FloatArray, true: FloatArray) -> float:
+    return float(np.abs(expected - true).sum()) / (2 * float(true.sum()))
 
 
 def _rooted(edges: Sequence[tuple[int, int]], number: int) -> list[int]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes, Source
-from funnel.cells.profile import profiles, rounded
+from funnel.cells.estimate import profiles
+from funnel.cells.profile import rounded
 from funnel.cells.rare import Merged, Rule, merge
 from funnel.cells.tree import grow
 from funnel.data.joint import IntArray

@@ -71,69 +71,75 @@ class Told:
         return found
 
 
-def told(counts: IntArray, nesting: Nesting, support: int, order: IntArray) -> Told:
+def told(
+    counts: IntArray, nesting: Nesting, support: int, order: IntArray, possible: Mask | None = None
+) -> Told:
     """What is told of counts (m, v) of values in cells, where `order` (v,) puts values that go together side by side.
 
+    An entry that is not `possible` (m, v) is known to be zero by the cell's condition, and hides nothing.
     Every value of the table must have support, and every cell. More is hidden until no hidden entry is determined.
     """
-    hidden = counts < support
+    possible = np.ones(counts.shape, bool) if possible is None else possible
+    hidden: Mask = (counts < support) & possible
+    small = counts * hidden
+    hidden &= np.logical_and.outer(
+        small.any(axis=1), small.any(axis=0)
+    )  # that nobody there has such a value, is told
     whole, joined = np.zeros(counts.shape[1], bool), np.zeros(len(counts), bool)
     for _ in range(_ROUNDS):
-        hidden &= (counts * hidden).sum(axis=0) > 0  # that nobody in these cells has a value, is told
-        parts = _parts(counts, hidden, joined, support, order)
-        hidden = parts >= 0
+        _take_in(counts, hidden, possible, support)
         pools, short = _pools(counts, hidden, whole, nesting, support)
-        determined = np.zeros(counts.shape, bool) if short.any() else bridges(parts, pools)
-        if not short.any() and not determined.any():
+        if short.any():
+            _hide_more(counts, hidden, possible, np.flatnonzero(short))
+            continue
+        parts = _parts(counts, hidden, joined, support, order)
+        cells, values = np.nonzero(bridges(parts, pools))
+        if not len(cells):
             return Told(counts, parts, pools, support)
-        cells, values = np.nonzero(determined)
         stubborn = whole[values] & joined[cells]
-        _hide_more(counts, hidden, np.append(np.flatnonzero(short), values[stubborn]))
-        _hide_more(counts.T, hidden.T, cells[stubborn])
+        _hide_more(counts, hidden, possible, values[stubborn])
+        _hide_more(counts.T, hidden.T, possible.T, cells[stubborn])
         whole[values[joined[cells]]] = True
         joined[cells] = True
-    return _nothing_told(counts)
+    return _nothing_told(counts, possible)
 
 
-def _nothing_told(counts: IntArray) -> Told:
-    """Only how large cells are, and how frequent values: without bridges, since every cell is tied to every value."""
+def _nothing_told(counts: IntArray, possible: Mask) -> Told:
+    """Only how large cells are, and how frequent values: less cannot be told."""
     cells, values = counts.shape
-    parts = np.repeat(np.arange(cells)[:, None], values, axis=1)
-    return Told(counts, parts, np.repeat(np.arange(values)[None, :], cells, axis=0), 1)
+    parts = np.where(possible, np.arange(cells)[:, None], -1)
+    return Told(counts, parts, np.tile(np.arange(values), (cells, 1)), int(counts.max()) + 1)
 
 
-def _hide_more(counts: IntArray, hidden: Mask, columns: IntArray) -> None:
-    """Hide one more entry in each of these columns: the smallest that is told and not zero."""
+def _take_in(counts: IntArray, hidden: Mask, possible: Mask, support: int) -> None:
+    """Hide more in cells that have one hidden entry, or hidden entries without support."""
+    entries, records = hidden.sum(axis=1), (counts * hidden).sum(axis=1)
+    few = (entries == 1) | ((entries > 0) & (records < support))
+    _hide_more(counts.T, hidden.T, possible.T, np.flatnonzero(few))
+
+
+def _hide_more(counts: IntArray, hidden: Mask, possible: Mask, columns: IntArray) -> None:
+    """Hide one more entry in each of these columns: the smallest that is told; a zero, of the largest row, at last."""
+    totals = counts.sum(axis=1)
     for column in np.unique(columns):
-        told = np.flatnonzero(~hidden[:, column] & (counts[:, column] > 0))
+        told = np.flatnonzero(~hidden[:, column] & possible[:, column])
+        number = counts[told, column]
         if len(told):
-            hidden[told[np.argmin(counts[told, column])], column] = True
+            hidden[told[np.lexsort((-totals[told], number, number == 0))[0]], column] = True
 
 
 def _parts(counts: IntArray, hidden: Mask, joined: Mask, support: int, order: IntArray) -> IntArray:
     """The part of every entry (m, v) that is hidden, -1 for the others; a cell that is `joined` has one part."""
     number = counts.shape[1]
-    rows = [_parts_of(row, hide, support, order) for row, hide in zip(counts, hidden, strict=True)]
+    rows = [_parts_of(row, order[hide[order]], support) for row, hide in zip(counts, hidden, strict=True)]
     parts = np.stack(rows)
     parts[joined] = np.minimum(parts[joined], 0)
     return np.where(parts >= 0, parts + number * np.arange(len(parts))[:, None], -1)
 
 
-def _parts_of(row: IntArray, hidden: Mask, support: int, order: IntArray) -> IntArray:
-    """The parts (v,) of one cell: of two entries or more, and with support; the rarest told entry helps where needed.
-
-    None where all hidden entries are zero: then they are told.
-    """
+def _parts_of(row: IntArray, places: IntArray, support: int) -> IntArray:
+    """The parts (v,) of the entries of a cell that are hidden, in their order: of two or more, and with support."""
     found = np.full(len(row), -1, np.int64)
-    places = order[hidden[order]]
-    total = int(row[places].sum())
-    if not total:
-        return found
-    others = np.flatnonzero(~hidden & (row > 0))
-    if (total < support or len(places) < 2) and len(others):
-        hidden = hidden.copy()
-        hidden[others[np.argmin(row[others])]] = True
-        places = order[hidden[order]]
     part, held, number = 0, 0, 0
     for value, count in zip(places.tolist(), row[places].tolist(), strict=True):
         found[value] = part
@@ -178,4 +184,5 @@ def _pools(
 
 def ratio(wanted: npt.NDArray[Any], found: npt.NDArray[Any]) -> FloatArray:
     """By what to multiply to get from what was found to what is wanted; 0 where there is nothing."""
-    return np.asarray(np.divide(wanted, found, out=np.zeros(found.shape), where=found > 0))
+    shape = np.broadcast_shapes(wanted.shape, found.shape)
+    return np.asarray(np.divide(wanted, found, out=np.zeros(shape), where=found > 0))

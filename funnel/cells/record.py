@@ -129,8 +129,8 @@ def _profile(wide: Wide, cells: int, place: int) -> Profile:
     links = np.stack([_dense(cell, number, f"{path}.links") for cell in drawn.links])
     values = _dense(drawn.values, len(groups), f"{path}.values")
     sums = values @ np.eye(number, dtype=np.int64)[groups]
-    possible = links.max(axis=1) > 0
-    if (links.sum(axis=2) != 1 << BITS).any() or (sums[possible] != 1 << BITS).any() or len(values) != cells:
+    whole = np.isin(links.sum(axis=2), (0, 1 << BITS)).all() and len(values) == cells
+    if not whole or (sums[links.any(axis=1)] != 1 << BITS).any():
         raise FormatError(NAME, path, f"weights of sum {1 << BITS}", "another sum")
     return Profile(-1 if drawn.parent is None else drawn.parent, groups, links, values)
 
@@ -165,15 +165,19 @@ def _check_column(column: Column) -> None:
 
 
 def _check_order(profiles: Sequence[Profile]) -> None:
-    """Parents form trees."""
-    for place in range(len(profiles)):
+    """Parents form trees, and every group that a parent's value may have says what is drawn."""
+    for place, profile in enumerate(profiles):
+        path = f"profiles[{place}]"
         above, steps = place, 0
         while above >= 0:
             above, steps = profiles[above].parent, steps + 1
             if steps > len(profiles):
-                raise FormatError(
-                    NAME, f"profiles[{place}].parent", "a column that does not depend on this one", place
-                )
+                raise FormatError(NAME, f"{path}.parent", "a column that does not depend on this one", place)
+        reached = profile.links.any(axis=2)
+        if profile.parent >= 0:
+            reached = reached | ~profiles[profile.parent].links.any(axis=1)
+        if not reached.all():
+            raise FormatError(NAME, f"{path}.links", f"weights of sum {1 << BITS}", "none")
 
 
 def meaning(cells: Cells) -> str:

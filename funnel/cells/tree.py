@@ -88,6 +88,17 @@ class Tree:
         """The nodes as sets of cells, one inside another."""
         return Nesting(self.parents, self.leaves)
 
+    def possible(self, column: int, size: int) -> Mask:
+        """Which values (m, v) of a column the conditions of each cell leave."""
+        found = np.ones((len(self.nodes), size), bool)
+        for place, node in enumerate(self.nodes):
+            if node.column >= 0:
+                found[[node.yes, node.no]] = found[place]
+            if node.column == column:
+                found[node.yes] &= node.left
+                found[node.no] &= ~node.left
+        return found[self.leaves]
+
     def assign(self, codes: Sequence[Codes]) -> IntArray:
         """The cell of every row (n,), by the codes of its columns, each (n,)."""
         found = np.zeros(len(codes[0]), np.int64)

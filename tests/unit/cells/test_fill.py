@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from funnel.cells import record
-from funnel.cells.distance import Law
+from funnel.cells.distance import law
 from funnel.cells.fill import fill, fill_in_order
 from funnel.cells.make import Made, make
 from funnel.cells.profile import BITS
@@ -66,13 +66,13 @@ def even(drawn: np.ndarray, weights: np.ndarray) -> None:
 def test_on_average_over_seeds_rows_follow_their_profile() -> None:
     one, labels = made(), np.repeat(np.arange(20), 3)
     codings = [np.arange(len(column)) for column in one.cells.columns]
-    law = Law(one.cells.profiles, np.eye(20)[7], codings)
-    pair = np.zeros_like(law.marginal((2, 4)))
+    rows_of = law(one.cells.profiles, np.eye(20)[7], codings)
+    pair = np.zeros_like(rows_of.marginal((2, 4)))
     for seed in range(600):
         rows = fill(one.cells.profiles, labels[21:24], seed.to_bytes(32))
         pair[rows[2][0], rows[4][0]] += 1
-    assert np.abs(pair / 600 - law.marginal((2, 4))).sum() < 0.35
-    assert np.abs(pair.sum(axis=0) / 600 - law.marginal((4,))).max() < 0.08
+    assert np.abs(pair / 600 - rows_of.marginal((2, 4))).sum() < 0.35
+    assert np.abs(pair.sum(axis=0) / 600 - rows_of.marginal((4,))).max() < 0.08
 
 
 def test_rows_with_names_do_not_depend_on_how_they_are_sorted() -> None:
