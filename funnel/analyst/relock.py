@@ -14,10 +14,12 @@ from funnel.analyst.diff.sides import of_lock, of_policy
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
+from funnel.lock.names import keep_names
 from funnel.lock.pin import differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
 from funnel.plan.domain import domain
-from funnel.plan.prepare import Limits, Report, silent
+from funnel.plan.draw import BATCH
+from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.run import execute
 from funnel.policy import Policy
 from funnel.release.holding import alone
@@ -134,8 +136,17 @@ def relock(
             if not force:
                 return Relocked(path, lock, difference, same=False, written=False)
         keep_counts(private, lock.checksum, found.joint, found.estimated)
+        _keep_names(policy, private, lock.checksum, limits)
         write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True)
+
+
+def _keep_names(policy: Policy, private: Path, checksum: str, limits: Limits) -> None:
+    """The keys of the rows that the lock was made from, where rows have any: what came and went is told by them."""
+    with planned(policy, limits) as (plan, engine, _):
+        if plan.naming is not None:
+            engine.prepare(plan.scan.statements)
+            keep_names(private, checksum, engine.stream(plan.naming.listing, BATCH))
 
 
 def _as_it_is(policy: Policy, path: Path, old: Lock, room: float | None) -> Relocked:

@@ -28,6 +28,7 @@ class DriftFile:
     divergence of `order` from the reference to the current one in nats (None: infinite); both None where the counts of
     the lock are not kept (`known`). `radius` is that of the lock's uncertainty set, `inside` whether the current
     distribution lies in it. `noisy`: the lock is of a private estimate, and its figures are of noisy counts.
+    `new_keys` and `gone_keys` are rows whose key was not there, or is not any more; None where nobody can know.
     """
 
     format: Literal["funnel-drift/1"]
@@ -49,3 +50,5 @@ class DriftFile:
     gone: tuple[Label, ...]
     new_secrets: tuple[Label, ...] | None
     gone_secrets: tuple[Label, ...] | None
+    new_keys: Count | None = None
+    gone_keys: Count | None = None

@@ -89,6 +89,8 @@ def words(found: DriftFile) -> str:
         (len(found.gone), "values without rows"),
         (len(found.new_secrets or ()), "new secret values"),
         (len(found.gone_secrets or ()), "secret values gone"),
+        (found.new_keys or 0, "rows with new keys"),
+        (found.gone_keys or 0, "keys gone"),
         (_rows(found, "other"), "rows under other"),
         (_rows(found, "drop"), "rows dropped"),
     )

@@ -53,7 +53,7 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
         None if policy.source.entity is None else _identify(names.entity, names.entity_type),
         cells_stage(policy, names, lock),
         _count(policy, names, lock),
-        _name(policy) if names.key else None,
+        _name(policy, names) if names.key else None,
         know_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
@@ -148,15 +148,14 @@ def _kept(policy: Policy, names: Names) -> str:
     return f"CREATE TEMP VIEW kept AS SELECT {listed(told + cells)} FROM told"
 
 
-def _name(policy: Policy) -> Name:
+def _name(policy: Policy, names: Names) -> Name:
     """Rows, those without a part of their key, and how many keys there are."""
     keys = _keys(policy)
     absent = " OR ".join(f"{key} IS NULL" for key in keys)
-    distinct = f"SELECT count(*) FROM (SELECT DISTINCT {listed(keys)} FROM kept)"
-    return Name(
-        policy.release.identify,
-        f"SELECT count(*), count(*) FILTER (WHERE {absent}), ({distinct}) FROM kept",
-    )
+    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
+    listing = f"SELECT {listed(expression for expression, _ in names.key)} FROM source{where}"
+    counts = f"count(*), count(*) FILTER (WHERE {absent}), (SELECT count(*) FROM (SELECT DISTINCT * FROM keys))"
+    return Name(policy.release.identify, listing, f"WITH keys AS ({listing}) SELECT {counts} FROM keys")
 
 
 def _keys(policy: Policy) -> list[str]:

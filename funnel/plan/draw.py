@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from funnel.draw.draw import Drawer, regrouped
 from funnel.draw.keys import Key
 from funnel.draw.tally import Tally
 from funnel.engine import Engine, Source
+from funnel.lock.names import with_names
 from funnel.plan.count import Counted
 from funnel.plan.prepare import Report
 from funnel.plan.protect import Protected
@@ -75,6 +76,15 @@ def draw(
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
     return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)
+
+
+def names_since(protected: Protected, drawn: Drawn, keys: int, private: Path) -> Protected:
+    """With how many of so many keys came and went since the lock, where rows have names and it knows of theirs."""
+    pinned = protected.pinned
+    if pinned is None or drawn.rows is None:
+        return protected
+    moved = with_names(pinned.drift, private, drawn.rows.path, keys)
+    return replace(protected, pinned=replace(pinned, drift=moved))
 
 
 def _truth(counted: Counted, joint: Joint) -> Joint:

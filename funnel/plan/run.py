@@ -7,7 +7,7 @@ from funnel.draw.keys import Key
 from funnel.errors import AuditFailure
 from funnel.lock.lock import Lock
 from funnel.plan.count import count
-from funnel.plan.draw import draw
+from funnel.plan.draw import draw, names_since
 from funnel.plan.prepare import USUAL, Limits, Report, opened, prepare, silent
 from funnel.plan.protect import look_back, protect
 from funnel.plan.records import Drafted
@@ -45,6 +45,7 @@ def execute(
         if publisher is None:
             return Summary(run, counted, protected, composed)
         drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)
+        protected = names_since(protected, drawn, len(plan.write.keys), publisher.private_root)
         entry = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
         audit(publisher, run.signer, progress)
         progress(plan.publish.title)

@@ -111,10 +111,11 @@ class Count:
 
 @dataclass(frozen=True)
 class Name:
-    """Check that the key columns name every row that is released, and no two rows alike."""
+    """Check that the key columns name every row that is released, and no two rows alike. `listing` is all keys."""
 
     title: ClassVar[str] = "name"
     columns: tuple[str, ...]
+    listing: str
     statement: str
 
 

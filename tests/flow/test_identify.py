@@ -159,6 +159,30 @@ def test_rows_that_a_lock_leaves_out_take_their_names_with_them(command, tmp_pat
     assert command("audit", run.json["release"], "--private", tmp_path / "private").code == 0
 
 
+def test_how_many_keys_came_and_went_since_the_lock_is_for_the_private_folder(command, tmp_path):
+    """Seventy-five rows of the lock's night are gone, and twenty-five have come; only the publisher is told."""
+    people(tmp_path, number="i")
+    path = write_policy(tmp_path, **SMALL)
+    assert command("lock", path).code == 0
+    people(tmp_path, rows=550, number="i + 100 * (i % 2) * (i // 500)")
+    night = command("run", path, "--locked", "--json")
+    assert night.code == 0, night.err
+    assert (night.json["locked"]["new_keys"], night.json["locked"]["gone_keys"]) == (25, 75)
+    private = tmp_path / "private" / Path(night.json["release"]).name
+    said = "25 rows have a register and number that was not there then; 75 of then have no row now."
+    assert said in json.loads((private / "report.json").read_bytes())["evidence"]["drift"]
+    assert "not there then" not in (Path(night.json["release"]) / "report.html").read_text()
+    (kept,) = (tmp_path / "private" / "locks").glob("*.parquet")
+    assert kept.stat().st_mode & 0o077 == 0
+    assert command("audit", night.json["release"], "--private", tmp_path / "private").code == 0
+    kept.write_bytes(b"none")
+    refused = command("run", path, "--locked")
+    assert (refused.code, "[lock-damaged]" in refused.err) == (1, True)
+    kept.unlink()
+    silent = command("run", path, "--locked", "--json")
+    assert (silent.code, silent.json["locked"]["new_keys"]) == (0, None)
+
+
 @pytest.mark.parametrize(
     ("columns", "identify", "code", "said"),
     [
