@@ -24,7 +24,7 @@ _NEAR = 1e-12
 Counts = npt.NDArray[Any]
 
 
-class Coins(Protocol):
+class CoinChances(Protocol):
     """What the chances of sets depend on: see `funnel.data.unary.UnaryProtocol`, whose names these are."""
 
     @property
@@ -41,7 +41,7 @@ class Subsets:
     """Counts N[s, x] (c, a) whose records go through a unary protocol: a released table that is never written out."""
 
     counts: Counts
-    protocol: Coins
+    protocol: CoinChances
 
     def pml_ratio(self) -> Fraction:
         """max over s and sets y of P(y|s)/P(y): the upper half of [DS] Definition 2."""

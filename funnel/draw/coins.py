@@ -12,13 +12,13 @@ from funnel.draw.keys import Key
 from funnel.draw.prf import BlockCipher, Buffer, Words, input_tags
 
 
-class Coins:
+class CoinTable:
     """Draws bit x' = 1 where u < present (x' = x) or u < absent (else), for u uniform on [0, 2^bits) and bit by bit.
 
-    u is the second link of a chain: a block of the record (see `Answers` and `Noise`) is mixed with a tag of the
-    label of x' and encrypted under a key of its own. Messages have two links each, so the chain is a pseudo-random
-    function of record and label (CBC-MAC, see `Answers`): every bit has a uniform of its own, and a new category
-    leaves the others' as they were.
+    u is the second link of a chain: a block of the record (see `PermanentUniforms` and `FreshUniforms`) is mixed with a
+    tag of the label of x' and encrypted under a key of its own. Messages have two links each, so the chain is a
+    pseudo-random function of record and label (CBC-MAC, see `PermanentUniforms`): every bit has a uniform of its own,
+    and a new category leaves the others' as they were.
     """
 
     code_type = np.dtype(np.int64)

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from funnel.data import AnyProtocol, Protocol
 from funnel.data.joint import IntArray
-from funnel.draw.coins import Coins
+from funnel.draw.coins import CoinTable
 from funnel.draw.entity import read_entities
 from funnel.draw.inverse import Codes, InverseTable
 from funnel.draw.keys import Key
-from funnel.draw.prf import Answers, Buffer, Noise
+from funnel.draw.prf import Buffer, FreshUniforms, PermanentUniforms
 from funnel.errors import InternalError
 
 CHUNK = 1 << 14
@@ -36,10 +36,10 @@ class Drawer:
             raise InternalError(f"the blocks to draw are not distinct: {columns}")
         self._protocols = tuple(protocols)
         self._tables = [
-            InverseTable(one) if isinstance(one, Protocol) else Coins(one, key, CHUNK) for one in protocols
+            InverseTable(one) if isinstance(one, Protocol) else CoinTable(one, key, CHUNK) for one in protocols
         ]
-        self._answers = [Answers(key, protocol) for protocol in protocols] if permanent else []
-        self._noise = None if permanent else Noise(key, os.urandom(16))
+        self._answers = [PermanentUniforms(key, protocol) for protocol in protocols] if permanent else []
+        self._noise = None if permanent else FreshUniforms(key, os.urandom(16))
         self._buffer = Buffer(CHUNK)
         self._rows = 0
         self._process = os.getpid()
@@ -68,7 +68,7 @@ class Drawer:
         self._rows += batch.num_rows
         return drawn
 
-    def _from_noise(self, noise: Noise, batch: pa.RecordBatch) -> list[Codes]:
+    def _from_noise(self, noise: FreshUniforms, batch: pa.RecordBatch) -> list[Codes]:
         return [
             table.from_blocks(codes, noise.blocks(self._rows, block, len(codes), self._buffer))
             for block, (table, codes) in enumerate(zip(self._tables, self.inputs(batch), strict=True))

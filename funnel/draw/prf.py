@@ -42,7 +42,7 @@ class BlockCipher:
         self.encryptor = Cipher(algorithms.AES(key.derive(purpose)), modes.ECB()).encryptor()  # noqa: S305
 
 
-class Answers:
+class PermanentUniforms:
     """Permanent draws of one block: words that are a function of key, block, entity and the input's label.
 
     The input enters by a 64-bit tag of its label, not by its code, so that a new category in the table
@@ -90,8 +90,8 @@ class Answers:
         return buffer.sealed[:rows]
 
 
-class Noise:
-    """Fresh draws: a counter under a key that no other release, and no other `Noise`, has."""
+class FreshUniforms:
+    """Fresh draws: a counter under a key that no other release, and no other `FreshUniforms`, has."""
 
     def __init__(self, key: Key, nonce: bytes) -> None:
         self._cipher = BlockCipher(key, f"draw/fresh {nonce.hex()}")

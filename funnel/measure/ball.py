@@ -77,7 +77,7 @@ class Ball:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowExtremes:
     """Rows v[y, s, x] of a protocol seen from a ball: extremes over the possible x, and gaps on the support.
 
     `values` (b, c, a) are integers or floats; `top`, `bottom` (b, c) are in their type. `above` = (top - v)/scale and
@@ -92,7 +92,7 @@ class Rows:
     below: FloatArray
 
     @classmethod
-    def of(cls, ball: Ball, weights: npt.NDArray[Any]) -> Rows:
+    def of(cls, ball: Ball, weights: npt.NDArray[Any]) -> RowExtremes:
         """From W[y, s|1, x]; differences are taken before anything is rounded."""
         values = np.broadcast_to(weights, (len(weights), *ball.table.shape))
         highest = values.max() if values.size else 0

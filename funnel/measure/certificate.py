@@ -29,7 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.measure.ball import Ball, Rows
+from funnel.measure.ball import Ball, RowExtremes
 from funnel.measure.extremes import Pairs
 from funnel.measure.uncertainty import budget
 
@@ -51,7 +51,7 @@ class Numbers:
     other_spent: float
 
     @classmethod
-    def of(cls, ball: Ball, rows: Rows, pairs: Pairs, index: int) -> Numbers:
+    def of(cls, ball: Ball, rows: RowExtremes, pairs: Pairs, index: int) -> Numbers:
         """Those of one candidate."""
         shifts = [float(part[index]) * float(rows.scale[int(pairs.y[index])]) for part in pairs.shifts]
         # Where r < 0, h stays below -1/r; at the end itself a tangent has no slope.
@@ -60,7 +60,7 @@ class Numbers:
         return cls(shifts[0], shifts[1], spent[0], spent[1])
 
 
-def proved(ball: Ball, rows: Rows, pairs: Pairs) -> FloatArray:
+def proved(ball: Ball, rows: RowExtremes, pairs: Pairs) -> FloatArray:
     """The k that (*) proves for each candidate (k,), in floats; infinite where it proves none."""
     r, lines = ball.exponent, []
     for divergence, mean in zip(pairs.divergences, pairs.means, strict=True):
@@ -83,7 +83,7 @@ class Certifier:
     """Exact proofs for the rows of one protocol; `rows` come from integer weights."""
 
     ball: Ball
-    rows: Rows
+    rows: RowExtremes
 
     def ratio(self, pairs: Pairs, index: int) -> Fraction | None:
         """The smallest k that (*) proves for one candidate, rounded up to 18 decimals; None where it proves none."""

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.measure.ball import Ball, Rows
+from funnel.measure.ball import Ball, RowExtremes
 from funnel.measure.uncertainty import divergence_at
 
 _FLOOR = 1e-30
@@ -155,7 +155,7 @@ def shifts(
     return np.asarray(np.exp(settled))
 
 
-def paired(ball: Ball, rows: Rows, y: IntArray, first: IntArray, second: IntArray) -> Pairs:
+def paired(ball: Ball, rows: RowExtremes, y: IntArray, first: IntArray, second: IntArray) -> Pairs:
     """For each (y, s, s') the pair of F that maximises R1·v_s / R2·v_s', up to second order in the search's error.
 
     For α < 1/2 both take the whole budget, which is more than they can have together.
@@ -172,7 +172,7 @@ def paired(ball: Ball, rows: Rows, y: IntArray, first: IntArray, second: IntArra
     return Pairs(y, first, second, *halves, ratio)
 
 
-def whole(ball: Ball, rows: Rows) -> list[tuple[FloatArray, FloatArray]]:
+def whole(ball: Ball, rows: RowExtremes) -> list[tuple[FloatArray, FloatArray]]:
     """Shifts and means, (b, c) each, for gaps above and below when a secret has the whole radius to itself."""
     shape = rows.top.shape
     y, s = (np.ravel(index) for index in np.indices(shape))
@@ -242,7 +242,7 @@ def _divide(one: _Side, two: _Side, start: FloatArray, base: FloatArray) -> None
             break
 
 
-def extreme(ball: Ball, rows: Rows, pairs: Pairs, index: int) -> tuple[FloatArray, FloatArray]:
+def extreme(ball: Ball, rows: RowExtremes, pairs: Pairs, index: int) -> tuple[FloatArray, FloatArray]:
     """R1 and R2 (a,) of one candidate: P_{X|s} and P_{X|s'} for some P of F (a wider set for α < 1/2)."""
     y, first, second = int(pairs.y[index]), int(pairs.first[index]), int(pairs.second[index])
     ends = (rows.top[y, first], rows.bottom[y, second])

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.sending import sent
 from funnel.measure import clock, leakage
-from funnel.measure.ball import Ball, Rows
+from funnel.measure.ball import Ball, RowExtremes
 from funnel.measure.certificate import Certifier, proved
 from funnel.measure.extremes import CHUNK, FARTHEST, Pairs, extreme, paired, whole
 from funnel.measure.leakage import Leakage
@@ -126,7 +126,7 @@ class Search:
     """All candidates of one protocol, those first that would be worst if every secret had the whole radius."""
 
     ball: Ball
-    rows: Rows
+    rows: RowExtremes
     _found: list[Pairs] = field(default_factory=list)
 
     @classmethod
@@ -140,7 +140,7 @@ class Search:
     ) -> Search:
         """Weights W[y, s|1, x], integers or floats."""
         ball = Ball(table, possible, max(radius, _LEAST_RADIUS) if radius > 0 else radius, order)
-        return cls(ball, Rows.of(ball, weights))
+        return cls(ball, RowExtremes.of(ball, weights))
 
     @cached_property
     def outer(self) -> FloatArray:

@@ -17,7 +17,7 @@ from funnel.notions.robust import RobustDemand, as_robust
 from funnel.optimise.cost import Extent
 from funnel.optimise.groups import GAP as GROUPS_GAP
 from funnel.optimise.groups import GroupCone, maximise_groups, serves
-from funnel.optimise.worst_case import Sets
+from funnel.optimise.worst_case import UncertaintySets
 
 _SMALL = 20
 """Coordinates up to which rows are searched as a whole, to a closer gap."""
@@ -56,7 +56,7 @@ class Polyopt(Mechanism):
 
 
 def best_of_groups(
-    sets: Sets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float = GROUPS_GAP
+    sets: UncertaintySets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float = GROUPS_GAP
 ) -> Solved:
     """The most informative protocol that is robust over sets of distributions, where the secret is released too.
 

@@ -20,7 +20,7 @@ from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.solve import Solution
 from funnel.optimise.staircase import staircase
-from funnel.optimise.worst_case import Sets, box_cone, simplex_cone
+from funnel.optimise.worst_case import UncertaintySets, box_cone, simplex_cone
 
 Polytope = Literal["box", "simplex", "printed"]
 
@@ -103,11 +103,11 @@ class RobustDemand(Demand):
         return [float(project(self.radius, self.order, chance)) for chance in chances]
 
     @cached_property
-    def sets(self) -> Sets:
+    def sets(self) -> UncertaintySets:
         """L <= P_{x|s} <= U for every s."""
         ends = [limits(self.order, b, rho) for b, rho in zip(self.radii, self.given, strict=True)]
         members = [np.flatnonzero(mask) for mask in self.possible]
-        return Sets(members, [low for low, _ in ends], [high for _, high in ends], self.table.shape[1])
+        return UncertaintySets(members, [low for low, _ in ends], [high for _, high in ends], self.table.shape[1])
 
 
 def as_robust(demand: Demand) -> RobustDemand | None:

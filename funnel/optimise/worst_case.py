@@ -19,7 +19,7 @@ _LISTED = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class UncertaintySets:
     """D_s = {R : lower <= R <= upper, ΣR = 1}, one per group; `members` are coordinates of a row of length a."""
 
     members: Sequence[IntArray]
@@ -32,7 +32,7 @@ class Sets:
         groups = range(len(self.members))
         return [(s, t) for s in groups for t in groups if s != t] + [(s, s) for s in groups if within]
 
-    def simplices(self) -> Sets:
+    def simplices(self) -> UncertaintySets:
         """The sets without upper ends but those that follow from the lower ones."""
         return replace(self, upper=[lower + self.room(group) for group, lower in enumerate(self.lower)])
 
@@ -47,7 +47,7 @@ class Sets:
         return max(1.0 - float(self.lower[group].sum()), 0.0)
 
 
-def simplex_cone(sets: Sets, ratio: float, *, within: bool = False) -> Cone:
+def simplex_cone(sets: UncertaintySets, ratio: float, *, within: bool = False) -> Cone:
     """The cone for the simplices {R >= L, ΣR = 1} ([RLDP] Definition 3): upper ends play no part.
 
     `within` also compares each group with itself, as the definition is printed; that only costs utility.
@@ -62,7 +62,7 @@ def simplex_cone(sets: Sets, ratio: float, *, within: bool = False) -> Cone:
     )
 
 
-def _corners(sets: Sets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone:
+def _corners(sets: UncertaintySets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone:
     """A row for every corner of the one simplex against every corner of the other."""
     corners = []
     for group, members in enumerate(sets.members):
@@ -75,7 +75,7 @@ def _corners(sets: Sets, ratio: float, pairs: Sequence[tuple[int, int]]) -> Cone
     return Cone(rows[(rows > 0).any(axis=1)])
 
 
-def box_cone(sets: Sets, ratio: float, *, within: bool = False) -> Cone:
+def box_cone(sets: UncertaintySets, ratio: float, *, within: bool = False) -> Cone:
     """The cone for the boxes cut by ΣR = 1, by duality of the two inner linear programs.
 
     max R·v = min over l, z >= v - l, z >= 0 of Σ L v + (1-ΣL) l + Σ (U-L) z, and the minimum likewise from

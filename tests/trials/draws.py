@@ -38,7 +38,7 @@ from funnel.draw.draw import CHUNK, Drawer
 from funnel.draw.entity import read_entities
 from funnel.draw.inverse import InverseTable
 from funnel.draw.keys import Key
-from funnel.draw.prf import Answers, Buffer, Noise
+from funnel.draw.prf import Buffer, FreshUniforms, PermanentUniforms
 from tests.trials.drawing import layout
 from tests.trials.drawing.layout import (
     BLOCKS,
@@ -256,8 +256,8 @@ def read_words(trial: Trial, way: str, words: int) -> None:
     key = Key(trial.secrets(f"{way} words"))
     source = PROTOCOLS["coin"]
     noise, answers, buffer = (
-        Noise(key, trial.secrets(f"{way} nonce")[:16]),
-        Answers(key, source),
+        FreshUniforms(key, trial.secrets(f"{way} nonce")[:16]),
+        PermanentUniforms(key, source),
         Buffer(CHUNK),
     )
     alone, apart = (

@@ -68,8 +68,8 @@ def test_an_honest_kernel_is_found_honest() -> None:
 
 
 def test_blocks_that_share_their_word_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = prf.Noise.blocks
-    monkeypatch.setattr(prf.Noise, "blocks", lambda self, first, _, *rest: original(self, first, 0, *rest))
+    original = prf.FreshUniforms.blocks
+    monkeypatch.setattr(prf.FreshUniforms, "blocks", lambda self, first, _, *rest: original(self, first, 0, *rest))
     trial = tried(FRESH)
     assert found(trial, "pairs", "fresh, coin", "eighths")
     assert found(trial, "rule", "fresh")
@@ -93,9 +93,9 @@ def test_keys_that_share_their_draws_are_seen(way: str, monkeypatch: pytest.Monk
 
 def test_entities_that_share_their_word_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers two by two: no count of a cell shows it, the pairs and the words do."""
-    original = prf.Answers._number_blocks
+    original = prf.PermanentUniforms._number_blocks
     monkeypatch.setattr(
-        prf.Answers, "_number_blocks", lambda self, numbers, *rest: original(self, numbers >> 1, *rest)
+        prf.PermanentUniforms, "_number_blocks", lambda self, numbers, *rest: original(self, numbers >> 1, *rest)
     )
     trial = tried(NUMBERS)
     assert found(trial, "pairs", "the next entity")
@@ -104,13 +104,13 @@ def test_entities_that_share_their_word_are_seen(monkeypatch: pytest.MonkeyPatch
 
 def test_a_bit_of_the_words_that_leans_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last bit, which only a sum of more than 2^62 would read."""
-    original, random = prf.Noise.words, np.random.default_rng(1)
+    original, random = prf.FreshUniforms.words, np.random.default_rng(1)
 
     def leaning(*given: object) -> np.ndarray:
         words = original(*given).copy()
         return words | (random.random(len(words)) < 0.1).astype(np.uint64)
 
-    monkeypatch.setattr(prf.Noise, "words", leaning)
+    monkeypatch.setattr(prf.FreshUniforms, "words", leaning)
     trial = tried(FRESH)
     assert found(trial, "words", "a bit")
     assert "pairs" not in kinds(trial)

@@ -18,7 +18,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True)
-class Finding:
+class ChangedTerm:
     """One term that differs. `measured` figures are told and do not count, unless they become infinite."""
 
     term: str
@@ -45,7 +45,7 @@ class Difference:
 
     old: str
     new: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ChangedTerm, ...]
 
     @property
     def verdict(self) -> Verdict:
@@ -84,7 +84,7 @@ def compare(old: Side, new: Side) -> Difference:
     return Difference(old.file, new.file, tuple(findings))
 
 
-def _sensitive(old: Side, new: Side) -> Iterator[Finding]:
+def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = old.terms["sensitive"], new.terms["sensitive"]
     if before != after:
         yield _finding(
@@ -96,15 +96,15 @@ def _columns(side: Side) -> dict[str, Mapping[str, Any]]:
     return {folded(one["name"]): one for block in side.terms["public"] for one in block}
 
 
-def _public(old: Side, new: Side) -> Iterator[Finding]:
+def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
     before, after = _columns(old), _columns(new)
     for name in dict.fromkeys([*before, *after]):
         one, other, term = before.get(name), after.get(name), f"public.{name}"
         if one is None:
-            yield Finding(term, None, other, "weaker", "one more column is released")
+            yield ChangedTerm(term, None, other, "weaker", "one more column is released")
         elif other is None:
-            yield Finding(term, one, None, "stronger", "it is not released any more")
+            yield ChangedTerm(term, one, None, "stronger", "it is not released any more")
         elif "release" not in (old.kind, new.kind):
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             if told != tells:
@@ -117,25 +117,25 @@ def _public(old: Side, new: Side) -> Iterator[Finding]:
         yield from _values(columns, old.values[columns], new.values[columns])
 
 
-def _grouping(old: Side, new: Side) -> Iterator[Finding]:
+def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = (
         [[folded(one["name"]) for one in block] for block in s.terms["public"]] for s in (old, new)
     )
     same_columns = sorted(chain(*before)) == sorted(chain(*after))
     if same_columns and before != after and "release" not in (old.kind, new.kind):
-        yield Finding(
+        yield ChangedTerm(
             "public", before, after, "unchanged", "the bound is for all blocks together, however grouped"
         )
 
 
-def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) -> Iterator[Finding]:
+def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) -> Iterator[ChangedTerm]:
     if old != new:
         judged = nested(old, new, "more values are told apart", "fewer values are told apart", "other values")
         gone, come = (sorted(map(list, one), key=repr) for one in (old - new, new - old))
         yield _finding(f"values.{'+'.join(columns)}", gone, come, judged)
 
 
-def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangedTerm]:
     """The bound: as a whole where the notion is another, else parameter by parameter."""
     before, after = ({f"privacy.{key}": one[f"privacy.{key}"] for key in ("notion", *bound(one).promises)
                       if one.get(f"privacy.{key}") is not None} for one in (old, new))  # fmt: skip
@@ -154,7 +154,7 @@ def _bare(terms: Mapping[str, Any]) -> dict[str, Any]:
     return {key.removeprefix("privacy."): value for key, value in terms.items()}
 
 
-def _others(old: Side, new: Side) -> Iterator[Finding]:
+def _others(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Every other term that both sides know."""
     known = [key for key in dict.fromkeys([*old.terms, *new.terms]) if _both(key, old, new)]
     for key in known:
@@ -187,14 +187,14 @@ def _both(key: str, old: Side, new: Side) -> bool:
 _BOUND = {f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")}
 
 
-def _chances(old: Side, new: Side) -> Iterator[Finding]:
+def _chances(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Another protocol: told, since every new one is one more release about the same people."""
     if old.protocol and new.protocol and old.protocol != new.protocol:
         why = "other chances, under the bound above; the ledger measures what both tell together"
-        yield Finding("protocol", old.protocol[:16], new.protocol[:16], "unchanged", why)
+        yield ChangedTerm("protocol", old.protocol[:16], new.protocol[:16], "unchanged", why)
 
 
-def _measured(old: Side, new: Side) -> Iterator[Finding]:
+def _measured(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Measured leakage, where both sides have the measure; None is infinite."""
     for measure in old.leakage.keys() & new.leakage.keys():
         before, after = old.leakage[measure], new.leakage[measure]
@@ -202,11 +202,11 @@ def _measured(old: Side, new: Side) -> Iterator[Finding]:
             judged = ordered(
                 at_most(before), at_most(after), "measured, more than before", "measured, less than before"
             )
-            yield Finding(f"measured.{measure}", before, after, *judged, measured=True)
+            yield ChangedTerm(f"measured.{measure}", before, after, *judged, measured=True)
 
 
-def _finding(term: str, old: Any, new: Any, judged: Judged) -> Finding:
-    return Finding(term, old, new, *judged)
+def _finding(term: str, old: Any, new: Any, judged: Judged) -> ChangedTerm:
+    return ChangedTerm(term, old, new, *judged)
 
 
 def _shown(value: Any) -> str:

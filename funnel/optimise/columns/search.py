@@ -16,8 +16,8 @@ from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.climbing import climbs
+from funnel.optimise.columns.pool import RowPool
 from funnel.optimise.columns.pricing import Slice
-from funnel.optimise.columns.rows import Rows
 from funnel.optimise.cone import Cone
 from funnel.optimise.generation import Oracle, generate
 from funnel.optimise.linear.highs import Answer
@@ -68,7 +68,7 @@ def columns(
     The all-ones row is always there, and H(X) bounds everything, so the budget may be spent before it begins. `start`
     (k, a) are rows of the cone with prior·v = 1 that take part from the beginning; `ceiling` (nats) is a bound known.
     """
-    search = _PolyhedralSearch(cone, Rows(prior, tolerance, ceiling, digits=_ALIKE), tolerance, budget)
+    search = _PolyhedralSearch(cone, RowPool(prior, tolerance, ceiling, digits=_ALIKE), tolerance, budget)
     if start is not None:
         search.rows.add(start * prior)
     return search.run()
@@ -77,7 +77,7 @@ def columns(
 class _PolyhedralSearch:
     """The oracles that look for rows of a polyhedral cone: climbs near the rows in use, and proofs."""
 
-    def __init__(self, cone: Cone, rows: Rows, tolerance: float, budget: Budget) -> None:
+    def __init__(self, cone: Cone, rows: RowPool, tolerance: float, budget: Budget) -> None:
         self.rows, self.prior, self.tolerance = rows, rows.prior, tolerance
         self.budget, self.climbing = budget, budget.part(_CLIMBING)
         self.room = Slice(cone, rows.prior)

@@ -9,8 +9,8 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
+from funnel.optimise.columns.pool import RowPool
 from funnel.optimise.columns.pricing import price, tidy
-from funnel.optimise.columns.rows import Rows
 from funnel.optimise.convex.cone import ConvexSlice, SeparationOracle
 from funnel.optimise.convex.peak import peak
 from funnel.optimise.generation import generate
@@ -79,7 +79,7 @@ def close_in(
     of the value, or with the budget: whatever the cone, releasing nothing is allowed, and H(X) is a bound. `ceiling`
     is one known before, `start` (k, a) are rows v >= 0 to begin with; others are moved into the cone.
     """
-    rows = Rows(prior, tolerance, ceiling, digits=_ALIKE)
+    rows = RowPool(prior, tolerance, ceiling, digits=_ALIKE)
     search = _ConvexSearch(oracle, rows, tolerance, share, Budget.of(budget))
     search.begin(np.zeros((0, len(prior))) if start is None else start)
     return search.run()
@@ -91,7 +91,7 @@ class _ConvexSearch:
     def __init__(
         self,
         oracle: SeparationOracle,
-        rows: Rows,
+        rows: RowPool,
         tolerance: float,
         share: float,
         budget: Budget,

@@ -6,7 +6,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.optimise.groups.levels import Groups
-from funnel.optimise.worst_case import Sets
+from funnel.optimise.worst_case import UncertaintySets
 
 
 class GroupCone:
@@ -19,7 +19,7 @@ class GroupCone:
     equalities: tuple[tuple[int, ...], ...] = ()
     complete = False
 
-    def __init__(self, sets: Sets, ratio: float) -> None:
+    def __init__(self, sets: UncertaintySets, ratio: float) -> None:
         if ratio <= 1:
             raise ValueError("the all-ones vector is not strictly inside the cone")
         self.groups, self.ratio, self.dimension = (

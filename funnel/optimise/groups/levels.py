@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funnel.data.joint import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from funnel.optimise.worst_case import Sets
+    from funnel.optimise.worst_case import UncertaintySets
 
 ZERO, HIGH, LOW = 0, 1, 2
 """Labels of coordinates: zero, the level x, the level y <= x."""
@@ -43,7 +43,7 @@ class Groups:
     dimension: int
 
     @classmethod
-    def of(cls, sets: Sets, prior: FloatArray) -> Groups:
+    def of(cls, sets: UncertaintySets, prior: FloatArray) -> Groups:
         """Groups of the sets, for a row with prior p (a,)."""
         shape = len(sets.members), max(map(len, sets.members))
         lower, spread, own, place = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.full(shape, -1)

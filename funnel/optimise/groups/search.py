@@ -26,7 +26,7 @@ from funnel.optimise.groups.parts import Mode, Part, Parts
 from funnel.optimise.linear.highs import Answer
 from funnel.optimise.master import master
 from funnel.optimise.solve import Solution
-from funnel.optimise.worst_case import Sets
+from funnel.optimise.worst_case import UncertaintySets
 
 GAP = 0.008
 """Share of the value by which the optimum may be higher."""
@@ -48,14 +48,14 @@ _ROUNDS = 12
 """Times that modes are added."""
 
 
-def serves(sets: Sets) -> bool:
+def serves(sets: UncertaintySets) -> bool:
     """Whether the groups are two or more, and share no coordinate."""
     members = np.concatenate(sets.members)
     return len(sets.members) > 1 and len(members) == sets.dimension == len(np.unique(members))
 
 
 def maximise_groups(
-    sets: Sets,
+    sets: UncertaintySets,
     ratio: float,
     prior: FloatArray,
     *,

@@ -262,8 +262,8 @@ def test_fresh_draws_repeat_nothing() -> None:
 def test_fresh_words_are_distinct_across_batches_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A counter that ran over the same row twice would show as equal words."""
     seen: list[np.ndarray] = []
-    original = prf.Noise.blocks
-    monkeypatch.setattr(prf.Noise, "blocks", lambda *a: seen.append(original(*a).copy()) or seen[-1])
+    original = prf.FreshUniforms.blocks
+    monkeypatch.setattr(prf.FreshUniforms, "blocks", lambda *a: seen.append(original(*a).copy()) or seen[-1])
     drawer = Drawer([protocol("x", FAIR), protocol("z", FAIR)], one_time_key(), permanent=False)
     for rows in (1, CHUNK + 3, 10):
         drawer.draw(batch(x0=np.zeros(rows, np.int8), x1=np.zeros(rows, np.int8)))

@@ -19,14 +19,14 @@ from funnel.optimise.groups.coupling import coupled
 from funnel.optimise.groups.levels import Groups, Limits, climb
 from funnel.optimise.groups.listed import Vertices
 from funnel.optimise.solve import maximise
-from funnel.optimise.worst_case import Sets, box_cone
+from funnel.optimise.worst_case import UncertaintySets, box_cone
 from tests.support.rays import listed_rays
 
 SETTINGS = settings(deadline=None, max_examples=10)
 
 
 @st.composite
-def boxes(draw: st.DrawFn, groups: int = 3, most: int = 4) -> tuple[Sets, np.ndarray]:
+def boxes(draw: st.DrawFn, groups: int = 3, most: int = 4) -> tuple[UncertaintySets, np.ndarray]:
     """Boxes around random distributions of two groups or more, and a prior with these distributions."""
     sizes = draw(st.lists(st.integers(1, most), min_size=2, max_size=groups))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -37,7 +37,7 @@ def boxes(draw: st.DrawFn, groups: int = 3, most: int = 4) -> tuple[Sets, np.nda
         [share * row for share, row in zip(random.dirichlet(np.full(len(sizes), 5.0)), given_s, strict=True)]
     )
     return (
-        Sets(
+        UncertaintySets(
             [np.arange(low, high) for low, high in itertools.pairwise(ends)],
             [row * (1 - width * random.random(len(row))) for row in given_s],
             [np.minimum(row + width * random.random(len(row)), 1.0) for row in given_s],
@@ -47,16 +47,16 @@ def boxes(draw: st.DrawFn, groups: int = 3, most: int = 4) -> tuple[Sets, np.nda
     )
 
 
-def of(counts: list[list[int]], width: float) -> tuple[Sets, np.ndarray]:
+def of(counts: list[list[int]], width: float) -> tuple[UncertaintySets, np.ndarray]:
     """Boxes of half this width around the conditionals of a table N[s, u]."""
     table = np.array(counts, float)
     given_s, (c, a) = table / table.sum(axis=1, keepdims=True), table.shape
     members = [np.arange(s * a, (s + 1) * a) for s in range(c)]
     low, high = np.maximum(given_s - width, 0.0), np.minimum(given_s + width, 1.0)
-    return Sets(members, list(low), list(high), c * a), (table / table.sum()).ravel()
+    return UncertaintySets(members, list(low), list(high), c * a), (table / table.sum()).ravel()
 
 
-def vertices(sets: Sets, group: int, low: float, high: float) -> np.ndarray:
+def vertices(sets: UncertaintySets, group: int, low: float, high: float) -> np.ndarray:
     """All vertices of {z >= 0 : m(z) >= low, M(z) <= high}, from the corners of the set of weights, by cdd."""
     floor, roof = sets.lower[group], sets.upper[group]
     size = len(floor)
@@ -185,5 +185,5 @@ def test_groups_and_whole_rows_have_the_same_optimum(counts, width: float, epsil
 
 
 def test_groups_that_share_values_are_not_served() -> None:
-    shared = Sets([np.arange(2), np.arange(2)], [np.zeros(2)] * 2, [np.ones(2)] * 2, 2)
+    shared = UncertaintySets([np.arange(2), np.arange(2)], [np.zeros(2)] * 2, [np.ones(2)] * 2, 2)
     assert not serves(shared)

@@ -13,7 +13,7 @@ from funnel.optimise.generation import RestrictedMaster
 from funnel.optimise.linear.highs import Answer
 
 
-class Rows:
+class RowPool:
     """Rows w = prior·v with Σ w = 1, from the uninformative one on; `digits` to which two rows are the same row.
 
     `best` is the certificate with the lowest bound, H(X) at first, and `nodes` counts the boxes of all searches.
