@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def written(cells: Cells) -> Wide:
     """The record of one block."""
     return Wide(
         cells.name,
-        tuple(Values(c.name, c.type, c.values, c.cuts, c.other, c.missing) for c in cells.columns),
+        _values(cells),
         tuple(_node(cells, node) for node in cells.tree.nodes),
         tuple(_drawn(profile) for profile in cells.profiles),
         cells.seed.hex(),
@@ -55,6 +56,10 @@ def opened(wide: Wide) -> Cells:
     return Cells(wide.name, columns, tree, profiles, shares, bytes.fromhex(wide.seed))
 
 
+def _values(cells: Cells) -> tuple[Values, ...]:
+    return tuple(Values(c.name, c.type, c.values, c.cuts, c.other, c.missing) for c in cells.columns)
+
+
 def _node(cells: Cells, node: Node) -> Below | Among | Cell:
     if node.column < 0:
         return Cell("cell", int(cells.shares[node.cell]))
@@ -67,14 +72,23 @@ def _drawn(profile: Profile) -> Drawn:
     return Drawn(
         None if profile.parent < 0 else profile.parent,
         tuple(profile.groups.tolist()),
-        tuple(tuple(_pairs(weights) for weights in cell) for cell in profile.links),
-        tuple(_pairs(weights) for weights in profile.values),
+        _by_cell(profile.links),
+        tuple(_pairs(profile.values)),
     )
 
 
-def _pairs(weights: IntArray) -> tuple[int, ...]:
-    codes = np.flatnonzero(weights)
-    return tuple(np.column_stack([codes, weights[codes]]).ravel().tolist())
+def _by_cell(links: IntArray) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """The pairs of each cell (m,) and group of the parent."""
+    pairs, width = _pairs(links.reshape(-1, links.shape[2])), links.shape[1]
+    return tuple(tuple(pairs[start : start + width]) for start in range(0, len(pairs), width))
+
+
+def _pairs(weights: IntArray) -> list[tuple[int, ...]]:
+    """Of each row (n, v) code, weight, code, weight, … of what is not zero."""
+    rows, codes = np.nonzero(weights)
+    flat = np.column_stack([codes, weights[rows, codes]]).ravel().tolist()
+    ends = (2 * np.searchsorted(rows, np.arange(len(weights) + 1))).tolist()
+    return [tuple(flat[start:stop]) for start, stop in pairwise(ends)]
 
 
 def _nodes(wide: Wide, columns: Sequence[Column]) -> Iterator[Node]:
@@ -182,6 +196,6 @@ def _check_order(profiles: Sequence[Profile]) -> None:
 
 def meaning(cells: Cells) -> str:
     """A short hash of what labels stand for: vocabularies and conditions, and not how rows are filled."""
-    told = as_json(written(cells))
-    splits = [{key: value for key, value in node.items() if key != "share"} for node in told["nodes"]]
-    return hashlib.sha256(encode({"columns": told["columns"], "nodes": splits})).hexdigest()[:16]
+    nodes = as_json(tuple(_node(cells, node) for node in cells.tree.nodes))
+    splits = [{key: value for key, value in node.items() if key != "share"} for node in nodes]
+    return hashlib.sha256(encode({"columns": as_json(_values(cells)), "nodes": splits})).hexdigest()[:16]

@@ -146,7 +146,7 @@ def _wide(cells: Cells) -> dict[str, Any]:
     """The cells of a wide block: as in cells.json, each column, node and cell of a profile on a line of its own."""
     told: dict[str, Any] = schema.as_json(written(cells))
     profiles = {
-        f"profile.{place}": one | {"weights": tuple(one["weights"])}
+        f"profile.{place}": one | {key: tuple(one[key]) for key in ("links", "values")}
         for place, one in enumerate(told.pop("profiles"))
     }
     return told | {"columns": tuple(told["columns"]), "nodes": tuple(told["nodes"])} | profiles

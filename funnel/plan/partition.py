@@ -20,7 +20,7 @@ from funnel.policy import Block, Policy
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A wide block's cells, and its columns as they were read; `made` is None where the cells are a lock's."""
+    """A wide block's cells: as they were `made`, or those of a lock, and then its columns as they were read."""
 
     cells: Cells
     sources: tuple[Source, ...]
@@ -50,7 +50,7 @@ def partition(
         cells = kept[wide.name] if made is None else made.cells
         if made is None:
             check_seen(block, cells, sources)
-        found.append(Partition(cells, sources, made))
+        found.append(Partition(cells, sources if made is None else (), made))
     engine.prepare(macros(policy, stage, [one.cells for one in found]))
     return tuple(found)
 

@@ -11,7 +11,9 @@ from funnel.errors import ReleaseError
 from funnel.files import writing
 from funnel.format import (
     canonical,
+    cells,
     counts,
+    distances,
     draws,
     drift,
     known,
@@ -58,19 +60,20 @@ def _content(release: Path, stated: manifest.Manifest, private: Path | None) -> 
         _read(protocol.ProtocolFile, release / protocol.NAME),
         _read(released.ReleasedFile, release / released.NAME),
     )
+    wide = _perhaps(cells.CellsFile, release / cells.NAME)
     if private is None:
-        return report.published(*shown)
+        return report.published(*shown, wide)
     kept = private if (private / counts.NAME).exists() else private / stated.release
-    moved = _read(drift.DriftFile, kept / drift.NAME) if (kept / drift.NAME).exists() else None
-    seen = _read(known.KnownFile, kept / known.NAME) if (kept / known.NAME).exists() else None
     return report.full(
         *shown,
         _read(counts.CountsFile, kept / counts.NAME),
         _read(draws.DrawsFile, kept / draws.NAME),
         _read(solution.SolutionFile, kept / solution.NAME),
         _read(terms.TermsFile, kept / terms.NAME),
-        moved,
-        seen,
+        _perhaps(drift.DriftFile, kept / drift.NAME),
+        _perhaps(known.KnownFile, kept / known.NAME),
+        _perhaps(distances.DistancesFile, kept / distances.NAME),
+        wide,
     )
 
 
@@ -87,6 +90,11 @@ def _check_same(
     else:
         return
     raise ReleaseError("release-write", why, where=str(release), advice="Name another folder with `--to`.")
+
+
+def _perhaps(record: type[T], path: Path) -> T | None:
+    """A file that not every release has. Raises ReleaseError."""
+    return _read(record, path) if path.exists() else None
 
 
 def _read(record: type[T], path: Path) -> T:

@@ -15,6 +15,7 @@ from funnel.files import sha256_file, writing
 from funnel.format import (
     cells,
     counts,
+    distances,
     draws,
     drift,
     evidence,
@@ -33,6 +34,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
+from funnel.plan.distances import distances_file
 from funnel.plan.prepare import Report
 from funnel.plan.rebuild import report_files
 from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
@@ -51,21 +53,24 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     progress(run.plan.write.title)
     asked = terms_file(run.policy)
     described = manifest_file(release, hashlib.sha256(schema.write(asked)).hexdigest())
-    shown, table = _table(release, described, public)
-    _write(public, report_files(report.published(described, shown, table)))
+    wide = file_of(release.counted.cells) if release.counted.cells else None
+    shown, table = _table(release, described, wide, public)
+    _write(public, report_files(report.published(described, shown, table, wide)))
     stated = replace(described, files=_entries(public))
     _write(public, {manifest.NAME: schema.write(stated)})
     if run.signer is not None:
         run.signer.sign_release(public)
     kept = _evidence(release, asked, private)
-    _write(private, report_files(report.full(described, shown, table, *kept)))
+    _write(private, report_files(report.full(described, shown, table, *kept, wide)))
     stated_sha256 = sha256_file(public / manifest.NAME)
     bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
     _write(private, {evidence.NAME: schema.write(bound)})
     return release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
 
 
-def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[ProtocolFile, ReleasedFile]:
+def _table(
+    release: Drafted, stated: manifest.Manifest, partitioned: cells.CellsFile | None, public: Path
+) -> tuple[ProtocolFile, ReleasedFile]:
     """protocol.json and released.json, and the table that is an export of the two, and of keys where rows have names.
 
     Raises PlanError, SourceError, ReleaseError.
@@ -78,8 +83,8 @@ def _table(release: Drafted, stated: manifest.Manifest, public: Path) -> tuple[P
     named, target, keys = drawn.rows, public / stated.data, stated.identify
     if named is not None and release.run.policy.release.refuses_formulas:
         check_keys(stage.keys, named.formulas)
-    if wide:
-        _write(public, {cells.NAME: schema.write(file_of(wide))})
+    if partitioned is not None:
+        _write(public, {cells.NAME: schema.write(partitioned)})
         rows = None if named is None else Rows.of(named.rows(), len(keys))
         export_filled(protocols, table, wide, stage.format, target, keys, rows)
     elif named is not None:
@@ -98,6 +103,7 @@ class Evidence(NamedTuple):
     terms: terms.TermsFile
     drift: drift.DriftFile | None
     known: known.KnownFile | None
+    distances: distances.DistancesFile | None
 
 
 def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Evidence:
@@ -107,7 +113,8 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     certificate = found.notion.certificate(found.channel)
     moved = None if pinned is None else pinned.drift
     seen = None if release.joint.finer is None else known_file(release.joint.finer)
-    kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen)
+    near = distances_file(release)
+    kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen, near)
     files = {
         counts.NAME: schema.write(kept.counts),
         draws.NAME: schema.write(kept.draws),
@@ -116,6 +123,7 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
         terms.NAME: schema.write(kept.terms),
         drift.NAME: None if moved is None else schema.write(moved),
         known.NAME: None if seen is None else schema.write(seen),
+        distances.NAME: None if near is None else schema.write(near),
         robust.NAME: None if certificate is None else schema.write(certificate),
         "policy.yaml": run.policy.text.encode(),
         groups.NAME: schema.write(GroupsFile("funnel-groups/1", dict(named))) if (named := run.policy.files) else None,

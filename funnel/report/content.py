@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from funnel.format.cells import CellsFile
 from funnel.format.counts import CountsFile
+from funnel.format.distances import DistancesFile
 from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
 from funnel.format.known import KnownFile
@@ -16,7 +18,7 @@ from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import TermsFile
-from funnel.report import figures, words
+from funnel.report import figures, wide, words
 from funnel.report.evidence import Evidence
 from funnel.report.facts import Facts
 from funnel.report.promise import consequences, scale
@@ -33,12 +35,14 @@ PAPERS = {
 }
 
 
-def published(manifest: Manifest, protocol: ProtocolFile, released: ReleasedFile) -> dict[str, Any]:
+def published(
+    manifest: Manifest, protocol: ProtocolFile, released: ReleasedFile, cells: CellsFile | None = None
+) -> dict[str, Any]:
     """The published report, from published files alone; the manifest's `files` make no difference.
 
     Raises InternalError where a notion or a mechanism has no words, ValueError where the files do not fit together.
     """
-    return _content(Facts.of(manifest, protocol), released, None)
+    return _content(Facts.of(manifest, protocol, cells), released, None)
 
 
 def full(
@@ -51,14 +55,19 @@ def full(
     terms: TermsFile,
     drift: DriftFile | None = None,
     known: KnownFile | None = None,
+    distances: DistancesFile | None = None,
+    cells: CellsFile | None = None,
 ) -> dict[str, Any]:
     """The private report: all of the published one, and what only the evidence tells; `drift` under a lock, `known`
     where the notion says what others may know.
 
+    `cells` and `distances` are those of a release with wide blocks.
+
     Raises as `published` does.
     """
-    facts = Facts.of(manifest, protocol)
-    return _content(facts, released, Evidence.of(facts, counts, draws, solution, terms, drift, known))
+    facts = Facts.of(manifest, protocol, cells)
+    evidence = Evidence.of(facts, counts, draws, solution, terms, drift, known, distances)
+    return _content(facts, released, evidence)
 
 
 def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:
@@ -75,6 +84,7 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "scope": _scope(t),
         "measured": _measured(t, notion),
         "blocks": blocks,
+        "wide": wide.told(t),
         "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
         "truth": words.paragraphs("truth.txt", t=t, shown=[one for one in blocks if one["truth"]]),
@@ -108,6 +118,7 @@ def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "notion": t.m.notion,
         "name": notion["title"],
         "epsilon": t.epsilon,
+        "alone": notion["alone"],
         "sentence": notion["promise"],
         "identity": words.said("identity.txt", t=t),
         "condition": notion["condition"] + estimated,

@@ -42,6 +42,7 @@ def environment(templates: Path) -> Environment:
     made.globals["counted"] = text.counted
     made.filters |= {name: getattr(figures, name) for name in _FIGURES}
     made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
+    made.filters["human"] = text.human
     made.filters["px"] = svg.number
     made.filters["count"] = "{:,}".format
     return made

@@ -21,6 +21,7 @@ from funnel.data.joint import IntArray
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.format.counts import CountsFile
+from funnel.format.distances import DistancesFile
 from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
 from funnel.format.known import KnownFile
@@ -35,6 +36,7 @@ from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
 from funnel.report.realised import realised
 from funnel.report.truth import truth
+from funnel.report.wide import near
 from funnel.text import label
 
 Notion = Mapping[str, str]
@@ -52,6 +54,7 @@ class Evidence:
     terms: TermsFile
     drift: DriftFile | None
     known: KnownFile | None
+    distances: DistancesFile | None
 
     @classmethod
     def of(
@@ -63,9 +66,11 @@ class Evidence:
         terms: TermsFile,
         drift: DriftFile | None,
         known: KnownFile | None = None,
+        distances: DistancesFile | None = None,
     ) -> Evidence:
         """The evidence of a release. Raises ValueError where the counts are none over their alphabets."""
-        return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), draws, solution, terms, drift, known)
+        joint = joint_of(counts.secret, counts.blocks, counts.cells)
+        return cls(t, joint, draws, solution, terms, drift, known, distances)
 
     @cached_property
     def table(self) -> ReleasedTable:
@@ -93,6 +98,7 @@ class Evidence:
             "blocks": blocks,
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
+            "wide": [] if self.distances is None else list(map(near, self.distances.blocks)),
         }
         return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
 

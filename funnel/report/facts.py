@@ -8,10 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from funnel.cells.cells import Cells
+from funnel.cells.record import opened
 from funnel.data import AnyProtocol
 from funnel.data.convert import protocols_of
 from funnel.data.joint import FloatArray
 from funnel.format import schema
+from funnel.format.cells import CellsFile
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import ProtocolFile
 from funnel.text import human, label, listed
@@ -24,12 +27,14 @@ class Facts:
     m: Manifest
     protocols: tuple[AnyProtocol, ...]
     protocol_sha256: str | None = None
+    wide: tuple[Cells, ...] = ()
 
     @classmethod
-    def of(cls, manifest: Manifest, protocol: ProtocolFile) -> Facts:
-        """The facts of two published files. Raises ValueError where the weights are those of no protocol."""
+    def of(cls, manifest: Manifest, protocol: ProtocolFile, cells: CellsFile | None = None) -> Facts:
+        """The facts of published files, `cells` of wide blocks. Raises ValueError where they hold no protocol."""
         digest = hashlib.sha256(schema.write(protocol)).hexdigest()
-        return cls(manifest.without_files(), protocols_of(protocol), digest)
+        wide = () if cells is None else tuple(map(opened, cells.blocks))
+        return cls(manifest.without_files(), protocols_of(protocol), digest, wide)
 
     @property
     def epsilon(self) -> float:
@@ -49,7 +54,8 @@ class Facts:
     @cached_property
     def released(self) -> tuple[str, ...]:
         """The columns that are released, by name."""
-        return tuple(column for block in self.m.public for column in block)
+        inside = {one.name: tuple(column.name for column in one.columns) for one in self.wide}
+        return tuple(column for block in self.m.public for name in block for column in inside.get(name, (name,)))
 
     @property
     def columns(self) -> int:

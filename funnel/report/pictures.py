@@ -24,7 +24,9 @@ _DIVERGING = (
 )  # fmt: skip
 _GAMMA = 0.8
 _LABEL, _ROOM, _TALL = 11.0, 210.0, 110.0
-_WIDTH = 860.0
+_WIDTH, _STRIP = 860.0, 34.0
+_FAR = 0.1
+"""A distance that is shown as dark as any larger one."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,30 @@ def _change(change: float | None, after: float, bound: float, what: str) -> _Cel
     return _Cell(_diverging(change / bound), text, f"{what}{figures.belief(after)}, {_step(change)}")
 
 
+def near_map(columns: Sequence[str], distances: Sequence[Sequence[float]]) -> Markup:
+    """Distances of every two columns (d, d), darker where they are larger; per mille of the records."""
+    grid = _Grid.of(columns, columns, "column", "column")
+    cells = [[_Cell(_blend(_SEQUENTIAL, min(one / _FAR, 1.0) ** _GAMMA), f"{1000 * one:.0f}" if one >= 0.0005 else "",
+                    f"{row}, {column}: {100 * one:.2f}%")
+              for one, column in zip(line, grid.columns, strict=True)]
+             for row, line in zip(grid.rows, distances, strict=True)]  # fmt: skip
+    return _heatmap(grid, cells, "How far each two columns are from those of the table")
+
+
+def cells(block: dict[str, Any]) -> Markup:
+    """The cells of a wide block side by side, as wide as their shares, with their conditions as titles."""
+    total = sum(one["share"] for one in block["cells"]) or 1.0
+    parts, left = list[Markup](), 0.0
+    for place, one in enumerate(block["cells"]):
+        wide = _WIDTH * one["share"] / total
+        told = element("title", f"{one['cell']}: {one['words']} ({figures.share(one['share'])})")
+        colour = _SEQUENTIAL[1 + place % 3]
+        parts.append(element("rect", told, x=left, y=0.0, width=wide, height=_STRIP, fill=colour))
+        left += wide
+    title = element("title", f"The cells of {block['name']}")
+    return element("svg", title, *parts, role="img", class_="map", **_size(_WIDTH, _STRIP))
+
+
 def _diverging(part: float) -> str:
     """The colour of a change as a part, -1 to 1, of the bound."""
     return _blend(_DIVERGING, (max(-1.0, min(1.0, part)) + 1) / 2)
@@ -93,16 +119,19 @@ class _Grid:
     top: float
     side: float
     tall: float
+    across: str
 
     @classmethod
-    def of(cls, rows: Sequence[str], columns: Sequence[str], down: str) -> _Grid:
-        """A grid with room for its labels: `down` names what the rows are; columns are released values."""
+    def of(
+        cls, rows: Sequence[str], columns: Sequence[str], down: str, across: str = "released value"
+    ) -> _Grid:
+        """A grid with room for its labels: `down` and `across` name what the rows and the columns are."""
         side = max(9.0, min(38.0, (_WIDTH - _ROOM - 40) / len(columns)))
         names = [shortened(name, _LABEL, _ROOM - 16) for name in rows]
         heads = [shortened(name, _LABEL, _TALL) for name in columns]
         left = 1.12 * max([width(name, _LABEL) for name in names] + [width(down, _LABEL) + 14]) + 14
         top = max(width(head, _LABEL) for head in heads) * 0.75 + 34
-        return cls(rows, columns, down, left, top, side, max(11.0, min(26.0, side)))
+        return cls(rows, columns, down, left, top, side, max(11.0, min(26.0, side)), across)
 
     @property
     def right(self) -> float:
@@ -134,7 +163,7 @@ def _frame(grid: _Grid) -> list[Markup]:
     return [
         element("rect", x=grid.left, y=grid.top, width=wide, height=high, fill=_WHITE, stroke=_LINE),
         element("text", f"{grid.down} ↓", x=grid.left - 8, y=grid.top - 8, text_anchor="end", **note),
-        element("text", "released value →", x=grid.left, y=12, **note),
+        element("text", f"{grid.across} →", x=grid.left, y=12, **note),
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from funnel.format.canonical import encode
 from tests.flow.conftest import nothing_published
+from tests.support.html import Reader
 from tests.support.policies import write_policy
 from tests.support.towns import INNER, WIDE, people
 
@@ -222,3 +223,49 @@ def test_a_row_whose_columns_are_not_those_of_its_label_is_found(released, comma
     (release / "release.json").write_bytes(encode(manifest))
     audit = command("audit", release, "--json")
     assert [one["claim"] for one in audit.json["findings"] if one["status"] == "failed"] == ["data-export"]
+
+
+def reports(release: Path, private: Path) -> list[tuple[dict, Reader]]:
+    """The published report and the full one: content, and the page as it is read."""
+    folders = (release, private / release.name)
+    return [
+        (json.loads((one / "report.json").read_text()), Reader((one / "report.html").read_text()))
+        for one in folders
+    ]
+
+
+@pytest.mark.parametrize("mechanism", ["randomised-response", "invariant", "optimal"])
+def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp_path, mechanism):
+    release = released(mechanism=mechanism, privacy__epsilon=0.1)
+    (shown, page), (full, whole) = reports(release, tmp_path / "private")
+    first = "This bounds what the row tells someone who knows nothing else that is true of the person"
+    for content, read in ((shown, page), (full, whole)):
+        assert read.open == []
+        assert read.text.index(first) < read.text.index(content["promise"]["sentence"])
+        assert "age < " in read.text
+        assert "“other”" in read.text
+    said = {
+        "face": "at face value: the draws leave",
+        "weight": "by the column “weight”",
+        "estimate": "Do not count",
+    }
+    assert said[shown["wide"][0]["totals"]] in page.text
+    assert (shown["wide"][0]["totals"] == "face") == (mechanism == "invariant")
+    # What takes the records stands in the full report alone.
+    assert "How far each two columns are" not in page.text
+    assert "How far each two columns are" in whole.text
+    (near,) = full["evidence"]["wide"]
+    assert near["figures"]["release"]["pair_most"] < 0.3
+    assert [one["name"] for one in near["merged"]][:1] == ["town"]
+    assert all(one["own"] >= one["at_zero"] - 1e-9 for one in near["accuracy"])
+    rebuilt = command("report", release, "--private", tmp_path / "private", "--to", tmp_path / "again")
+    assert rebuilt.code == 0, rebuilt.err
+    kept = tmp_path / "private" / release.name / "report.html"
+    assert (tmp_path / "again" / "report.html").read_bytes() == kept.read_bytes()
+
+
+def test_who_knows_columns_is_not_covered_but_by_the_notions_that_say_so(released, tmp_path):
+    """Under srlip the first sentence would be wrong."""
+    release = released(privacy__notion="srlip", mechanism="optimal")
+    shown = json.loads((release / "report.json").read_text())
+    assert shown["promise"]["alone"] == ""

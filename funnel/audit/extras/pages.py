@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from funnel import report
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.errors import FunnelError
 from funnel.format import canonical
+from funnel.format.distances import NAME as DISTANCES
+from funnel.format.distances import DistancesFile
 from funnel.format.drift import NAME as DRIFT
 from funnel.format.drift import DriftFile
 from funnel.format.schema import read
 
+T = TypeVar("T")
 CLAIM = "report"
 TITLE = "report.json and report.html are, byte for byte, what this version of funnel makes of the other files"
 PRIVATE = False
@@ -28,16 +31,25 @@ def check(opened: Release) -> str | Unchecked:
     if opened.staged:
         return Unchecked("whoever has just written the report has no need to write it again")
     shown = (opened.manifest.without_files(), opened.protocol, opened.released)
-    told = [_same(opened, opened.release, lambda: report.published(*shown))]
+    wide = opened.cells if opened.partitioned else None
+    told = [_same(opened, opened.release, lambda: report.published(*shown, wide))]
     if opened.private is not None:
-        moved = opened.folder / DRIFT
-        drift = read(DriftFile, DRIFT, opened.content(moved)) if moved.exists() else None
         known = None if opened.manifest.parameters.knows is None else opened.known_file
         counts, draws, solution, terms = opened.counts, opened.draws, opened.solution, opened.terms
-        kept = (terms, drift, known)
-        whole = _same(opened, opened.folder, lambda: report.full(*shown, counts, draws, solution, *kept))
+        drift, near = _kept(opened, DriftFile, DRIFT), _kept(opened, DistancesFile, DISTANCES)
+        whole = _same(
+            opened,
+            opened.folder,
+            lambda: report.full(*shown, counts, draws, solution, terms, drift, known, near, wide),
+        )
         told.append(whole)
     return f"{' and '.join(told)} bytes rendered again"
+
+
+def _kept(opened: Release, record: type[T], name: str) -> T | None:
+    """A private file that not every release has. Raises Broken."""
+    path = opened.folder / name
+    return read(record, name, opened.content(path)) if path.exists() else None
 
 
 def _same(opened: Release, folder: Path, compose: Any) -> str:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from funnel.audit.kernel.files import holds_only
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.format import counts, draws, drift, evidence, groups, known, manifest, robust, solution, terms
+from funnel.format import (
+    cells,
+    counts,
+    distances,
+    draws,
+    drift,
+    evidence,
+    groups,
+    known,
+    manifest,
+    robust,
+    solution,
+    terms,
+)
 
 POLICY, PLAN, LOCK, SEEN = "policy.yaml", "plan.json", "lock.yaml", "published"
 _ALWAYS = {counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, "report.json", "report.html"}
@@ -16,6 +29,7 @@ def belonging(opened: Opened) -> str:
     one, stated = opened.evidence, opened.manifest
     locked = {LOCK, drift.NAME} if stated.locked else set()
     shown = {robust.NAME} if stated.notion == "rldp" else {known.NAME} if stated.parameters.knows is not None else set()
+    shown |= {distances.NAME} if cells.NAME in stated.files else set()
     own = opened.entry(opened.release / manifest.NAME).sha256
     kept = [opened.entry(opened.folder / name).sha256 for name in (POLICY, terms.NAME, PLAN)]
     agree(evidence.NAME, [

@@ -234,8 +234,8 @@ def test_content_survives_its_file_and_renders_to_the_same_page(release: Sample)
 
 
 def test_the_published_report_is_made_of_published_records_alone() -> None:
-    """Whoever has the three published files can make it: nothing of the evidence can be in it."""
-    assert list(inspect.signature(published).parameters) == ["manifest", "protocol", "released"]
+    """Whoever has the published files can make it: nothing of the evidence can be in it."""
+    assert list(inspect.signature(published).parameters) == ["manifest", "protocol", "released", "cells"]
     for release in SAMPLES.values():
         files = {
             Manifest: release.manifest, type(release.protocol): release.protocol,

@@ -1,0 +1,89 @@
+"""What a wide release does to its columns, from the records: for the private folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from funnel.cells.accuracy import accuracies, chances, law_of_labels
+from funnel.cells.columns import Codes, Column, Source, number
+from funnel.cells.counts import counted
+from funnel.cells.distance import QUANTILES, coding, expected
+from funnel.data import Protocol
+from funnel.data.joint import FloatArray
+from funnel.errors import InternalError
+from funnel.format import distances as files
+from funnel.plan.partition import Partition
+from funnel.plan.protect import Settled
+
+_DECIMALS = 6
+
+
+def distances_file(release: Settled) -> files.DistancesFile | None:
+    """distances.json; None where no block is wide."""
+    found = release.counted.partitions
+    return files.DistancesFile("funnel-distances/1", tuple(_block(release, one) for one in found)) if found else None
+
+
+def _block(release: Settled, one: Partition) -> files.Block:
+    cells, codes = one.cells, _codes(one)
+    law, size = _law(release, one), len(one.cells)
+    labels = cells.assign(codes)
+    seen = np.bincount(labels, minlength=size)
+    true = [counted(own, len(column), labels, size) / np.maximum(seen, 1)[:, None]
+            for own, column in zip(codes, cells.columns, strict=True)]  # fmt: skip
+    shown = accuracies(law, true, chances(cells.profiles))
+    merged = [(0, 0)] * len(codes) if one.made is None else [(each.values, each.records) for each in one.made.merged]
+    columns = tuple(
+        files.Column(column.name, *rare, *(round(share, _DECIMALS) for share in vars(accuracy).values()))
+        for column, rare, accuracy in zip(cells.columns, merged, shown, strict=True)
+    )
+    near, nobody = (_distances(one, codes, answered) for answered in (law.sum(axis=0), law.sum(axis=1)))
+    return files.Block(cells.name, QUANTILES, columns, near, nobody)
+
+
+def _law(release: Settled, one: Partition) -> FloatArray:
+    """The law of labels of this wide block in the release."""
+    for index, protocol in enumerate(release.protection.protocols):
+        if one.cells.name in protocol.inputs.columns and isinstance(protocol, Protocol):
+            return law_of_labels(one.cells.name, len(one.cells), protocol, release.joint.table(index))
+    raise InternalError(f"nothing was drawn for {one.cells.name}")
+
+
+def _distances(one: Partition, codes: Sequence[Codes], labels: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """Of every two columns (d, d), where labels are distributed so (m,)."""
+    columns = one.cells.columns
+    keys = list(combinations_with_replacement(range(len(columns)), 2))
+    wanted = {key: key if key[0] != key[1] else key[:1] for key in keys}
+    coded = [coding(column, own) for column, own in zip(columns, codes, strict=True)]
+    found = expected(one.cells.profiles, labels, codes, coded, wanted.values()).of
+    table = np.zeros((len(columns), len(columns)))
+    for (a, b), key in wanted.items():
+        table[a, b] = table[b, a] = round(found[key], _DECIMALS)
+    return tuple(map(tuple, table.tolist()))
+
+
+def _codes(one: Partition) -> list[Codes]:
+    """The columns' codes (n,) as they may be released; under a lock in its values, without rows that it leaves out."""
+    if one.made is not None:
+        return list(one.made.codes)
+    pairs = zip(one.cells.columns, one.sources, strict=True)
+    codes = [_place(column, source)[source.codes] for column, source in pairs]
+    kept = np.logical_and.reduce([own >= 0 for own in codes])
+    return [own[kept] for own in codes]
+
+
+def _place(column: Column, source: Source) -> Codes:
+    """The column's code of each of the source's values, -1 for none."""
+    known = {value: code for code, value in enumerate(column.values) if value is not None}
+    other = -1 if column.other is None else column.other
+    missing = -1 if column.missing is None else column.missing
+    if column.cuts is None:
+        places = [missing if value is None else known.get(value, other) for value in source.values]
+        return np.array(places, np.int32)
+    cuts = np.array([number(cut, column.type) for cut in column.cuts])
+    told = np.array([0.0 if value is None else number(value, column.type) for value in source.values])
+    gone = np.array([value is None for value in source.values], bool)
+    return np.where(gone, missing, np.searchsorted(cuts, told, side="right")).astype(np.int32)
