@@ -7,12 +7,12 @@ each block, and its totals are right on average. What a larger ε buys beyond th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.data.joint import FloatArray, Joint
+from funnel.data.joint import FloatArray, IntArray, Joint
 from funnel.data.unary import AnyProtocol
 
 
@@ -21,25 +21,25 @@ class Faithful:
     """What one release leaves as it is, on average over its draws.
 
     `unchanged`: the share of records of which every released value is the true one. `accuracy`: by column, the share
-    that shows its own value there. `errors`: for each block the standard errors of the raw totals of the values told
-    (b,), in records.
+    that shows its own value there. For each block, of the values told (b,) and in records: `errors`, standard errors of
+    the raw totals, and `biases`, by how much these are too high on average.
     """
 
     unchanged: float
     accuracy: dict[str, float]
     errors: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
 
     @property
     def error(self) -> float:
-        """The standard error of a total, in records: root mean square over the values of all blocks."""
-        return math.sqrt(float(np.mean(np.concatenate(self.errors) ** 2)))
+        """How far a raw total is from the true one, in records: root mean square, bias and all, over all values."""
+        return math.sqrt(float(np.mean(np.concatenate([*self.errors, *self.biases]) ** 2)) * 2)
 
 
 def faithful(joint: Joint, protocols: Sequence[AnyProtocol]) -> Faithful:
     """The figures of a release."""
-    return Faithful(
-        share_unchanged(joint, protocols), column_accuracy(joint, protocols), tuple(_errors(joint, protocols))
-    )
+    errors, biases = zip(*map(_raw, map(joint.table, range(len(protocols))), protocols), strict=True)
+    return Faithful(share_unchanged(joint, protocols), column_accuracy(joint, protocols), errors, biases)
 
 
 def at_zero(joint: Joint) -> Faithful:
@@ -54,7 +54,7 @@ def at_zero(joint: Joint) -> Faithful:
         for place, column in enumerate(block.columns)
     }
     errors = tuple(np.sqrt(joint.rows * prior * (1 - prior)) for prior in priors)
-    return Faithful(math.fsum(chance), accuracy, errors)
+    return Faithful(math.fsum(chance), accuracy, errors, tuple(map(np.zeros_like, errors)))
 
 
 def share_unchanged(joint: Joint, protocols: Sequence[AnyProtocol]) -> float:
@@ -81,9 +81,12 @@ def _collision(parts: Sequence[str | None], prior: FloatArray) -> float:
     return math.fsum(np.bincount(code, prior) ** 2)
 
 
-def _errors(joint: Joint, protocols: Sequence[AnyProtocol]) -> Iterator[FloatArray]:
-    """Of each block: the roots of Σ N[s,x] Q(y|s,x) (1 - Q(y|s,x)), (b,); records are drawn independently."""
-    for index, protocol in enumerate(protocols):
-        chances, counts = protocol.telling(), joint.table(index)
-        records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
-        yield np.sqrt(np.einsum("sx,ysx->y", records, chances * (1 - chances)))
+def _raw(counts: IntArray, protocol: AnyProtocol) -> tuple[FloatArray, FloatArray]:
+    """Of one block with N[s, x] (c, a): the roots of Σ N[s,x] Q(y|s,x) (1 - Q(y|s,x)), for records are drawn
+    independently, and Σ N[s,x] Q(y|s,x) - N[y], (b,) each."""
+    chances = protocol.telling()
+    records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
+    true = dict(zip(protocol.inputs.values, counts.sum(axis=0).tolist(), strict=True))
+    own = np.array([true.get(value, 0) for value in protocol.told.values])
+    spread, mean = (np.einsum("sx,ysx->y", records, one) for one in (chances * (1 - chances), chances))
+    return np.sqrt(spread), mean - own

@@ -17,9 +17,12 @@ _ANYBODY = Alphabet(("S",), (("anybody",),))
 def truth(joint: Joint, protocol: AnyProtocol) -> dict[str, Any] | None:
     """Of one block the shares of records unchanged, and by column those that show their own value; and at ε = 0.
 
-    None of sets, which show several values.
+    And how far a raw total is from the true one, in records. None of sets, which show several values.
     """
-    return None if protocol.coins else _told(faithful(joint, [protocol]), at_zero(joint))
+    if protocol.coins:
+        return None
+    own, nobody = faithful(joint, [protocol]), at_zero(joint)
+    return _told(own, nobody) | {"face": _two(own.error), "face_at_zero": _two(nobody.error)}
 
 
 def estimated(protocol: AnyProtocol, found: Recovered | None) -> dict[str, Any] | None:

@@ -75,6 +75,15 @@ def test_at_zero_is_what_a_protocol_that_answers_for_nobody_in_particular_gives(
     assert at_zero(joint.block(0)).unchanged == pytest.approx((16 + 4 + 4) / 64)
 
 
+def test_raw_totals_are_off_by_their_bias_and_their_noise() -> None:
+    """Three of four records stay, one goes to the other value: 12 and 4 are released as 10 and 6 on average."""
+    joint = Joint.from_table([[12, 4]])
+    told = faithful(joint, [Protocol(joint.blocks[0], joint.blocks[0], 2, np.array([[[3, 1]], [[1, 3]]]))])
+    assert told.biases[0] == pytest.approx([-2, 2])
+    assert told.errors[0] == pytest.approx([np.sqrt(3), np.sqrt(3)])
+    assert told.error == pytest.approx(np.sqrt(4 + 3))
+
+
 def test_a_set_shows_the_value_where_it_holds_no_other() -> None:
     joint = Joint.from_table([[5, 3], [1, 4]])
     coins = UnaryProtocol(joint.blocks[0], 2, 2, 1)
@@ -87,5 +96,5 @@ def test_a_set_shows_the_value_where_it_holds_no_other() -> None:
 def _same(found: Faithful, expected: Faithful) -> None:
     assert found.unchanged == pytest.approx(expected.unchanged)
     assert found.accuracy == pytest.approx(expected.accuracy)
-    for one, other in zip(found.errors, expected.errors, strict=True):
-        assert one == pytest.approx(other)
+    for one, other in zip((*found.errors, *found.biases), (*expected.errors, *expected.biases), strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
