@@ -127,8 +127,10 @@ class Manifest:
     """release.json.
 
     `leakage` is in nats by measure, rounded up, None where infinite; among them that which ε bounds. `split` is each
-    block's share of ε. `identify` are the columns by which a row has a name, before all others in the table, and rows
-    are sorted by them; none where rows belong to nobody. `files` are all others of the folder, but for a signature.
+    block's share of ε. `totals`, of a mechanism that is about them: whether each stays as it is on average, at the
+    counts that the protocol was made for. `identify` are the columns by which a row has a name, before all others in
+    the table, and rows are sorted by them; none where rows belong to nobody. `files` are all others of the folder, but
+    for a signature.
     """
 
     format: Literal["funnel-release/1"]
@@ -142,6 +144,7 @@ class Manifest:
     epsilon: Nats
     parameters: Parameters
     mechanism: Text
+    totals: Literal["kept", "free"] | None
     candidates: tuple[Candidate, ...] | None
     split: tuple[Share, ...]
     draws: Draws

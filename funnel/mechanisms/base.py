@@ -153,6 +153,11 @@ class Mechanism(BaseModel, ABC):
         """What the mechanism chooses from under a notion; None for one that solves blocks itself."""
         return None
 
+    @property
+    def of_totals(self) -> Literal["kept", "free"] | None:
+        """Whether every total stays as it is on average; None for a mechanism that is not about totals."""
+        return None
+
     def form_of_sets(self) -> str | None:
         """How sets of values are written; None for a mechanism that releases plain values."""
         return None

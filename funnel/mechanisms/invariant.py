@@ -47,6 +47,11 @@ class Invariant(Mechanism):
     distance: Distance = "match"
     time_limit: TimeLimit = TIME_LIMIT
 
+    @property
+    def of_totals(self) -> Literal["kept", "free"]:
+        """As the policy asks."""
+        return self.totals
+
     @classmethod
     def fits(cls, notion: type[Notion]) -> bool:
         """Notions that have a cone of rows."""

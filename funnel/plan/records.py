@@ -77,6 +77,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         epsilon=found.notion.epsilon,
         parameters=manifest.Parameters(**found.notion.parameters()),
         mechanism=found.mechanism.kind,
+        totals=found.mechanism.of_totals,
         candidates=_candidates(found),
         split=found.shares,
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),

@@ -86,6 +86,7 @@ class Summary(Settled):
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
             "utility": self.measured.utility(),
+            "faithful": self.measured.faith(),
             "alphabet": {
                 "sensitive": len(self.joint.secret),
                 "public": prod(len(b) for b in self.joint.blocks),
@@ -111,6 +112,9 @@ class Summary(Settled):
             f"kept       {measured.normalised:.2%} of the information in the public columns"
             + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
         ]
+        if measured.entropy:
+            own, nobody = measured.faithful.unchanged, measured.nobody.unchanged
+            lines.append(f"unchanged  {own:.2%} of records; at epsilon 0, drawn for nobody, {nobody:.2%}")
         if self.together.releases > 1:
             lines.insert(3, f"composed   {_told(self.together)}")
         lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]

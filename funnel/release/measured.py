@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from funnel.format.manifest import Utility
 from funnel.ledger.composition import own_figure
 from funnel.measure import leakage
+from funnel.measure.faithful import Faithful, at_zero, faithful
 from funnel.measure.figures import leakage_figure, round_to, round_up
 from funnel.measure.information import mutual_information, public_entropy
 from funnel.mechanisms.product import Protection
@@ -18,7 +20,8 @@ from funnel.notions import Notion
 class Measured:
     """Leakage and utility of the channel released, in nats; `lip` and `ldp` are exact ratios.
 
-    `own` is the leakage that epsilon bounds, and `measure` its name.
+    `own` is the leakage that epsilon bounds, and `measure` its name; `faithful` is what is left as it is, `nobody` the
+    same at ε = 0 with the same blocks.
     """
 
     lip: leakage.Leakage
@@ -29,6 +32,8 @@ class Measured:
     kept_information: float
     entropy: float
     bound: float | None
+    faithful: Faithful
+    nobody: Faithful
 
     @property
     def normalised(self) -> float:
@@ -54,6 +59,10 @@ class Measured:
         found = common | {self.measure: self.own.nats}
         return {name: nats if isfinite(nats) else None for name, nats in found.items()}
 
+    def faith(self) -> dict[str, Any]:
+        """What is left as it is, and what would be at ε = 0: shares of records, and the error of a raw total."""
+        return _faith(self.faithful) | {"at_zero": _faith(self.nobody)}
+
     def utility(self) -> dict[str, float | None]:
         """Nats, and shares of H(X)."""
         return {
@@ -63,6 +72,10 @@ class Measured:
             "upper_bound": self.normalised_bound,
             "gap": self.gap,
         }
+
+
+def _faith(told: Faithful) -> dict[str, Any]:
+    return {"unchanged": told.unchanged, "accuracy": told.accuracy, "error": told.error}
 
 
 def measure(protection: Protection) -> Measured:
@@ -79,6 +92,8 @@ def measure(protection: Protection) -> Measured:
         protection.kept,
         public_entropy(joint),
         protection.bound,
+        faithful(joint, protection.protocols),
+        at_zero(joint),
     )
 
 

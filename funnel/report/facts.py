@@ -133,11 +133,27 @@ class Facts:
         """The precisions, in bits, of the weights that are not all 0 or 1."""
         return sorted({protocol.bits for protocol in self.protocols} - {0})
 
+    @property
+    def totals_stay(self) -> bool:
+        """Whether the expected totals are those of the records at hand: not of those of a lock, nor of noisy counts."""
+        return self.m.totals == "kept" and not self.m.locked and not self.private
+
+    @cached_property
+    def slopes(self) -> tuple[float, ...]:
+        """By block the part of a change of the true totals that the released ones show, on average over its values."""
+        return tuple(map(slope, self.protocols))
+
     @cached_property
     def true_chance(self) -> tuple[float, float]:
         """The least and the largest chance, over true values, that all of a record's released values are true."""
         ends = [(float(one.min()), float(one.max())) for one in (p.alike() for p in self.protocols)]
         return float(np.prod([low for low, _ in ends])), float(np.prod([high for _, high in ends]))
+
+
+def slope(protocol: AnyProtocol) -> float:
+    """(Σ_x Q(x|x) - 1) / (a - 1): the mean of Q's eigenvalues but for the one that keeps the number of records."""
+    values = len(protocol.inputs)
+    return float(kept(protocol).mean(axis=0).sum() - 1) / (values - 1) if values > 1 else 1.0
 
 
 def names(protocol: AnyProtocol) -> list[str]:

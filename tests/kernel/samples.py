@@ -373,7 +373,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         text = sealed(facts, "by hand")
     stated = manifest.Manifest(
         "funnel-release/1", ID, MADE, "sample", "by hand", names, tuple(one.columns for one in blocks), notion, epsilon,
-        parameters, "randomised-response", None, (round(1 / len(blocks), 12),) * len(blocks),
+        parameters, "randomised-response", None, None, (round(1 / len(blocks), 12),) * len(blocks),
         manifest.Draws("permanent" if permanent else "fresh", key),
         manifest.Estimate(1, "private" if private else "counts", 0.5 if private else None, 1 if private else None,
                           0.5 if private else None),

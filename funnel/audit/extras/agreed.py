@@ -26,6 +26,8 @@ def check(opened: Release) -> str:
     mechanism, noise = policy.mechanism.get("kind"), opened.counts.private
     chosen = one.candidates is not None or (mechanism == "auto" and one.locked is not None)
     free = _open(policy.parameters)
+    # `auto` tries every mechanism as it is by default.
+    totals = {"invariant": "kept"}.get(one.mechanism) if chosen else policy.mechanism.get("totals")
     agree(NAME, [
         *((key, getattr(policy, key), getattr(one, key)) for key in _ALIKE),
         *((key, value, vars(one.parameters)[key]) for key, value in vars(policy.parameters).items() if key not in free),
@@ -35,6 +37,7 @@ def check(opened: Release) -> str:
         ("estimate", (policy.estimate.minimum, policy.estimate.kind), (one.estimate.minimum, one.estimate.kind)),
         ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),
         ("mechanism", mechanism, "auto" if chosen else one.mechanism),
+        ("totals", totals, one.totals),
     ])  # fmt: skip
     split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):

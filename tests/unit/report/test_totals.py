@@ -1,0 +1,49 @@
+"""What the report says of raw totals: to be read as they stand, or only a part of what moved, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from funnel.format.manifest import Locked
+from funnel.mechanisms import Invariant
+from funnel.notions import Ldp, Lip
+from funnel.report.facts import slope
+from tests.support.census import census
+from tests.unit.report.sample import one_block, two_blocks
+
+LOCKED = Locked("0" * 64, "2026-11-20T00:00:00Z")
+
+
+def said(sample, **changes) -> str:
+    told = sample.stating(mechanism="invariant", **changes).published()
+    return " ".join([*told["utility"]["sentences"], *told["drawing"]["sentences"]])
+
+
+def test_kept_totals_may_be_read_as_they_stand():
+    text = said(one_block(), totals="kept")
+    assert "may be read as they stand" in text
+    assert "comes back to it from others" in text
+    assert "Do not read" not in text
+
+
+def test_between_blocks_only_a_part_shows():
+    assert "shows as a part only" in said(two_blocks(), totals="kept")
+
+
+def test_under_a_lock_a_part_of_the_change_shows():
+    text = said(one_block(), totals="kept", locked=LOCKED)
+    assert "the released totals show a part of the difference only" in text
+    assert "may be read as they stand" not in text
+
+
+def test_free_totals_are_not_to_be_read():
+    text = said(one_block(), totals="free")
+    assert "Do not read the released totals" in text
+    assert "totals move" in text
+
+
+@pytest.mark.parametrize(("notion", "epsilon", "part"), [(Ldp, 0.5, 0.185), (Lip, 1.0, 0.632)])
+def test_the_printed_slopes(notion, epsilon, part):
+    joint = census("occupation", "sex")
+    demand = notion(notion=notion.__name__.lower(), epsilon=epsilon).demand(joint, {}, 0)
+    assert slope(Invariant(kind="invariant").solve(joint, demand).protocol) == pytest.approx(part, abs=5e-4)
