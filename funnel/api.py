@@ -26,7 +26,6 @@ from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
 from funnel.plan import Plan
-from funnel.plan.explain import Sizes, sizes
 from funnel.plan.explain import explain as _explain
 from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.rebuild import rebuild
@@ -34,6 +33,7 @@ from funnel.plan.recount import recounting
 from funnel.plan.rotate import Rotation, rotate
 from funnel.plan.run import execute
 from funnel.plan.summary import Summary
+from funnel.plan.survey import Sizes, survey
 from funnel.policy import Policy
 from funnel.policy import load as _load
 from funnel.policy.schema import json_schema
@@ -75,21 +75,22 @@ class Checked:
 
 
 def check(policy: Path | str) -> Checked:
-    """Validate a policy, and its fit to the source's columns where the source is at hand. Raises nothing.
+    """Validate a policy; and where the source is at hand, count it, and find all that a run would refuse.
 
-    A lock that lies beside its policy is found whole or not.
+    A lock that lies beside its policy is found whole or not. Raises nothing.
     """
     path = Path(policy)
     try:
         if path.name.endswith(LOCKED):
             return Checked(path, None, f"; a lock, made {read_lock(path).made}")
         loaded = load(path)
-        with planned(loaded):
-            return Checked(path, None)
+        with planned(loaded) as (compiled, engine, source):
+            survey(loaded, compiled, engine, source)
+        return Checked(path, None)
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
         if error.code == "source-missing":
-            return Checked(path, None, "; the source is not here, so its columns were not checked")
+            return Checked(path, None, "; the source is not here, so it was not checked")
         return Checked(path, error)
     except FunnelError as error:
         return Checked(path, error)
@@ -112,10 +113,10 @@ class Explained:
 
 
 def explain(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
-    """Compile a policy and count its cardinalities, nothing more. Raises FunnelError."""
+    """Compile a policy and count what a run would; nothing is solved. Raises FunnelError for all that a run refuses."""
     loaded = load(policy)
-    with planned(loaded, Limits(memory, threads)) as (compiled, engine, _):
-        return Explained(compiled, sizes(loaded, compiled, engine))
+    with planned(loaded, Limits(memory, threads)) as (compiled, engine, source):
+        return Explained(compiled, survey(loaded, compiled, engine, source))
 
 
 def run(

@@ -17,6 +17,8 @@ An error is data: a stable code from `CATALOGUE`, what is wrong, where, and what
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -56,6 +58,7 @@ CATALOGUE: dict[str, str] = {
     "entity-null": "a row has no entity",
     "identify-repeated": "rows of the release have the same key",
     "identify-null": "a row of the release has no key",
+    "identifier": "a public column has a value of its own for most records",
     "below-minimum": "a public value has too few records",
     "below-bins": "a value lies below the first bin",
     "not-a-date": "a column of dates holds something else",
@@ -98,16 +101,26 @@ CATALOGUE: dict[str, str] = {
 
 
 class FunnelError(Exception):
-    """Base of all errors: `code` (a key of CATALOGUE), `message`, `where`, `advice`; `exit_code` for the CLI."""
+    """Base of all errors: `code` (a key of CATALOGUE), `message`, `where`, `advice`; `exit_code` for the CLI.
+
+    `values` are people's, and end the message; `plain` is the message without them.
+    """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(
-        self, code: str, message: str, *, where: str | None = None, advice: str | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        where: str | None = None,
+        advice: str | None = None,
+        values: str | None = None,
     ) -> None:
         if code not in CATALOGUE:
             raise KeyError(f"error code {code!r} is not in the catalogue")
-        self.code, self.message, self.where, self.advice = code, message, where, advice
+        self.code, self.plain, self.where, self.advice = code, message, where, advice
+        self.message = message if values is None else f"{message}: {values}"
         super().__init__(self.text())
 
     def text(self) -> str:
@@ -119,6 +132,17 @@ class FunnelError(Exception):
     def as_dict(self) -> dict[str, Any]:
         """The same for a program."""
         return {"code": self.code, "message": self.message, "where": self.where, "advice": self.advice}
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Errors that are raised inside name no values of people."""
+    try:
+        yield
+    except FunnelError as error:
+        error.message = error.plain
+        error.args = (error.text(),)
+        raise
 
 
 @dataclass(frozen=True)

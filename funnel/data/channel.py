@@ -13,7 +13,11 @@ from funnel.data.sending import ExactArray, through
 from funnel.data.subsets import ReleasedTable
 from funnel.data.unary import AnyProtocol
 from funnel.errors import PlanError
+from funnel.text import some
 
+CELLS = 200
+"""Cells that are proposed for a wide block."""
+_SHOWN = 8
 MAX_CELLS = 2_000_000
 """Largest product alphabet (cells of S x Y) that is measured; beyond it nothing could be claimed."""
 
@@ -72,6 +76,31 @@ def check_size(joint: Joint, released: Sequence[int]) -> None:
         raise PlanError(
             "alphabet-too-large",
             f"the public blocks together take {largest:,} combinations with the secret; "
-            f"leakage is measured on the whole product, up to {MAX_CELLS:,}",
-            advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
+            f"leakage is measured on the whole product, up to {MAX_CELLS:,}. Of it they are {_sizes(joint)}",
+            advice=_as_one(joint),
         )
+
+
+def _sizes(joint: Joint) -> str:
+    """The blocks by how many values they have, most first."""
+    sizes = [(len(block), "+".join(block.columns)) for block in joint.blocks]
+    told = [f"{name} ({size:,} values)" for size, name in sorted(sizes, reverse=True)]
+    return some(told, _SHOWN)
+
+
+def _as_one(joint: Joint) -> str:
+    """What helps: the largest blocks put together as cells, few enough for the product with the others."""
+    most, left = MAX_CELLS // CELLS, len(joint.secret)
+    kept: list[str] = []
+    for block in sorted(joint.blocks, key=len):
+        if left * len(block) > most:
+            break
+        left *= len(block)
+        kept += block.columns
+    columns = [one for block in joint.blocks for one in block.columns if one not in kept]
+    if len(columns) < 2:
+        return "Release fewer columns in this policy, or shrink them with `bins`, `groups` or `top`."
+    return (
+        f"Put these {len(columns)} into one wide block, under `public`: "
+        f"`{{name: record, columns: [{', '.join(columns)}], cells: {CELLS}}}`; or shrink them with `bins` or `groups`."
+    )

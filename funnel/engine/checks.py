@@ -26,6 +26,10 @@ _REFUSED = {
 }
 """What is wrong with rows of each label that no release may hold."""
 
+_OWN, _NEARLY_ALL = 0.5, 0.9
+"""Values a record from which on a text, or any column, tells who somebody is and not how people are."""
+_SOME = 20
+"""Records below which that cannot be told."""
 _DENSE = 64
 """Bits of a bit set that one row may cost before the general check is cheaper."""
 
@@ -62,6 +66,19 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
             "source-nulls",
             f"missing values in {shown}, of {rows:,} rows",
             advice="Set `source.missing: category` to release missing as a value, or `drop` to leave such rows out.",
+        )
+
+
+def check_identifier(column: str, distinct: int, rows: int, *, text: bool = False) -> None:
+    """Refuse a column in which nearly all records have a value of their own (of a text most). Raises SourceError."""
+    if distinct > (_OWN if text else _NEARLY_ALL) * rows and rows >= _SOME:
+        raise SourceError(
+            "identifier",
+            f"{column} takes {distinct:,} values in {rows:,} records: it is an identifier or free text, and protects "
+            "nobody whose value is known",
+            advice="Leave it out. A key that is to be published as it is, so that rows have a name, belongs under "
+            "`release.identify`; numbers and dates can be told more coarsely with `bins` or `round`, texts with "
+            "`groups`.",
         )
 
 

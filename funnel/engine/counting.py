@@ -9,6 +9,7 @@ import numpy as np
 from funnel.data import Alphabet, Joint, Label
 from funnel.data.channel import MAX_CELLS
 from funnel.engine.base import Engine
+from funnel.engine.checks import check_identifier
 from funnel.engine.sql import identifier, listed
 from funnel.errors import PlanError, SourceError
 from funnel.text import some
@@ -50,7 +51,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
     """Refuse public values that too few records share: their column of the protocol would disclose them.
 
     The same for values of the secret, where the mechanism reads it and its protocol therefore names them.
-    Raises SourceError.
+    Raises SourceError; its own where a column is an identifier.
     """
     if secret_published:
         _check_secret(joint, minimum)
@@ -58,14 +59,16 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
         counts = joint.table(index).sum(axis=0)
         rare = np.flatnonzero(counts < minimum)
         if len(rare):
+            for place, column in enumerate(block.columns):
+                check_identifier(column, len({value[place] for value in block.values}), joint.rows)
             names = block.names()
             shown = some([f"{quoted(names[x])} ({counts[x]})" for x in rare], 8)
             raise SourceError(
                 "below-minimum",
-                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records: "
-                f"{shown}",
-                advice='Group them with `top` (most frequent values, the rest is "other"), with `bins` for a number, '
-                "by merging values in the source, or lower `estimate.minimum` if that disclosure is acceptable.",
+                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records",
+                values=shown,
+                advice="Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or "
+                "by `top` or `bins`; or lower `estimate.minimum` if that disclosure is acceptable.",
             )
 
 
@@ -100,14 +103,18 @@ def _axes(secret: int, blocks: Sequence[int]) -> list[list[str]]:
 
 def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
     """Measure the domains inside the engine, before anything large is fetched."""
-    for size, columns in zip(
-        cardinalities(engine, len(names[0]), [len(block) for block in names[1:]]), names, strict=True
-    ):
+    axes = _axes(len(names[0]), [len(block) for block in names[1:]])
+    (rows,) = engine.row("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells")
+    sizes = cardinalities(engine, len(names[0]), [len(block) for block in names[1:]])
+    for size, columns, keys in zip(sizes, names, axes, strict=True):
         if size > MAX_ALPHABET:
+            for column, distinct in zip(columns, _distinct(engine, keys), strict=True):
+                check_identifier(column, distinct, rows)
             raise PlanError(
                 "alphabet-too-large",
                 f"{' + '.join(columns)} takes {size:,} values; a protocol holds up to {MAX_ALPHABET:,}",
-                advice="Shrink it with `bins` (numbers) or `top` (most frequent values), or leave it out.",
+                advice="Shrink it with `bins` (numbers), `groups` or `top` (most frequent values), or leave it out; "
+                "several columns can be a wide block, of cells.",
             )
     (cells,) = engine.row("SELECT count(*) FROM cells")
     if cells > MAX_CELLS:
@@ -117,6 +124,11 @@ def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
             f"up to {MAX_CELLS:,} can be measured",
             advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
         )
+
+
+def _distinct(engine: Engine, keys: Sequence[str]) -> tuple[int, ...]:
+    """How many values each of some keys takes."""
+    return engine.row(f"SELECT {listed(f'count(DISTINCT {identifier(key)})' for key in keys)} FROM cells")
 
 
 def cardinalities(engine: Engine, secret: int, blocks: Sequence[int]) -> list[int]:

@@ -37,7 +37,7 @@ def declared_counts(engine: Engine, cells: str, domain: Domain) -> IntArray:
             counts[place] += row[-1]
     if unknown:
         names = some(list(dict.fromkeys(unknown)), _SHOWN)
-        raise _undeclared(f"values that the policy does not declare: {names}")
+        raise _undeclared("values that the policy does not declare", names)
     return counts
 
 
@@ -51,10 +51,11 @@ def _unknown(domain: Domain, labels: Sequence[Label]) -> list[str]:
     return found
 
 
-def _undeclared(what: str) -> SourceError:
+def _undeclared(what: str, values: str | None = None) -> SourceError:
     return SourceError(
         "undeclared-value",
         what,
+        values=values,
         advice="Declare every value that can occur under `estimate.values`, from what is known about the column and "
         "not from this table: which values occur is not to show. Or leave such rows out with `source.filter`.",
     )

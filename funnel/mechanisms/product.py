@@ -120,13 +120,8 @@ def protect(
     The notion arranges the blocks first; `minimum` is the number of records that each value of X has.
     Raises SolverError, PlanError.
     """
-    arranged = notion.arrange(joint, minimum)
+    arranged = arrange(joint, notion, minimum)
     blocks = len(arranged.joint.blocks)
-    check_size(arranged.joint, [1] * blocks)
-    if arranged.joint is not joint:
-        _refuse_rare(arranged, minimum)
-    if notion.exact_zero:
-        _refuse_determined(joint)
     split = tuple(shares) if blocks == len(shares) else (1.0,)
     found = _solve(arranged, mechanism, split, 1.0, progress)
     if not found.holds:
@@ -134,6 +129,20 @@ def protect(
     elif blocks > 1 and not notion.exact_zero:
         found = _raise_budgets(mechanism, found, progress)
     return _refuse_constant(found)
+
+
+def arrange(joint: Joint, notion: Notion, minimum: int) -> Arranged:
+    """The blocks as the notion wants them, once no reason is seen why no mechanism could serve them.
+
+    What is refused here is refused by every mechanism. Raises PlanError, SourceError, SolverError.
+    """
+    arranged = notion.arrange(joint, minimum)
+    check_size(arranged.joint, [1] * len(arranged.joint.blocks))
+    if arranged.joint is not joint:
+        _refuse_rare(arranged, minimum)
+    if notion.exact_zero:
+        _refuse_determined(joint)
+    return arranged
 
 
 def _solve(
@@ -220,11 +229,12 @@ def _refuse_rare(arranged: Arranged, minimum: int) -> None:
         counts = arranged.joint.table(index).sum(axis=0)
         if rare := int((counts < minimum).sum()):
             names = [name for name, count in zip(block.names(), counts, strict=True) if count < minimum]
+            shown = "; ".join(names[:4]) + (", …" if rare > 4 else "")
             raise SourceError(
                 "below-minimum",
                 f"{rare:,} of {len(block):,} combinations of {' + '.join(block.columns)} have fewer than "
-                f"{minimum:,} records ({'; '.join(names[:4])}{', …' if rare > 4 else ''}), and they are one "
-                f"alphabet here ({arranged.why})",
+                f"{minimum:,} records, and they are one alphabet here ({arranged.why})",
+                values=shown,
                 advice="Make the columns coarser with `top` or `bins`, release fewer of them, or lower "
                 "`estimate.minimum` if that disclosure is acceptable.",
             )

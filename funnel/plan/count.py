@@ -61,19 +61,24 @@ class Counted:
         return self.joint.rows if self.estimated is None else self.estimated.rows
 
 
-def count(
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What is known of a table before its counts are read: the cells of wide blocks, what became of rare values."""
+
+    partitions: tuple[Partition, ...]
+    merged: tuple[Merged, ...]
+
+
+def look(
     policy: Policy,
     plan: Plan,
     engine: Engine,
-    progress: Callable[[str], None],
-    *,
+    progress: Callable[[str], None] = lambda _: None,
     lock: Lock | None = None,
-    estimate_name: str | None = None,
-) -> Counted:
-    """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
+) -> Looked:
+    """Carry out a plan up to the table that is counted, and refuse tables that are not what the policy says.
 
-    A private estimate is entered in the ledger under `estimate_name`, if any, before its noise is drawn; a `lock` has
-    noisy counts that stand for new ones. Raises SourceError and PlanError for tables that no protocol can serve.
+    Raises SourceError, PlanError.
     """
     progress(plan.scan.title)
     engine.prepare(plan.scan.statements)
@@ -93,8 +98,26 @@ def count(
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
+    return Looked(partitions, merged)
+
+
+def count(
+    policy: Policy,
+    plan: Plan,
+    engine: Engine,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    lock: Lock | None = None,
+    estimate_name: str | None = None,
+) -> Counted:
+    """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
+
+    A private estimate is entered in the ledger under `estimate_name`, if any, before its noise is drawn; a `lock` has
+    noisy counts that stand for new ones. Raises SourceError and PlanError for tables that no protocol can serve.
+    """
+    looked = look(policy, plan, engine, progress, lock)
     counted = _counted(policy, plan.count, engine, lock, estimate_name)
-    counted = replace(counted, partitions=partitions, merged=merged)
+    counted = replace(counted, partitions=looked.partitions, merged=looked.merged)
     if (know := plan.know) is not None:
         progress(know.title)
         joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum)
@@ -110,15 +133,20 @@ def _counted(
     if policy.estimate.epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
         return Counted(policy, joint)
-    declared, epsilon = domain(policy), rational(policy.estimate.epsilon)
-    _check_formulas(policy, declared.blocks)
-    found = declared_counts(engine, stage.cells, declared)
+    (declared, found), epsilon = declared_table(policy, stage, engine), rational(policy.estimate.epsilon)
     spent = None if estimate_name is None else _charge(policy, epsilon, lock, estimate_name)
     if lock is None:
         notion, estimated = _settled(policy.privacy, estimate(declared, found, epsilon))
     else:
         notion, estimated = _pinned(policy, lock, declared, found, epsilon)
     return Counted(policy.model_copy(update={"privacy": notion}), estimated.joint, estimated, spent)
+
+
+def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain, IntArray]:
+    """The declared domain of a private estimate and the records of each of its cells. Raises SourceError, PlanError."""
+    declared = domain(policy)
+    _check_formulas(policy, declared.blocks)
+    return declared, declared_counts(engine, stage.cells, declared)
 
 
 def _charge(policy: Policy, epsilon: Fraction, lock: Lock | None, name: str) -> Spent:

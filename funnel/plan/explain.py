@@ -3,79 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from funnel.data.alphabet import folded
-from funnel.engine import Engine, checks
-from funnel.engine.counting import cardinalities, occurring
-from funnel.mechanisms import Outlook
-from funnel.notions import Shape
+from funnel.data.channel import MAX_CELLS
 from funnel.plan import stages
-from funnel.plan.partition import partition
 from funnel.plan.stages import Plan
-from funnel.plan.tabulate import tabulate
-from funnel.policy import Policy
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Cardinalities: c values of the secret, a_j values of each block, and the solver expected for each.
-
-    `outlooks` say more of a solver that searches: None for any other.
-    """
-
-    secret: int
-    blocks: tuple[int, ...]
-    solvers: tuple[str, ...]
-    arrangement: str = ""
-    outlooks: tuple[Outlook | None, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        told = {
-            "sensitive": self.secret,
-            "public": list(self.blocks),
-            "solver": list(self.solvers),
-            "search": [None if outlook is None else outlook.as_dict() for outlook in self.outlooks],
-        }
-        return told | ({"arrangement": self.arrangement} if self.arrangement else {})
-
-
-def sizes(policy: Policy, plan: Plan, engine: Engine) -> Sizes:
-    """Count distinct values, nothing else, and ask the mechanism how it would solve problems of that size."""
-    count = plan.count
-    engine.prepare(plan.scan.statements)
-    partition(policy, plan.cells, engine, lambda _: None)
-    tabulate(engine, count)
-    if plan.naming is not None:
-        checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
-    secret, *blocks = cardinalities(engine, len(count.secret), [len(block) for block in count.blocks])
-    shape = _shape(policy, count, tuple(blocks), engine)
-    ahead = policy.privacy.foresee(shape, policy.estimate.minimum)
-    solved = (shape.combinations,) if ahead.together else shape.blocks
-    outlooks = tuple(_outlook(policy, secret, shape, solved, index) for index in range(len(solved)))
-    solvers = tuple(
-        policy.mechanism.forecast(policy.privacy, secret, size) if outlook is None else outlook.words()
-        for size, outlook in zip(solved, outlooks, strict=True)
-    )
-    return Sizes(secret, tuple(blocks), solvers, ahead.why, outlooks)
-
-
-def _outlook(
-    policy: Policy, secret: int, shape: Shape, solved: tuple[int, ...], index: int
-) -> Outlook | None:
-    """What to expect of the search for a block's protocol; sizes are those of the worst data."""
-    extent = policy.privacy.extent(secret, shape, solved, index)
-    return None if extent is None else policy.mechanism.outlook(extent)
-
-
-def _shape(policy: Policy, count: stages.Count, blocks: tuple[int, ...], engine: Engine) -> Shape:
-    """Cardinalities by which a notion arranges the blocks."""
-    combinations, fewest = occurring(engine, [len(block) for block in count.blocks])
-    hidden = {folded(column) for column in policy.sensitive}
-    public = {folded(column) for block in policy.blocks for column in block.columns}
-    return Shape(blocks, combinations, fewest, hidden <= public)
+from funnel.plan.survey import Sizes
 
 
 def explain(plan: Plan, found: Sizes | None = None) -> str:
@@ -128,8 +60,11 @@ def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
         return
     if isinstance(stage, stages.Count):
         yield f"sensitive {'+'.join(stage.secret)}: {found.secret:,} values"
-        for block, size in zip(stage.blocks, found.blocks, strict=True):
-            yield f"public {'+'.join(block)}: {size:,} values"
+        for block, size, inner in zip(stage.blocks, found.blocks, found.inside, strict=True):
+            what = f"cells of {', '.join(inner)}" if inner else "values"
+            yield f"public {'+'.join(block)}: {size:,} {what}"
+        yield f"together {found.product:,} combinations with the secret; up to {MAX_CELLS:,} can be measured"
+        yield from (one.words() for one in found.merged if one.values)
     if isinstance(stage, stages.Solve) and found.arrangement:
         yield found.arrangement
     if isinstance(stage, stages.Solve):

@@ -10,11 +10,13 @@ from funnel.cells.columns import Column, Source
 from funnel.cells.condition import sql
 from funnel.cells.make import Made, make
 from funnel.engine import Engine
+from funnel.engine.checks import check_identifier
 from funnel.engine.sql import identifier, listed, literal
 from funnel.engine.wide import read_columns
 from funnel.errors import InternalError
 from funnel.lock.unseen import LEFT_OUT, check_seen
 from funnel.plan import stages
+from funnel.plan.columns import NARROW
 from funnel.policy import Block, Policy
 
 
@@ -46,6 +48,7 @@ def partition(
     found = []
     for block, wide in zip(policy.wide, stage.blocks, strict=True):
         sources = read_columns(engine, wide.statement, wide.columns, wide.types, wide.ordered)
+        _check_texts(wide, sources)
         made = None if kept else _made(block, wide, sources, stage.support)
         cells = kept[wide.name] if made is None else made.cells
         if made is None:
@@ -53,6 +56,16 @@ def partition(
         found.append(Partition(cells, sources if made is None else (), made))
     engine.prepare(macros(policy, stage, [one.cells for one in found]))
     return tuple(found)
+
+
+def _check_texts(wide: stages.Wide, sources: Sequence[Source]) -> None:
+    """Refuse texts and whole numbers that tell who somebody is; fractions are measured, and binned.
+
+    Raises SourceError.
+    """
+    for one in sources:
+        if not one.ordered or one.type in NARROW:
+            check_identifier(one.name, len(one.values), len(one.codes), text=not one.ordered)
 
 
 def _made(block: Block, wide: stages.Wide, sources: Sequence[Source], support: int) -> Made:

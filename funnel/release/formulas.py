@@ -70,6 +70,7 @@ def _refused(column: str, found: list[str]) -> SourceError:
     others = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
     return SourceError(
         "formula",
-        f"{column!r} would put {first!r}{others} into a CSV file, which spreadsheets take for formulas and carry out",
+        f"{column!r} would put texts into a CSV file that spreadsheets take for formulas and carry out",
+        values=f"{first!r}{others}",
         advice=_ADVICE,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import yaml
 
 import funnel
 from funnel.engine.duckdb import DuckDB
@@ -73,7 +74,7 @@ CASES = [
     ),
     (
         "alphabet-too-large",
-        "SELECT i AS id, 's' || (i % 2) AS s, i AS x FROM range(1000000) t(i)",
+        "SELECT i AS id, 's' || (i % 2) AS s, i % 3000 AS x FROM range(9000) t(i)",
         {"estimate": {"minimum": 1}},
     ),
     ("source-missing", None, {"source__table": "none.parquet"}),
@@ -114,6 +115,85 @@ def test_one_clear_error_and_nothing_published(command, tmp_path, code, query, c
     assert run.out == ""
     assert nothing_published(tmp_path)
     assert evidence_left(tmp_path) == []
+
+
+OF_THE_TABLE = [case for case in CASES if not case[0].startswith("key-")]
+
+
+@pytest.mark.parametrize(
+    ("code", "query", "changes"), OF_THE_TABLE, ids=[f"{i}-{c[0]}" for i, c in enumerate(OF_THE_TABLE)]
+)
+def test_check_and_plan_refuse_what_a_run_refuses(command, tmp_path, code, query, changes):
+    """But that no table is no fault of a policy, which is reviewed where the table may be out of reach."""
+    if query is not None:
+        table(tmp_path, query)
+        changes = {"source": {"table": "table.parquet", "entity": "id"}, "sensitive": ["s"], "public": ["x"], **changes}
+    path = write_policy(tmp_path, **changes)
+    plan, check = command("plan", path), command("check", path)
+    assert (plan.code, f"[{code}]" in plan.err) == (1, True), plan.err
+    if code == "source-missing":
+        assert (check.code, "not here" in check.out) == (0, True)
+    else:
+        assert (check.code, f"[{code}]" in check.err) == (1, True), check.err
+
+
+def test_a_plan_names_no_values_of_people_where_a_run_does(command, tmp_path):
+    table(tmp_path, "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'Smith', 'x') AS x FROM range(99) t(i)")
+    path = write_policy(tmp_path, source={"table": "table.parquet", "entity": "id"}, sensitive=["s"], public=["x"])
+    assert "1 of 2 values of x have fewer than 10 records: 'Smith' (3)" in command("run", path).err
+    for name in ("plan", "check"):
+        said = command(name, path).err
+        assert "1 of 2 values of x have fewer than 10 records [below-minimum]" in said
+        assert "rare: other" in said
+        assert "Smith" not in said
+
+
+IDENTIFIERS = [
+    ("'key ' || i", "x", {}),
+    ("i * 7", "x", {}),
+    ("'note of ' || hash(i)", {"name": "p", "columns": ["x", "y"]}, {}),
+    ("i", {"name": "p", "columns": ["x", "y"]}, {"estimate": {"minimum": 1}}),
+]
+
+
+@pytest.mark.parametrize(("value", "public", "changes"), IDENTIFIERS)
+def test_an_identifier_among_the_public_columns_is_refused_with_advice(command, tmp_path, value, public, changes):
+    table(tmp_path, f"SELECT i AS id, 's' || (i % 2) AS s, {value} AS x, 'y' || (i % 3) AS y FROM range(3000) t(i)")
+    path = write_policy(tmp_path, source={"table": "table.parquet", "entity": "id"}, sensitive=["s"], public=[public],
+                        mechanism="invariant", **changes)  # fmt: skip
+    for name in ("run", "plan", "check"):
+        said = command(name, path)
+        assert said.code == 1
+        assert "x takes 3,000 values in 3,000 records" in said.err
+        assert "release.identify" in said.err
+        assert "note of" not in said.err
+    assert nothing_published(tmp_path)
+
+
+TWELVE = [
+    "age", "workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "capital_gain",
+    "capital_loss", "hours_per_week", "native_country",
+]  # fmt: skip
+
+
+def test_too_many_columns_are_refused_before_the_run_with_the_block_that_helps(command, tmp_path):
+    path = write_policy(tmp_path, sensitive=["income"], public=TWELVE, estimate={"minimum": 1}, mechanism="invariant")
+    said = {name: command(name, path) for name in ("check", "plan")}
+    for one in said.values():
+        assert one.code == 1
+        assert "combinations with the secret" in one.err
+        assert "capital_gain (119 values), hours_per_week (94 values)" in one.err
+    proposed = yaml.safe_load(said["plan"].err.split("`")[3])
+    assert "capital_gain" in proposed["columns"]
+    others = [column for column in TWELVE if column not in proposed["columns"]]
+    path = write_policy(tmp_path, sensitive=["income"], public=[proposed, *others], mechanism="invariant",
+                        estimate={"minimum": 1})  # fmt: skip
+    plan = command("plan", path, "--json")
+    assert plan.code == 0, plan.err
+    assert plan.json["sizes"]["product"] <= 2_000_000
+    text = command("plan", path).out
+    assert "cells of age, " in text
+    assert "combinations with the secret; up to 2,000,000 can be measured" in text
 
 
 def test_errors_are_data_for_programs(command, tmp_path):
