@@ -249,10 +249,13 @@ CHANGES: dict[str, tuple[dict, dict]] = {
     "privacy.confidence": CASES["more confidence"][:2],
     "privacy.order": CASES["another order"][:2],
     "privacy.radius": CASES["a smaller ball"][:2],
+    "privacy.knows": (privacy("srlip", 1.0, knows=1), privacy("srlip", 1.0, knows=2)),
     "privacy.lower": (privacy("alip", 1.0), privacy("alip", 1.0, lower=2.0)),
     "mechanism.kind": CASES["another mechanism"][:2],
     "mechanism.time_limit": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "time_limit": 9.0}}),
     "mechanism.gap": ({"mechanism": "optimal"}, {"mechanism": {"kind": "optimal", "gap": 0.1}}),
+    "mechanism.totals": tuple({"mechanism": {"kind": "invariant", "totals": one}} for one in ("kept", "free")),
+    "mechanism.distance": tuple({"mechanism": {"kind": "invariant", "distance": one}} for one in ("match", "order")),
     "mechanism.sets": (
         privacy("rldp", 1.0),
         privacy("rldp", 1.0) | {"mechanism": {"kind": "polyopt", "sets": "simplex"}},
