@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from funnel.data.joint import IntArray
 
@@ -46,6 +44,9 @@ def _of_edges(left: IntArray, right: IntArray) -> Mask:
 
 def _spanning(left: IntArray, right: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """The vertex above each in a spanning forest (`size` above roots), and all vertices, each behind the one above."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
     graph = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
     parts = connected_components(graph, directed=False)[1]
     roots = np.unique(parts, return_index=True)[1]

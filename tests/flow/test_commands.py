@@ -145,3 +145,11 @@ def test_progress_shows_on_a_terminal_only(tmp_path, key):
     assert process.returncode == 0
     assert b"draw" in seen or b"solve" in seen
     assert "\x1b" not in out
+
+
+def test_the_interface_is_there_before_what_few_commands_need():
+    """Every command waits for its imports."""
+    code = "import sys, funnel.api; print(*{'scipy', 'highspy', 'flint', 'jinja2', 'pyarrow.compute'} & {*sys.modules})"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -10,7 +10,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import chdtr, chdtrc
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.chance import FALSE_ALARM
@@ -52,6 +51,8 @@ def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, ev
 
     Raises Broken where that is tiny; with `even`, also for a fit too good.
     """
+    from scipy.special import chdtr, chdtrc
+
     statistic, degrees, excess = np.sum([_row(*row) for row in zip(expected, observed, strict=True)], axis=0)
     if not degrees:
         return None

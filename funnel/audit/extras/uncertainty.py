@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import chdtri
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.noise import noisy, width
@@ -38,7 +37,7 @@ def check(opened: Release) -> str | Unchecked:
     if private is not None and asked.order != 2:
         raise Broken(NAME, "what noise adds is known at order 2 alone", 2, asked.order)
     if private is None:
-        spread = float(chdtri(cells - 1, chance)) / joint.rows if cells > 1 else 0.0
+        spread = _quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
         needed = math.log1p(spread) if asked.order == 2 else asked.order / 2 * spread
     else:
         needed = despite_noise(private, asked.confidence)
@@ -58,7 +57,7 @@ def despite_noise(private: Private, confidence: float) -> float:
     wide, rows = width(private, confidence), int(true.sum())
     found = true + noise
     stay = found >= 2 * wide
-    square = float(chdtri(len(found) - 1, (1 - confidence) / 2)) / rows if len(found) > 1 else 0.0
+    square = _quantile(len(found) - 1, (1 - confidence) / 2) / rows if len(found) > 1 else 0.0
     low, high, share = (
         (found[stay] - wide) / rows,
         (found[stay] + wide) / rows,
@@ -71,3 +70,10 @@ def despite_noise(private: Private, confidence: float) -> float:
     dropped = min(float(np.maximum(found[~stay] + wide, 0).sum()) / rows, 1.0)
     gone = (math.sqrt(square) + math.sqrt(square + 4 * dropped)) / 2
     return math.log1p((math.sqrt(square) + moved) ** 2 + min(gone * gone, 1.0))
+
+
+def _quantile(degrees: int, chance: float) -> float:
+    """What χ² with so many degrees of freedom exceeds with this chance."""
+    from scipy.special import chdtri
+
+    return float(chdtri(degrees, chance))
