@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from funnel.engine.counting import joint_distribution
 from funnel.engine.known import with_known
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.draw import BATCH
 from funnel.plan.partition import macros
 from funnel.plan.prepare import Limits, planned
-from funnel.plan.stages import Count, Plan
+from funnel.plan.stages import Count, Name, Plan
 from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
+from funnel.release.named import digest
 
 
 def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounted]:
@@ -53,11 +56,13 @@ def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory
             engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
         tabulate(engine, plan.count)
         found = _cells(policy, plan.count, engine, lock)
+        names = None if plan.naming is None else _names(plan.naming, engine)
         if plan.know is None:
-            return Recounted(json.loads(plan.text()), found)
+            return Recounted(json.loads(plan.text()), found, names=names)
         joint = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
         joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum)
-        return _told(plan, found, joint if lock is None else relabelled(policy, lock, joint).joint)
+        told = _told(plan, found, joint if lock is None else relabelled(policy, lock, joint).joint)
+        return replace(told, names=names)
 
 
 def _told(plan: Plan, cells: Counter[tuple[Label, Label]], joint: Joint) -> Recounted:
@@ -72,6 +77,12 @@ def _told(plan: Plan, cells: Counter[tuple[Label, Label]], joint: Joint) -> Reco
         known[joint.secret.values[s], tuple(labels), tuple(values)] += number
     levels = tuple((level.column, level.level) for level in seen.levels)
     return Recounted(json.loads(plan.text()), cells, levels, known)
+
+
+def _names(stage: Name, engine: Engine) -> tuple[int, str]:
+    """The number of keys in the source, and their digest."""
+    stream = engine.stream(f"SELECT * FROM ({stage.listing}) ORDER BY ALL", BATCH)
+    return digest(batch.columns for batch in stream)
 
 
 def _cells(policy: Policy, step: Count, engine: Engine, lock: Lock | None) -> Counter[tuple[Label, Label]]:

@@ -78,6 +78,7 @@ class Summary(Settled):
             "release": self.release,
             "name": self.policy.name,
             "rows": self.rows,
+            "identify": list(self.policy.release.identify),
             "notion": self.policy.privacy.notion,
             "epsilon": self.policy.privacy.epsilon,
             "mechanism": self.protection.mechanism.kind,
@@ -100,12 +101,12 @@ class Summary(Settled):
 
     def text(self) -> str:
         """A few lines for a person."""
-        measured, notion = self.measured, self.policy.privacy
+        measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
         bound = measured.normalised_bound
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
-            f"rows       {self.rows:,}",
+            f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
             f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",

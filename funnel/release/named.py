@@ -5,6 +5,8 @@ The table is a function of these rows and protocol.json alone, so that whoever r
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain
@@ -62,6 +64,16 @@ def _ascending(keys: Sequence[pa.Array]) -> bool:
     if len(keys[0]) < 2:
         return True
     return bool(pc.all(reduce(above, reversed(keys), pa.scalar(False))).as_py())
+
+
+def digest(batches: Iterable[Sequence[pa.Array]]) -> tuple[int, str]:
+    """How many keys there are in batches of key columns, and a SHA-256 of them in order, however they are cut."""
+    rows, found = 0, hashlib.sha256()
+    for keys in batches:
+        for row in zip(*(column.cast(pa.string()).to_pylist() for column in keys), strict=True):
+            found.update(json.dumps(row).encode())
+        rows += len(keys[0])
+    return rows, found.hexdigest()
 
 
 class Spill:

@@ -78,6 +78,7 @@ def test_every_person_of_the_census_stands_there_once_with_the_answer_drawn_for_
     """Permanent draws are a function of person, value and key: without the key column they are the same, in counts."""
     named = command("run", write_policy(tmp_path, **OCCUPIED), "--json")
     assert named.code == 0, named.err
+    assert named.json["identify"] == ["person_id"]
     rows = duckdb.sql(f"FROM '{named.json['release']}/data.parquet'")
     assert rows.columns == ["person_id", "relationship"]
     assert rows.types[0] == duckdb.sql(f"SELECT person_id FROM '{CENSUS}'").types[0]
@@ -296,6 +297,18 @@ def test_a_table_that_is_not_what_was_released_fails_by_name(honest, tmp_path, c
     audit = funnel.audit_release(copy)
     assert "data-export" in failures(audit)
     assert said in detail(audit, "data-export")
+
+
+def test_names_are_compared_with_those_of_the_source(honest, tmp_path):
+    """Somebody else's rows under their own names: what no file shows, the source does."""
+    private, source = honest.parent.parent / "private", honest.parent.parent / "people.parquet"
+    told = funnel.audit_release(honest, private, table=source)
+    assert told.passed, told.text()
+    assert "counted again, and their keys" in detail(told, "source-counts")
+    people(tmp_path, number="(i * 7919) % 104729 + i // 599")
+    other = funnel.audit_release(honest, private, table=tmp_path / "people.parquet")
+    assert failures(other) == {"source-counts"}
+    assert "the keys are not those of the source" in detail(other, "source-counts")
 
 
 def test_swapped_names_are_what_no_file_can_show(honest, tmp_path):

@@ -96,7 +96,7 @@ def _rows(opened: Release, path: Path) -> Rows:
 
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
-    names, batches = _batches(path, opened.manifest.format_of_data)
+    names, batches = read_table(path, opened.manifest.format_of_data)
     expected = [name for one in protocols_of(opened.protocol) for name in _names(one, opened)]
     keys = [key.name for key in opened.manifest.identify]
     for file, found, right in (
@@ -193,7 +193,7 @@ def _of_sets(block: Sets, codes: list[int]) -> list[list[str | None]]:
     return [[f"[{','.join(text for text, has in zip(texts, one, strict=True) if has)}]" for one in held]]
 
 
-def _batches(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+def read_table(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The columns of a data file, and its rows in order. Raises Broken."""
     import duckdb
     import pyarrow as pa

@@ -46,6 +46,14 @@ def named(
         raise Broken(file, "rows are not answered as often as was released", "the released totals", "others")
 
 
+def key_columns(opened: Release, batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Array]]:
+    """The key columns of a table's batches, in their types. Raises Broken."""
+    file, keys = opened.manifest.data, opened.manifest.identify
+    kinds = _kinds(keys)
+    for batch in batches:
+        yield [_read(file, *one) for one in zip(keys, kinds, batch.columns, strict=False)]
+
+
 def _kinds(keys: Sequence[Key]) -> list[pa.DataType]:
     import duckdb
 

@@ -9,10 +9,13 @@ from itertools import chain
 from typing import Any
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.export import read_table
 from funnel.audit.extras.policy import PLAN
+from funnel.audit.extras.rows import key_columns
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.format.fields import Label
 from funnel.format.known import NAME as KNOWN
+from funnel.release.named import digest
 
 CLAIM = "source-counts"
 TITLE = "the counts are those of the source, counted again as the policy says"
@@ -30,12 +33,14 @@ class Recounted:
     """The plan of the policy for the source (JSON), and records by the labels of s and of all public columns.
 
     `known`: the same by what somebody may know too, the value of each of `levels` or RARE, where a notion asks.
+    `names`: the number of keys and their digest, where rows have names.
     """
 
     plan: dict[str, Any]
     cells: Counter[tuple[Label, Label]]
     levels: tuple[tuple[str, str], ...] = ()
     known: Counter[tuple[Label, Label, Known]] = field(default_factory=Counter)
+    names: tuple[int, str] | None = None
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -58,7 +63,18 @@ def check(opened: Release) -> str | Unchecked:
              for plan in (json.loads(opened.read(PLAN)), found.plan)]  # fmt: skip
     if steps[0] != steps[1]:
         raise Broken(PLAN, "the plan is not the policy's for this source", "the same SQL", "another")
-    return f"{len(kept)} cells of {joint.rows} records counted again"
+    named = "" if found.names is None else _named(opened, *found.names)
+    return f"{len(kept)} cells of {joint.rows} records counted again{named}"
+
+
+def _named(opened: Release, rows: int, names: str) -> str:
+    """Whether the table's keys are the source's, in words; a lock may leave rows out. Raises Broken."""
+    if rows != opened.manifest.rows:
+        return "; their keys not, for some rows of the source are left out"
+    _, batches = read_table(opened.release / opened.manifest.data, opened.manifest.format_of_data)
+    if digest(key_columns(opened, batches)) != (rows, names):
+        raise Broken(opened.manifest.data, "the keys are not those of the source", f"{rows} keys", "others")
+    return ", and their keys"
 
 
 def _check_known(opened: Release, found: Recounted) -> None:
