@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release, holds_files
-from funnel.audit.kernel.files import content
-from funnel.audit.kernel.private import SEEN
-from funnel.audit.kernel.sound import ledger, parsed
+from funnel.audit.kernel.claims import SEEN
+from funnel.audit.kernel.files import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest

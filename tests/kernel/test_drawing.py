@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from funnel.audit.extras import fit
-from funnel.audit.kernel import drawing, sound
-from funnel.audit.kernel.channel import Block, Channel
-from funnel.audit.kernel.sound import Joint
+from funnel.audit.kernel import drawing
+from funnel.audit.kernel import protocol as kernel
+from funnel.audit.kernel.channel import Channel
+from funnel.audit.kernel.counts import Joint
+from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken
 from funnel.data import Protocol, UnaryProtocol
 from funnel.draw.draw import Drawer
@@ -82,8 +84,8 @@ class Table:
             blocks=blocks,
             records=records,
             channel=channel,
-            drawn=sound.drawn(DrawsFile("funnel-draws/1", tuple(map(grid, tally.tables))), blocks),
-            answers=sound.answers(np.column_stack([codes, counts]), blocks),
+            drawn=kernel.drawn(DrawsFile("funnel-draws/1", tuple(map(grid, tally.tables))), blocks),
+            answers=kernel.answers(np.column_stack([codes, counts]), blocks),
             manifest=manifest,
             counts=SimpleNamespace(private=None),
         )
@@ -98,7 +100,7 @@ def grid_of(codes: np.ndarray, numbers: np.ndarray) -> tuple:
 
 
 def as_blocks(axis: int, one: Protocol | UnaryProtocol) -> list[Block]:
-    return sound._coins(axis, protocol_file(one)) if isinstance(one, UnaryProtocol) else [
+    return kernel._coins(axis, protocol_file(one)) if isinstance(one, UnaryProtocol) else [
         Block(axis, one.inputs.columns, one.inputs.values, one.bits, one.weights,
               one.secret and Alphabet(one.secret.columns, one.secret.values))
     ]  # fmt: skip

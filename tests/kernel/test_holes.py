@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import notions
-from funnel.audit.kernel.channel import Block, Channel, View
+from funnel.audit.kernel.channel import Channel, View
 from funnel.audit.kernel.check import check
-from funnel.audit.kernel.sound import Joint, _coins
+from funnel.audit.kernel.counts import Joint
+from funnel.audit.kernel.protocol import Block, _coins
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together

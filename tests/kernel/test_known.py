@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from funnel.audit.kernel import notions, sound
-from funnel.audit.kernel.channel import Block, Channel
+from funnel.audit.kernel import counts, notions, protocol
+from funnel.audit.kernel import known as kernel
+from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import nats
 from funnel.audit.kernel.known import Known
+from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.convert import known_file
 from funnel.format.known import NAME, KnownFile, Level
@@ -51,8 +53,8 @@ def made(change=lambda file: file):
     """A release of two columns, and what may be known of them."""
     one = sample("srlip", sizes=(3, 2))
     stated = replace(one.manifest, parameters=replace(one.manifest.parameters, knows=1))
-    blocks = sound.blocks(one.protocol, stated)
-    joint = sound.joint(one.counts, blocks, stated)
+    blocks = protocol.blocks(one.protocol, stated)
+    joint = counts.joint(one.counts, blocks, stated)
     values = [(block.columns[0], tuple(label[0] for label in block.values)) for block in joint.alphabets[1:]]
     levels = tuple(Level(column, "own", labels) for column, labels in values)
     rows = tuple((*codes, *(code + 1 for code in codes[1:]), number)
@@ -61,7 +63,7 @@ def made(change=lambda file: file):
 
 
 def test_what_is_released_may_be_known():
-    known = sound.known(*made())
+    known = kernel.known(*made())
     assert known.knows == 1
     assert known.uncovered() == (0, 0, 3)
 
@@ -88,17 +90,17 @@ def fewer_levels(file):
 @pytest.mark.parametrize("change", [other_count, other_value, hidden_value, fewer_levels])
 def test_files_that_do_not_fit_the_counts_are_refused(change):
     with pytest.raises(Broken) as broken:
-        sound.known(*made(change))
+        kernel.known(*made(change))
     assert broken.value.file == NAME
 
 
 def test_a_notion_that_does_not_say_what_may_be_known_has_no_such_file():
     file, joint, stated = made()
     with pytest.raises(Broken):
-        sound.known(file, joint, replace(stated, parameters=Parameters()))
+        kernel.known(file, joint, replace(stated, parameters=Parameters()))
 
 
 def test_columns_inside_cells_have_no_label_to_be_compared_with():
     file, joint, stated = made(fewer_levels)
     inside = replace(stated, files={"cells.json": next(iter(stated.files.values()), None)})
-    assert sound.known(file, joint, inside).knows == 1
+    assert kernel.known(file, joint, inside).knows == 1

@@ -16,7 +16,7 @@ from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import at_most_exp, exp_below, released_table
 from funnel.audit.kernel.notions import STEP, worst
-from funnel.audit.kernel.sound import _block, _coins
+from funnel.audit.kernel.protocol import _block, _coins
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Parameters
 from funnel.format.protocol import Sets, Weights

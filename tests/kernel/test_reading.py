@@ -13,10 +13,11 @@ import pytest
 from funnel.audit.kernel import chance, files
 from funnel.audit.kernel.chance import strays
 from funnel.audit.kernel.check import check, findings
+from funnel.audit.kernel.counts import Joint
 from funnel.audit.kernel.drawing import _tried
 from funnel.audit.kernel.exact import at_most_exp, exp, exp_below
+from funnel.audit.kernel.files import parsed
 from funnel.audit.kernel.opened import Once, Opened
-from funnel.audit.kernel.sound import Joint, parsed
 from funnel.audit.kernel.verdict import Broken, Finding
 from funnel.format import journal
 from funnel.format.canonical import encode
@@ -77,7 +78,7 @@ def test_whatever_a_check_stumbles_over_is_a_failed_claim(tmp_path, monkeypatch)
     def stumble(*_: object) -> None:
         raise AssertionError("\x1b[2J")
 
-    monkeypatch.setattr("funnel.audit.kernel.sound.joint", stumble)
+    monkeypatch.setattr("funnel.audit.kernel.counts.joint", stumble)
     found = {one.claim: one for one in check(*sample().write(tmp_path))}
     assert found["counts"].status == "failed" or found["policy-terms"].status == "failed"
     assert "AssertionError" in next(one for one in found.values() if one.status == "failed").detail

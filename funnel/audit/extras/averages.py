@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.channel import MOST_CELLS, Channel
-from funnel.audit.kernel.exact import FloatArray
+from funnel.audit.kernel.channel import Channel
+from funnel.audit.kernel.exact import MOST_CELLS, FloatArray
 from funnel.audit.kernel.notions import STEP
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format.manifest import NAME

@@ -22,9 +22,10 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of, tangled
-from funnel.audit.kernel.channel import Block, Channel, by_axis
+from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
+from funnel.audit.kernel.protocol import Block, by_axis
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format.journal import NAME, Together
 from funnel.measure.robust_certificate import robust_certificate

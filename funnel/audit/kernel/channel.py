@@ -8,81 +8,28 @@ value, all drawn for one x; Theorem 1 says which of its 2^a sets tell most, so t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import accumulate, combinations, groupby, permutations, product
+from itertools import accumulate, combinations, permutations, product
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.audit.kernel.exact import ExactArray, IntArray, released_table
+from funnel.audit.kernel.exact import MOST_CELLS, ExactArray, IntArray, released_table
 from funnel.audit.kernel.known import Known
+from funnel.audit.kernel.protocol import Block, Ratio, by_axis
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.fields import Alphabet, Label
 from funnel.format.manifest import Parameters
 from funnel.format.robust import RobustFile
 
-Ratio = Fraction | None
-"""A ratio of chances, None where it is infinite."""
-MOST_CELLS = 8_000_000
-"""Combinations of secret and outputs beyond which nothing is measured, and so nothing is proven."""
 MOST_CASES = 200_000
-"""The same of what somebody may know beforehand."""
+"""Of what somebody may know beforehand: beyond, nothing is measured."""
 _MOST_BITS = 900
 """Of all weights together, so that a chance is a float."""
 _NEAR = 1 - 1e-9
 """Chances are divided in floats, which err by a relative 10^-15, to see where exact ratios need to be looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """W[y, s, x] (b, c or 1, a): y given s and x_axis = x has chance W / 2^bits; c where the draw reads a `secret`.
-
-    `odds`, of a block that says whether a set holds one value: how many times likelier a set is under a value that it
-    holds than under one that it lacks.
-    """
-
-    axis: int
-    columns: tuple[str, ...]
-    inputs: tuple[Label, ...]
-    bits: int
-    weights: ExactArray
-    secret: Alphabet | None = None
-    odds: Fraction | None = None
-
-    @property
-    def outputs(self) -> int:
-        """How many there are."""
-        return len(self.weights)
-
-    @property
-    def reads(self) -> bool:
-        """Whether the draw depends on the secret, too."""
-        return self.secret is not None or int(self.weights.shape[1]) > 1
-
-    def spread(self) -> Ratio:
-        """max of Q(y|x)/Q(y|x') over inputs and outputs, of which are sets, if the block is of one."""
-        if self.odds:
-            return self.odds if len(self.inputs) > 1 else Fraction(1)
-        rows = [(int(row.max()), int(row.min())) for row in self.weights.reshape(self.outputs, -1)]
-        return largest(Fraction(high, low) if low else None for high, low in rows if high)
-
-
-def by_axis(blocks: Iterable[Block]) -> list[list[Block]]:
-    """The blocks drawn for x_1, for x_2 and so on, which is their order."""
-    return [list(group) for _, group in groupby(blocks, key=lambda one: one.axis)]
-
-
-def largest(ratios: Iterable[Ratio]) -> Ratio:
-    """The largest of ratios, one at least; None where one is infinite."""
-    worst = Fraction(1)
-    for ratio in ratios:
-        if ratio is None:
-            return None
-        worst = max(worst, ratio)
-    return worst
 
 
 class View:

@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from funnel.audit.kernel import drawing, figures, ledger, noise, private, published
+from funnel.audit.kernel import claims, drawing, noise
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Unchecked, shown
 
 PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
-    "manifest": published.stated,
-    "file-list": published.listed,
-    "file-hashes": published.hashed,
-    "protocol": published.protocols,
-    "released": published.answered,
-    "stated-bound": published.promised,
+    "manifest": claims.manifest_whole,
+    "file-list": claims.listed,
+    "file-hashes": claims.hashed,
+    "protocol": claims.protocols,
+    "released": claims.answered,
+    "stated-bound": claims.promised,
 }
 """Claims that the published files can prove or refute by themselves."""
 PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
-    "evidence": private.belonging,
-    "counts": private.counts_fit,
-    "minimum": private.enough,
-    "known": private.knowing,
+    "evidence": claims.belonging,
+    "counts": claims.counts_fit,
+    "minimum": claims.enough,
+    "known": claims.knowing,
     "estimate-noise": noise.lawful,
-    "leakage-bound": figures.bounded,
-    "leakage-stated": figures.stated,
+    "leakage-bound": claims.bounded,
+    "leakage-stated": claims.stated,
     "draw-inputs": drawing.every_record,
     "draw-outputs": drawing.into_table,
     "draw-support": drawing.possible,
     "draw-fit": drawing.fits,
     "draw-independence": drawing.independent,
-    "ledger-chain": ledger.unbroken,
-    "ledger-entry": ledger.entered,
+    "ledger-chain": claims.unbroken,
+    "ledger-entry": claims.entered,
 }
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (

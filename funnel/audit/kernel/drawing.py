@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
-from funnel.audit.kernel.channel import MOST_CELLS, Block
-from funnel.audit.kernel.exact import FloatArray, IntArray
+from funnel.audit.kernel.exact import MOST_CELLS, FloatArray, IntArray
 from funnel.audit.kernel.opened import Once, Opened
+from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import draws
 

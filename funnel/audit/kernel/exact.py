@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 ExactArray = npt.NDArray[Any]
 """int64 where that cannot overflow, else Python's integers."""
 
+MOST_CELLS = 8_000_000
+"""Combinations of secret and outputs beyond which nothing is measured, and so nothing is proven."""
 _DIGITS = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ERROR = Fraction(1, 10**50)
 _SCALE = 10**50

@@ -1,4 +1,7 @@
-"""Reading what may have been damaged: plain files only, of bounded size, never through a link or a pipe."""
+"""Reading what may have been damaged: plain files only, of bounded size, never through a link or a pipe.
+
+From bytes to records, strictly, to arrays of the right shape, and to the lines of the ledger. Everything raises Broken.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,22 @@ import hashlib
 import io
 import os
 import stat
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
+
+from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.verdict import Broken
+from funnel.format import journal
+from funnel.format.canonical import FormatError
+from funnel.format.fields import Label
 from funnel.format.manifest import FileEntry
+from funnel.format.schema import Grid, read
+
+T = TypeVar("T")
 
 MOST_BYTES = 1 << 30
 """Of a file that is read as a whole: the counts of two million cells and the draws of two such protocols."""
@@ -56,3 +71,65 @@ def _opened(path: Path) -> io.BufferedReader:
         file.close()
         raise Broken(path.name, "this is not a plain file", "a file", stat.filemode(mode))
     return io.BufferedReader(file)
+
+
+def parsed(record: type[T], name: str, raw: bytes) -> T:
+    """A record from canonical bytes."""
+    try:
+        return read(record, name, raw)
+    except FormatError as error:
+        what = f"{error.path or 'the content'} is not as its format says"
+        raise Broken(name, what, error.expected, error.found) from None
+
+
+def labels(file: str, columns: Sequence[str], labels: Sequence[Label]) -> None:
+    """Distinct columns; labels one or more, distinct, and as wide."""
+    for what, given in (("columns", columns), ("values", labels)):
+        if not given or len(set(given)) < len(given):
+            raise Broken(file, f"{what} of {', '.join(columns)} are not distinct", "distinct ones", given)
+    if any(len(label) != len(columns) for label in labels):
+        raise Broken(file, "a value has not one text for each column", columns, labels)
+
+
+def array(file: str, grid: Grid, shape: tuple[int, ...]) -> IntArray:
+    """A grid of numbers as an array of just this shape."""
+    try:
+        found = np.array(grid, np.int64)
+    except (ValueError, OverflowError):
+        found = np.zeros(0, np.int64)
+    if found.shape != shape:
+        raise Broken(file, "numbers do not stand in rows of one length", shape, found.shape)
+    return found
+
+
+def table(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
+    """Rows [code, …, count]: in the order of their codes, each once, below these sizes; counts positive."""
+    limits = [*sizes]
+    rows = array(file, grid, (len(grid), len(limits) + 1))
+    listed = [row[:-1] for row in rows.tolist()]
+    if any(before >= after for before, after in pairwise(listed)):
+        raise Broken(file, "rows are not in order, each once", "ascending codes", "others")
+    # Below 2^62 together, so that no sum of counts overflows.
+    small = len(rows) and rows[:, -1].min() > 0 and sum(rows[:, -1].tolist()) < 1 << 62
+    if not small or (rows[:, :-1] >= np.array(limits, object)).any():
+        raise Broken(file, "a code or a count is out of range", f"codes below {limits}, positive counts", "others")
+    return rows
+
+
+def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
+    """Lines of the ledger, each naming the hash of the one before, as far as the head says.
+
+    A last line without its end is what a crash left of something that never happened; one line beyond the head is what
+    a crash kept from being confirmed.
+    """
+    lines, hashes = [], [journal.START]
+    for number, text in enumerate(raw.split(b"\n")[:-1], start=1):
+        line = parsed(journal.Line, f"{journal.NAME}:{number}", text + b"\n")
+        if (line.sequence, line.previous) != (number, hashes[-1]):
+            raise Broken(f"{journal.NAME}:{number}", "the chain is broken here", hashes[-1], line.previous)
+        lines.append(line)
+        hashes.append(sha256(text + b"\n"))
+    told = parsed(journal.Head, journal.HEAD, head)
+    if told.sequence >= len(hashes) or hashes[told.sequence] != told.sha256 or len(lines) > told.sequence + 1:
+        raise Broken(journal.NAME, "the head confirms other lines", told.sequence, len(lines))
+    return tuple(lines)

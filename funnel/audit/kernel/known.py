@@ -8,8 +8,13 @@ from itertools import combinations, product
 
 import numpy as np
 
+from funnel.audit.kernel.counts import Joint, column
 from funnel.audit.kernel.exact import IntArray
-from funnel.format.known import Level
+from funnel.audit.kernel.files import table
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.cells import NAME as CELLS
+from funnel.format.known import NAME, KnownFile, Level
+from funnel.format.manifest import Manifest
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +64,36 @@ class Known:
             for rows in self.agreeing(places):
                 missed[rows] -= 1
         return int(self.number[missed > 0].sum()), int(missed @ self.number), len(sets)
+
+
+def known(file: KnownFile, joint: Joint, manifest: Manifest) -> Known:
+    """The same counts by what may be known of columns: released values as they are, where enough records share them."""
+    knows, axes, minimum = manifest.parameters.knows, len(joint.shape), manifest.estimate.minimum
+    if knows is None:
+        raise Broken(NAME, "the notion does not say what may be known", "a number or columns", knows)
+    rows = table(NAME, file.cells, (*joint.shape, *(len(level.values) + 1 for level in file.levels)))
+    found = np.zeros(joint.shape, np.int64)
+    np.add.at(found, tuple(rows[:, :axes].T), rows[:, -1])
+    if (found != joint.dense()).any():
+        raise Broken(NAME, "records are counted otherwise than in counts.json", joint.rows, int(rows[:, -1].sum()))
+    for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
+        for name in alphabet.columns:
+            places = [place for place, level in enumerate(file.levels) if level.column == name]
+            if not places and CELLS not in manifest.files:
+                raise Broken(NAME, "nothing is told of a released column", name, "no level")
+            for place in places[-1:]:
+                told = rows[:, axes + place], file.levels[place].values
+                _as_released(column(alphabet, name)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
+    return Known(file.levels, rows[:, :axes], rows[:, axes:-1], rows[:, -1], knows, minimum)
+
+
+def _as_released(
+    values: list[str | None], codes: IntArray, named: tuple[str | None, ...], number: list[int], minimum: int
+) -> None:
+    """The coarsest level of a column is its released value, wherever at least so many records share that."""
+    shared: dict[str | None, int] = {}
+    for value, records in zip(values, number, strict=True):
+        shared[value] = shared.get(value, 0) + records
+    for value, code in zip(values, codes.tolist(), strict=True):
+        if (shared[value] >= minimum) != (code > 0) or (code and named[code - 1] != value):
+            raise Broken(NAME, "what may be known of a column is not what is released of it", value, code)

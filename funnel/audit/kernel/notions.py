@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from funnel.audit.kernel.channel import Channel, Ratio, by_axis, largest
+from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import ExactArray, at_most_exp, exp_below, nats, rational, weighted_logs
+from funnel.audit.kernel.protocol import Ratio, by_axis, largest
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.manifest import DECIMALS

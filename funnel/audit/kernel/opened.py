@@ -12,7 +12,10 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from funnel.audit.kernel import files, sound
+from funnel.audit.kernel import counts as numbers
+from funnel.audit.kernel import files
+from funnel.audit.kernel import known as knowledge
+from funnel.audit.kernel import protocol as protocols
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import (
@@ -65,12 +68,12 @@ class Once(Generic[T]):
 
 def published_file(record: type[T], name: str) -> Once[T]:
     """The record in a file of the published folder."""
-    return Once(lambda opened: sound.parsed(record, name, opened.content(opened.release / name)))
+    return Once(lambda opened: files.parsed(record, name, opened.content(opened.release / name)))
 
 
 def private_file(record: type[T], name: str) -> Once[T]:
     """The record in a file of the private folder."""
-    return Once(lambda opened: sound.parsed(record, name, opened.content(opened.folder / name)))
+    return Once(lambda opened: files.parsed(record, name, opened.content(opened.folder / name)))
 
 
 class Opened:
@@ -89,13 +92,13 @@ class Opened:
     robust = private_file(robust.RobustFile, robust.NAME)
     known_file = private_file(known.KnownFile, known.NAME)
 
-    blocks = Once(lambda opened: sound.blocks(opened.protocol, opened.manifest))
-    rows = Once(lambda opened: sound.rows(opened.released, opened.blocks, opened.manifest))
-    answers = Once(lambda opened: sound.answers(opened.rows, opened.blocks))
-    joint = Once(lambda opened: sound.joint(opened.counts, opened.blocks, opened.manifest))
-    knowledge = Once(lambda opened: sound.known(opened.known_file, opened.joint, opened.manifest))
-    records = Once(lambda opened: sound.records(opened.counts, opened.joint, opened.manifest))
-    drawn = Once(lambda opened: sound.drawn(opened.draws, opened.blocks))
+    blocks = Once(lambda opened: protocols.blocks(opened.protocol, opened.manifest))
+    rows = Once(lambda opened: protocols.rows(opened.released, opened.blocks, opened.manifest))
+    answers = Once(lambda opened: protocols.answers(opened.rows, opened.blocks))
+    joint = Once(lambda opened: numbers.joint(opened.counts, opened.blocks, opened.manifest))
+    knowledge = Once(lambda opened: knowledge.known(opened.known_file, opened.joint, opened.manifest))
+    records = Once(lambda opened: numbers.records(opened.counts, opened.joint, opened.manifest))
+    drawn = Once(lambda opened: protocols.drawn(opened.draws, opened.blocks))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
@@ -123,7 +126,7 @@ class Opened:
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
         lines, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
-        return sound.ledger(lines, head)
+        return files.ledger(lines, head)
 
     @Once
     def entries(self) -> list[ReleaseEntry]:

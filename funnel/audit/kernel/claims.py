@@ -1,0 +1,229 @@
+"""The claims about files, promises, counts, leakage and the ledger; those about draws and noise stand apart.
+
+The first line of each function is what is claimed; what it rests on is in the modules that it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from funnel.audit.kernel.exact import rational
+from funnel.audit.kernel.files import holds_only
+from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, ldp, lip
+from funnel.audit.kernel.opened import Opened
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted, shown
+from funnel.format import (
+    cells,
+    counts,
+    distances,
+    draws,
+    drift,
+    evidence,
+    groups,
+    journal,
+    known,
+    manifest,
+    protocol,
+    released,
+    robust,
+    solution,
+    terms,
+)
+
+REPORTS = {"report.json", "report.html"}
+POLICY, PLAN, LOCK, SEEN = "policy.yaml", "plan.json", "lock.yaml", "published"
+_ALWAYS = {counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, *REPORTS}
+_ALIKE = ("policy_sha256", "name", "notion", "epsilon", "leakage")
+_NEAR = 1e-9
+_WAITS = Unchecked("the release is not entered in the ledger yet")
+
+
+def manifest_whole(opened: Opened) -> str:
+    """release.json is whole, of a known version, and its parts fit.
+
+    Figures have four decimals, for more would tell counts; a leakage may be epsilon itself.
+    """
+    one = opened.manifest
+    notion = NOTIONS.get(one.notion, NOTIONS["lip"])
+    columns = [name for block in one.public for name in block]
+    keys = [key.name for key in one.identify]
+    named = {key for key, value in vars(one.parameters).items() if value is not None}
+    private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    composed = (one.composed.leakage,) if one.composed else ()
+    shares = (candidate.normalised for candidate in one.candidates or ())
+    rounded = {*one.leakage.values(), *vars(one.utility).values(), *composed, *shares}
+    rounded -= {None, one.epsilon}
+    split = one.split
+    for what, holds in (
+        ("notion", one.notion in NOTIONS),
+        ("parameters", notion.required <= named <= notion.parameters),
+        ("parameters", one.parameters.confidence not in (0, 1) and one.parameters.order != 0),
+        ("created", re.sub("[-:]", "", one.created) == one.release[:16]),
+        ("public", columns and all(one.public) and len(set(columns)) == len(columns)),
+        ("sensitive", one.sensitive and len(set(one.sensitive)) == len(one.sensitive)),
+        ("identify", len({*keys} - {*columns, *one.sensitive}) == len(keys)),
+        ("epsilon", (one.epsilon > 0) != (one.notion == "perfect")),
+        ("split", len(split) == len(one.public) and all(split) and abs(sum(split) - 1) <= _NEAR),
+        ("alphabet", len(one.public) == len(one.alphabet.public) == len(one.alphabet.released)),
+        ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
+        ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
+        ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
+        ("utility", all((rational(figure) / STEP).denominator == 1 for figure in rounded if figure is not None)),
+        ("files", set(one.files) - {cells.NAME} == {one.data, protocol.NAME, released.NAME, *REPORTS}),
+        ("rows", one.rows > 0),
+    ):
+        if not holds:
+            raise Broken(manifest.NAME, f"{what} does not fit the rest", what, getattr(one, what))
+    return f"{one.release}, {counted(one.rows, 'row')}, {shown(', '.join(columns))}"
+
+
+def listed(opened: Opened) -> str:
+    """The folder holds the manifest, the files it lists, release.sig if it is signed, and nothing else."""
+    signature = (manifest.SIGNATURE,) if opened.manifest.signed else ()
+    holds_only(opened.release, {manifest.NAME, *opened.manifest.files, *signature})
+    return counted(len(opened.manifest.files), "listed file")
+
+
+def hashed(opened: Opened) -> str:
+    """Every listed file has the stated size and SHA-256."""
+    return opened.unchanged(opened.release, opened.manifest.files)
+
+
+def protocols(opened: Opened) -> str:
+    """The protocol is sound, labels distinct and whole weights that sum to 2^bits, and as the manifest states it."""
+    bits, sizes = {one.bits for one in opened.blocks}, opened.manifest.alphabet
+    told = (f"{inputs} to {outputs}" for inputs, outputs in zip(sizes.public, sizes.released, strict=True))
+    return f"{', '.join(told)} values, weights of {', '.join(map(str, sorted(bits)))} bits"
+
+
+def answered(opened: Opened) -> str:
+    """The released values are ones that the protocol can produce, as many as the manifest states."""
+    return f"{counted(len(opened.answers), 'distinct row')} for {counted(opened.manifest.rows, 'record')}"
+
+
+def promised(opened: Opened) -> str:
+    """The leakage that the manifest states, which leakage-stated shows to be the true one, is at most epsilon."""
+    one = opened.manifest
+    measure = NOTIONS[one.notion].measure
+    figure = one.leakage[measure]
+    if figure is None or Fraction(figure) > Fraction(one.epsilon):
+        raise Broken(manifest.NAME, f"the stated {measure} leakage is above epsilon", one.epsilon, figure)
+    return f"{measure} {figure} <= {one.epsilon} nats"
+
+
+def belonging(opened: Opened) -> str:
+    """The private files are the whole evidence of this very manifest, unchanged, and nothing else lies beside them."""
+    one, stated = opened.evidence, opened.manifest
+    locked = {LOCK, drift.NAME} if stated.locked else set()
+    shown = {robust.NAME} if stated.notion == "rldp" else {known.NAME} if stated.parameters.knows is not None else set()
+    shown |= {distances.NAME} if cells.NAME in stated.files else set()
+    own = opened.entry(opened.release / manifest.NAME).sha256
+    kept = [opened.entry(opened.folder / name).sha256 for name in (POLICY, terms.NAME, PLAN)]
+    agree(evidence.NAME, [
+        ("release", stated.release, one.release),
+        ("hash of the manifest", own, one.manifest_sha256),
+        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF, groups.NAME}),
+        ("policy, terms and plan", kept, [stated.policy_sha256, stated.terms_sha256, stated.plan_sha256]),
+    ])  # fmt: skip
+    seen = {SEEN} if (opened.folder / SEEN).exists() else set()
+    holds_only(opened.folder, {evidence.NAME, *one.files, *seen})
+    return opened.unchanged(opened.folder, one.files)
+
+
+def counts_fit(opened: Opened) -> str:
+    """The counts are of the protocol's inputs, for as many records as were released."""
+    shape = " x ".join(map(str, opened.joint.shape))
+    return f"{counted(opened.records.rows, 'record')}, {counted(len(opened.joint.cells), 'cell')} of {shape}"
+
+
+def knowing(opened: Opened) -> str | Unchecked:
+    """The records by what may be known of them are those of the counts, and tell what is released of plain columns."""
+    if opened.manifest.parameters.knows is None:
+        return Unchecked(NOT_CLAIMED + "the notion does not say what may be known")
+    people, pairs, sets = opened.knowledge.uncovered()
+    return f"{counted(sets, 'set')} of columns; {people} people have values that few share in one, in all {pairs} times"
+
+
+def enough(opened: Opened) -> str | Unchecked:
+    """Every public value has at least the promised number of records, and so has each secret value that is named.
+
+    A lock's protocol says nothing of tonight's records, but of those it was made from; noisy counts are the lock's.
+    """
+    joint, minimum = opened.joint, opened.manifest.estimate.minimum
+    reads = any(block.reads for block in opened.blocks)
+    numbers = {axis: joint.of_axis(axis).tolist() for axis in range(1 - reads, len(joint.shape))}
+    if opened.manifest.locked and not reads and opened.counts.private is None:
+        if opened.counts.locked is None:
+            return Unchecked("the counts that the lock was made from are not kept with this release")
+        numbers = {axis: list(one) for axis, one in enumerate(opened.counts.locked, start=1)}
+        agree(counts.NAME, [("values under the lock", joint.shape[1:], tuple(map(len, numbers.values())))])
+    for axis, found in numbers.items():
+        if min(found) < minimum:
+            names = ", ".join(joint.alphabets[axis].columns)
+            raise Broken(counts.NAME, f"a value of {names} has too few records", minimum, min(found))
+    return f"at least {min(map(min, numbers.values()))} records each, {minimum} promised"
+
+
+def bounded(opened: Opened) -> str:
+    """The leakage of the channel released, measured exactly as `notions` defines it, is at most epsilon.
+
+    Of robust notions it is the stated figure, at most epsilon by `stated-bound`, that the certificate shows.
+    """
+    one, notion = opened.manifest, NOTIONS[opened.manifest.notion]
+    found = notion.leakage(opened.channel)
+    limit = rational(one.epsilon)
+    figure = one.leakage[notion.measure]
+    if not found.within(min(limit, rational(figure)) if figure is not None else limit):
+        raise _above(one.notion, limit, found)
+    words = f"{notion.measure} {found.text} <= {one.epsilon:g} nats"
+    if notion.beside is None:
+        return words
+    if one.parameters.lower is None:
+        return f"{words}; only rises are bounded"
+    other, lower = notion.beside(opened.channel), rational(one.parameters.lower)
+    if not other.within(lower):
+        raise _above(f"{one.notion}, beliefs that fall", lower, other)
+    return f"{words}, falling {other.text} <= {one.parameters.lower:g}"
+
+
+def _above(what: str, limit: Fraction, found: Leakage) -> Broken:
+    return Broken(protocol.NAME, f"the leakage breaks the bound of {what}", f"at most {float(limit)}", found.text)
+
+
+def stated(opened: Opened) -> str:
+    """The manifest's lip, ldp and own leakage are the exact ones, rounded up at the fourth decimal or to epsilon."""
+    one, words = opened.manifest, []
+    own = NOTIONS[one.notion]
+    for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
+        figure, found = one.leakage[measure], leakage(opened.channel)
+        if not found.is_stated_as(None if figure is None else rational(figure)):
+            raise Broken(manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure)
+        words.append(f"{measure} {'infinite' if figure is None else figure}")
+    return f"{', '.join(words)} nats"
+
+
+def unbroken(opened: Opened) -> str | Unchecked:
+    """The ledger's chain of hashes is unbroken, as far as its head says."""
+    return _WAITS if opened.staged else counted(len(opened.journal), "line")
+
+
+def entered(opened: Opened) -> str | Unchecked:
+    """The ledger holds exactly one entry for this release, with its hashes and its figures."""
+    if opened.staged:
+        return _WAITS
+    one, (*before, own) = opened.manifest, opened.entries
+    told = own.composed
+    agree(journal.NAME, [
+        ("hash of the manifest", opened.entry(opened.release / manifest.NAME).sha256, own.manifest_sha256),
+        ("hash of the evidence", opened.entry(opened.folder / evidence.NAME).sha256, own.evidence_sha256),
+        ("hash of the protocol", one.files[protocol.NAME].sha256, own.protocol_sha256),
+        *((key, getattr(one, key), getattr(own, key)) for key in _ALIKE),
+        ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
+        ("lock", one.locked and one.locked.checksum, own.lock),
+        ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
+        ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases) if before else None),
+        ("number of releases", len(before) + 1, told.releases),
+        ("blocks", one.public, tuple(block.columns for block in own.drawn)),
+    ])  # fmt: skip
+    return f"entry {len(before) + 1} of releases, {counted(len(opened.journal), 'line')} in all"
