@@ -12,6 +12,7 @@ from funnel.analyst import SECONDS
 from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
+from funnel.measure.faithful import Told, told_at_zero
 from funnel.mechanisms import MECHANISMS, Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
@@ -33,13 +34,14 @@ EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 @dataclass(frozen=True)
 class Point:
     """One mechanism at one epsilon (nats): the share of H(X) kept, a certified upper bound of that share where there
-    is one, the leakage measured (nats); or why there is nothing."""
+    is one, the leakage measured (nats), what is left of rows and totals as they are; or why there is nothing."""
 
     epsilon: float
     normalised: float | None
     upper_bound: float | None
     leakage: float | None
     reason: str | None
+    faithful: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All mechanisms that fit a policy, at the same bounds, on the same table."""
+    """All mechanisms that fit a policy, at the same bounds, on the same table.
+
+    `at_zero` is what is left where every row is drawn for nobody in particular, Q(y|x) = p_y, at ε = 0.
+    """
 
     name: str
     notion: str
@@ -67,6 +72,7 @@ class Comparison:
     rows: int
     split: tuple[float, ...]
     lines: tuple[Line, ...]
+    at_zero: Told
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -79,7 +85,21 @@ class Comparison:
             rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
                 rows.append(["  at most, proven", *(_share(point.upper_bound) for point in line.points)])
+            rows += self._left([point.faithful for point in line.points])
+        rows += [["epsilon 0, drawn for nobody", *([_share(0.0)] * (len(rows[0]) - 1))]]
+        rows += self._left([self.at_zero] * (len(rows[0]) - 1))
         return "\n".join([self.title, "", *table(rows, range(1, len(rows[0]))), *self._notes()])
+
+    def _left(self, told: Sequence[Told | None]) -> Iterator[list[str]]:
+        """Rows of what is left of rows and totals; none where no point has a figure."""
+        if not any(told):
+            return
+        columns = sum(map(len, self.public))
+        yield ["  records unchanged", *(_share(one.unchanged if one else None) for one in told)]
+        if columns > 1:
+            yield ["  columns true, on average", *(_share(one.accuracy if one else None) for one in told)]
+        yield ["  records a raw total is off", *(_records(one.face if one else None) for one in told)]
+        yield ["  and one that is estimated", *(_records(one.estimated if one else None) for one in told)]
 
     @property
     def title(self) -> str:
@@ -172,6 +192,7 @@ def compare(
         counted.rows,
         policy.shares(),
         tuple(lines),
+        told_at_zero(counted.joint),
     )
 
 
@@ -237,7 +258,8 @@ class _Study:
                 )
         except (SolverError, PlanError) as error:
             return Point(epsilon, None, None, None, why_not(error))
-        return Point(epsilon, found.normalised, _upper_bound(found), found.leakage.nats, None)
+        kept, most = found.normalised, _upper_bound(found)
+        return Point(epsilon, kept, most, found.leakage.nats, None, found.faithful)
 
 
 def _upper_bound(found: Protection) -> float | None:
@@ -249,3 +271,8 @@ def _upper_bound(found: Protection) -> float | None:
 
 def _share(value: float | None) -> str:
     return ("–" if value is None else f"{value:.2%}").rjust(7)
+
+
+def _records(value: float | None) -> str:
+    """Three digits."""
+    return ("–" if value is None else f"{float(f'{value:.3g}'):,.10g}").rjust(7)

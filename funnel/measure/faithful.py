@@ -14,6 +14,7 @@ import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray, Joint
 from funnel.data.unary import AnyProtocol
+from funnel.measure.recovery import recovered
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +32,40 @@ class Faithful:
     biases: tuple[FloatArray, ...]
 
     @property
+    def mean_accuracy(self) -> float:
+        """The mean over columns."""
+        return math.fsum(self.accuracy.values()) / len(self.accuracy)
+
+    @property
     def error(self) -> float:
         """How far a raw total is from the true one, in records: root mean square, bias and all, over all values."""
         return math.sqrt(float(np.mean(np.concatenate([*self.errors, *self.biases]) ** 2)) * 2)
+
+
+@dataclass(frozen=True)
+class Told:
+    """The same in four figures: shares of records, and how far a total is off in records, in quadratic mean.
+
+    `accuracy` is the mean over columns, `face` of a raw total, `estimated` of an unbiased estimate from the released
+    ones; None where some value has none.
+    """
+
+    unchanged: float
+    accuracy: float
+    face: float
+    estimated: float | None
+
+
+def told(joint: Joint, protocols: Sequence[AnyProtocol]) -> Told:
+    """Of a release."""
+    found = faithful(joint, protocols)
+    return Told(found.unchanged, found.mean_accuracy, found.error, estimation_error(joint, protocols))
+
+
+def told_at_zero(joint: Joint) -> Told:
+    """At ε = 0, where raw totals are right on average and nothing is to be estimated from them."""
+    found = at_zero(joint)
+    return Told(found.unchanged, found.mean_accuracy, found.error, found.error)
 
 
 def faithful(joint: Joint, protocols: Sequence[AnyProtocol]) -> Faithful:
@@ -55,6 +87,13 @@ def at_zero(joint: Joint) -> Faithful:
     }
     errors = tuple(np.sqrt(joint.rows * prior * (1 - prior)) for prior in priors)
     return Faithful(math.fsum(chance), accuracy, errors, tuple(map(np.zeros_like, errors)))
+
+
+def estimation_error(joint: Joint, protocols: Sequence[AnyProtocol]) -> float | None:
+    """The standard error of an unbiased estimate of a true total, in records: quadratic mean over all values."""
+    found = [_estimated(joint.table(index), protocol) for index, protocol in enumerate(protocols)]
+    known = [one for one in found if one is not None]
+    return None if len(known) < len(found) else math.sqrt(float(np.mean(np.concatenate(known) ** 2)))
 
 
 def share_unchanged(joint: Joint, protocols: Sequence[AnyProtocol]) -> float:
@@ -79,6 +118,14 @@ def _collision(parts: Sequence[str | None], prior: FloatArray) -> float:
     """The chance that two draws from `prior` (a,) agree in this part of their values."""
     _, code = np.unique([repr(part) for part in parts], return_inverse=True)
     return math.fsum(np.bincount(code, prior) ** 2)
+
+
+def _estimated(counts: IntArray, protocol: AnyProtocol) -> FloatArray | None:
+    """Of one block with N[s, x] (c, a): the standard errors (a,), as from the totals that are to be expected."""
+    records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
+    seen = np.rint(np.einsum("sx,ysx->y", records, protocol.telling())).astype(np.int64)
+    found = recovered(protocol, seen, int(counts.sum()))
+    return found.error if len(found.count) == len(protocol.inputs) else None
 
 
 def _raw(counts: IntArray, protocol: AnyProtocol) -> tuple[FloatArray, FloatArray]:

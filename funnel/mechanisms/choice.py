@@ -88,7 +88,7 @@ def _best(
                 failures.append(error)
                 tried.append(Candidate(kind, None, why_not(error)))
                 continue
-            tried.append(Candidate(kind, found.normalised, None))
+            tried.append(Candidate(kind, found.normalised, None, found.faithful))
             if best is None or found.kept > best.kept * _BETTER:
                 best = found
     if best is None:
@@ -114,5 +114,5 @@ def _retold(tried: tuple[Candidate, ...] | None, found: Protection) -> tuple[Can
     """The candidates with the figure of the one that is used, which the search for a split may have raised."""
     if tried is None:
         return None
-    used = Candidate(found.mechanism.kind, found.normalised, None)
+    used = Candidate(found.mechanism.kind, found.normalised, None, found.faithful)
     return tuple(used if one.mechanism == used.mechanism else one for one in tried)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.channel import check_size
 from funnel.data.released import Channel
 from funnel.errors import InternalError, SolverError, SourceError
 from funnel.measure import clock
+from funnel.measure.faithful import Told, told
 from funnel.measure.information import public_entropy, released_information
 from funnel.measure.leakage import AnyLeakage
 from funnel.mechanisms.base import Mechanism, Solved
@@ -26,11 +28,15 @@ _CLOSE = 0.98
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism that might have been used: the share of H(X) that it keeps, or why it was passed over."""
+    """A mechanism that might have been used: the share of H(X) that it keeps, or why it was passed over.
+
+    And what it leaves as it is.
+    """
 
     mechanism: str
     normalised: float | None
     reason: str | None
+    faithful: Told | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,11 @@ class Protection:
         return float(released_information(self.joint, self.protocols, self.channel.table))
 
     @cached_property
+    def faithful(self) -> Told:
+        """What is left of rows and totals as they are."""
+        return told(self.joint, self.protocols)
+
+    @cached_property
     def entropy(self) -> float:
         """H(X) in nats."""
         return public_entropy(self.joint)
@@ -92,7 +103,7 @@ class Protection:
         """I(X;Y)/H(X); a constant X loses nothing."""
         return self.kept / self.entropy if self.entropy else 1.0
 
-    def told_candidates(self) -> list[dict[str, str | float | None]] | None:
+    def told_candidates(self) -> list[dict[str, Any]] | None:
         """JSON form of the candidates; None where the policy names its mechanism."""
         return None if self.candidates is None else [asdict(one) for one in self.candidates]
 

@@ -13,6 +13,7 @@ from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.budget import warnings
 from funnel.lock import drift
+from funnel.mechanisms.product import Candidate
 from funnel.plan.protect import Settled
 from funnel.policy import Policy
 from funnel.release.measured import Measured
@@ -130,7 +131,7 @@ class Summary(Settled):
         """The mechanism that was chosen among its candidates, and the split that was searched for."""
         lines = [
             f"{'candidates' if place == 0 else '':<11}{one.mechanism:<27}"
-            + (f"{one.normalised:.2%}" if one.normalised is not None else f"{one.reason}")
+            + (_kept(one) if one.normalised is not None else f"{one.reason}")
             + (", used" if one.mechanism == self.protection.mechanism.kind else "")
             for place, one in enumerate(self.protection.candidates or ())
         ]
@@ -139,6 +140,18 @@ class Summary(Settled):
             told = ", ".join(f"{'+'.join(block.columns)} {share:.3g}" for block, share in shares)
             lines.append(f"split      {told}")
         return lines
+
+
+def _kept(one: Candidate) -> str:
+    """What a candidate keeps of information, rows and totals."""
+    if one.faithful is None:
+        return f"{one.normalised:.2%}"
+    off = one.faithful.estimated
+    return (
+        f"{one.normalised:.2%}; {one.faithful.unchanged:.2%} of records unchanged; a total is off by "
+        f"{one.faithful.face:,.0f} records as it stands, "
+        f"{'and has no estimate' if off is None else f'{off:,.0f} as estimated'}"
+    )
 
 
 def _told(together: Together) -> str:

@@ -42,6 +42,19 @@ def test_a_point_is_what_a_run_would_give(compared, tmp_path, key, monkeypatch):
         assert point.leakage <= 1.0
 
 
+def test_rows_and_totals_stand_beside_information_and_epsilon_0(compared):
+    told = {line.mechanism: [point.faithful for point in line.points] for line in compared.lines}
+    for optimal, invariant in zip(told["optimal"], told["invariant"], strict=True):
+        assert invariant.unchanged >= compared.at_zero.unchanged
+        assert invariant.face < min(optimal.face, compared.at_zero.face)
+    assert compared.at_zero.unchanged == pytest.approx(0.669**2 + 0.331**2, abs=1e-3)
+    assert compared.at_zero.accuracy == pytest.approx(compared.at_zero.unchanged)
+    text = compared.text()
+    assert text.count("records unchanged") == len(compared.lines) + 1
+    assert "epsilon 0, drawn for nobody" in text
+    assert compared.as_dict()["lines"][1]["points"][0]["faithful"]["face"] == told["invariant"][0].face
+
+
 def test_no_reader_of_x_alone_passes_the_certified_bound(compared):
     optimal = compared.lines[0]
     for line in compared.lines:
@@ -55,7 +68,7 @@ def test_a_point_without_a_figure_says_why_and_is_not_zero(tmp_path):
     assert {point.normalised for line in found.lines for point in line.points} == {None}
     assert {point.reason for line in found.lines for point in line.points} == {PASSED_OVER["solver-time"]}
     text = found.text()
-    assert "0.00%" not in text
+    assert text.count("0.00%") == 1  # at epsilon 0
     assert text.count(PASSED_OVER["solver-time"]) == len(found.lines)
     crosses = list(ElementTree.fromstring(found.svg()).iter(f"{SVG}path"))
     assert len(crosses) == len(found.lines)

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from funnel.data import Alphabet, AnyProtocol, Joint, Protocol, UnaryProtocol
-from funnel.measure.faithful import Faithful, at_zero, column_accuracy, faithful, share_unchanged
+from funnel.measure.faithful import (
+    Faithful,
+    at_zero,
+    column_accuracy,
+    estimation_error,
+    faithful,
+    share_unchanged,
+    told,
+    told_at_zero,
+)
 from tests.support.samples import joint_of, protocol, random_protocol
 
 
@@ -91,6 +100,22 @@ def test_a_set_shows_the_value_where_it_holds_no_other() -> None:
     assert faithful(joint, [coins]).errors[0] == pytest.approx(
         [np.sqrt(6 / 4 + 7 * 3 / 16), np.sqrt(7 / 4 + 6 * 3 / 16)]
     )
+
+
+def test_an_estimate_of_two_values_pays_for_the_slope() -> None:
+    """M = a N + b (n - N) is undone by dividing by a - b."""
+    joint = Joint.from_table([[400, 100], [200, 300]])
+    weights = np.array([[6, 3], [2, 5]], np.int64)[:, None, :]
+    found = estimation_error(joint, [Protocol(joint.blocks[0], joint.blocks[0], 3, weights)])
+    assert found == pytest.approx(np.sqrt(600 * 6 / 8 * 2 / 8 + 400 * 3 / 8 * 5 / 8) / (6 / 8 - 3 / 8), rel=1e-6)
+
+
+def test_there_is_no_error_where_there_is_no_estimate() -> None:
+    joint = Joint.from_table([[400, 100], [200, 300]])
+    alike = Protocol(joint.blocks[0], joint.blocks[0], 1, np.ones((2, 1, 2), np.int64))
+    assert estimation_error(joint, [alike]) is None
+    assert told(joint, [_identity(joint.blocks[0])]).estimated == 0.0
+    assert told_at_zero(joint).face == told_at_zero(joint).estimated
 
 
 def _same(found: Faithful, expected: Faithful) -> None:
