@@ -13,7 +13,7 @@ from funnel.format.released import ReleasedFile
 from funnel.measure.recovery import Recovered, recovered
 from funnel.report import figures
 from funnel.report.facts import Facts, kept, names
-from funnel.report.truth import estimated
+from funnel.report.truth import as_released, estimated
 from funnel.text import label
 
 MATRIX_CELLS = 4096
@@ -46,7 +46,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
         "seldom": [] if t.as_is[index] or t.certain else _seldom(protocol),
         "protocol": _pictures(protocol),
         "totals": totals,
-        "truth": estimated(protocol, found),
+        "truth": as_released(protocol, seen) if t.totals_stay else estimated(protocol, found),
     }
 
 

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from funnel.data import Alphabet, AnyProtocol, Joint
+from funnel.data.joint import IntArray
 from funnel.measure.faithful import Faithful, at_zero, faithful
 from funnel.measure.recovery import Recovered
 from funnel.text import human
 
+_VAGUE = 0.1
+"""Of all records: estimates with larger errors together than this tell nothing of shares."""
 _ANYBODY = Alphabet(("S",), (("anybody",),))
 
 
@@ -28,17 +31,36 @@ def truth(joint: Joint, protocol: AnyProtocol) -> dict[str, Any] | None:
 def estimated(protocol: AnyProtocol, found: Recovered | None) -> dict[str, Any] | None:
     """The same where only the released totals are known: at the true ones as estimated from these, with their errors.
 
-    None where the true total of some value has no estimate, or the chances depend on the secret.
+    None where some true total has no estimate that could be used, or the chances depend on the secret.
     """
     known = found is not None and len(found.count) == len(protocol.inputs)
     if found is None or not known or protocol.coins or protocol.reads_secret:
         return None
-    counts = np.rint(found.count[found.groups]).astype(np.int64)
+    if np.linalg.norm(found.error) > _VAGUE * found.count.sum():
+        return None
+    joint = _anybody(protocol, np.rint(found.count[found.groups]).astype(np.int64))
+    return _beside(joint, protocol, float(np.sqrt(np.mean(found.error**2))))
+
+
+def as_released(protocol: AnyProtocol, seen: IntArray) -> dict[str, Any] | None:
+    """The same where the released totals (b,) are the true ones on average: at these, with the errors of the draws."""
+    if protocol.coins or protocol.reads_secret:
+        return None
+    own = dict(zip(protocol.told.values, seen.tolist(), strict=True))
+    joint = _anybody(protocol, np.array([own.get(value, 0) for value in protocol.inputs.values], np.int64))
+    return _beside(joint, protocol, float(np.sqrt(np.mean(faithful(joint, [protocol]).errors[0] ** 2))))
+
+
+def _anybody(protocol: AnyProtocol, counts: IntArray) -> Joint:
+    """Counts (a,) of true values, of which some may be none."""
     there = np.flatnonzero(counts > 0)
     cells = np.column_stack([np.zeros_like(there), there])
-    joint = Joint(_ANYBODY, (protocol.inputs,), cells, counts[there], complete=False)
+    return Joint(_ANYBODY, (protocol.inputs,), cells, counts[there], complete=False)
+
+
+def _beside(joint: Joint, protocol: AnyProtocol, error: float) -> dict[str, Any]:
     nobody = at_zero(joint)
-    errors = {"error": _two(float(np.sqrt(np.mean(found.error**2)))), "error_at_zero": _two(nobody.error)}
+    errors = {"error": _two(error), "error_at_zero": _two(nobody.error)}
     return _told(faithful(joint, [protocol]), nobody) | errors
 
 

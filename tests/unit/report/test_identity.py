@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from funnel.data import Protocol
 from funnel.format.manifest import Key
 from funnel.measure.faithful import at_zero, faithful
 from funnel.report import page
 from tests.unit.report import sample
-from tests.unit.report.sample import Sample
+from tests.unit.report.sample import Sample, joint_of
 
 SAMPLES = {name: getattr(sample, name)() for name in ("one_block", "two_blocks", "awkward", "independent")}
 KEYS = (Key("company_id", "BIGINT"), Key("site", "VARCHAR"))
@@ -73,6 +74,23 @@ def test_the_published_report_has_them_from_the_released_totals_alone() -> None:
             assert (one["own"], one["at_zero"]) == pytest.approx(told, abs=0.01)
         expected = float(np.sqrt(np.mean(nobody.errors[index] ** 2)))
         assert block["truth"]["error_at_zero"] == pytest.approx(expected, rel=0.1)
+
+
+def test_where_totals_stay_they_are_taken_as_they_stand() -> None:
+    """Chances that leave the totals alone, too mixed to be undone: half of a value's records go anywhere."""
+    joint = joint_of([(("s",), ("a",))] * 600 + [(("t",), ("b",))] * 300 + [(("t",), ("c",))] * 300, [("s",), ("x",)])
+    weights = np.array([[2, 2, 2], [1, 1, 1], [1, 1, 1]], np.int64)[:, None, :]
+    protocol = Protocol(joint.blocks[0], joint.blocks[0], 2, weights)
+    release = sample.sample(joint, [protocol], totals="kept", mechanism="invariant")
+    (block,) = release.published()["blocks"]
+    own, nobody = faithful(joint, [protocol]), at_zero(joint)
+    assert block["truth"]["unchanged"] == pytest.approx(own.unchanged, abs=0.02)
+    assert block["truth"]["error"] == pytest.approx(own.error, rel=0.1)
+    assert block["truth"]["error"] == block["truth"]["error_at_zero"]
+    assert own.unchanged == pytest.approx(nobody.unchanged)
+    assert "read as it stands" in " ".join(release.published()["truth"])
+    free = sample.sample(joint, [protocol], totals="free", mechanism="invariant")
+    assert free.published()["blocks"][0]["truth"] is None
 
 
 def test_what_totals_cannot_tell_is_left_out() -> None:
