@@ -183,7 +183,7 @@ def compare(
             lines.append(
                 Line(mechanism.kind, None if keeps is policy.privacy else keeps.notion, tuple(points))
             )
-    blocks = tuple(block.columns for block in policy.blocks)
+    blocks = tuple(block.labels for block in policy.blocks)
     return Comparison(
         policy.name,
         policy.privacy.notion,
@@ -223,7 +223,7 @@ def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
     tasks: list[tuple[Notion, Mechanism]] = [
         (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind))
         for kind, one in fitting(notion.notion, secret_public=public).items()
-        if numbers or not one.needs_numbers
+        if (numbers or not one.needs_numbers) and (one.plain or not policy.wide)
     ]
     if not tasks:
         raise PlanError("mechanism-notion", f"no mechanism serves {notion.notion} here")

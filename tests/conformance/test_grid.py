@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from funnel.cells.make import make
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.channel import released_table
 from funnel.errors import SolverError
@@ -20,7 +21,10 @@ from funnel.mechanisms import MECHANISMS, single
 from funnel.mechanisms.product import protect
 from funnel.notions import NOTIONS
 from funnel.notions.implications import least
+from funnel.release.export import released_file
+from funnel.release.filled import filled
 from tests.support.strategies import joints, many_block_joints
+from tests.support.wide import mixed
 
 EXAMPLES = max(settings.default.max_examples // 25, 1)
 """Tables for each cell of the grid: four, or as many as a profile asks for (`--hypothesis-profile=thorough`)."""
@@ -254,3 +258,26 @@ def test_blocks_stay_perfectly_private_together():
     together = protect(joint, made("perfect", 0), OPTIMAL, (0.5, 0.5))
     assert measure.lip(together.channel.table).ratio == 1
     assert together.kept == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize(("notion", "mechanism"), [case for case in HIDDEN if MECHANISMS[case[1]].plain])
+def test_cells_are_values_like_any_other(notion, mechanism):
+    """Every answer is a cell, so that every mechanism that answers with values can be filled in."""
+    if MECHANISMS[mechanism].needs_numbers:
+        return  # a wide block is refused there, which the policy language shows
+    made = make("person", mixed(3, 600), most=5, minimum=80, support=10, seed=bytes(32))
+    secret = (made.codes[4] + np.arange(600) % 3 == 3).astype(np.int64)
+    table = np.zeros((2, len(made.cells)), np.int64)
+    np.add.at(table, (secret, made.labels), 1)
+    cells = Alphabet(("person",), tuple((label,) for label in made.cells.labels()))
+    counted = Joint.from_table(table)
+    joint = Joint(counted.secret, (cells,), counted.cells, counted.counts)
+    owed(joint, notion, mechanism, 0.7)
+    protection = solved(joint, notion, mechanism, 0.7)
+    if protection is not None:
+        (protocol,) = protection.protocols
+        drawn = np.arange(protocol.size)
+        table = released_file([protocol], (), (), drawn[:, None], np.full(len(drawn), 7), cells=[made.cells])
+        columns = filled([protocol], table, [made.cells])
+        assert [one.name for one in columns][:5] == ["age", "wage", "town", "since", "trade"]
+        assert {len(one.codes) for one in columns} == {7 * len(drawn)}

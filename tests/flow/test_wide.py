@@ -160,6 +160,8 @@ def test_a_second_partition_of_the_same_people_is_refused(released, command, tmp
         ("source-nulls", 1500, {"change": MISSING}),
         ("unknown-column", 1500, {"columns": ["age", "twon"]}),
         ("below-bins", 1500, {"columns": ["town", {"name": "age", "bins": [30, 40]}]}),
+        ("rare-values", 1500, {"columns": ["age", {"name": "town", "rare": "error"}]}),
+        ("column-type", 1500, {"columns": ["age", {"name": "town", "rare": "bin"}]}),
     ],
 )
 def test_what_cannot_be_is_said(command, tmp_path, code, rows, changes):
@@ -269,3 +271,64 @@ def test_who_knows_columns_is_not_covered_but_by_the_notions_that_say_so(release
     release = released(privacy__notion="srlip", mechanism="optimal")
     shown = json.loads((release / "report.json").read_text())
     assert shown["promise"]["alone"] == ""
+
+
+def test_columns_come_as_people_have_them(released, command, tmp_path):
+    """Groups, bins, rounded numbers and dates, the most frequent values: inside a wide block as outside."""
+    columns = [
+        {"name": "age", "bins": [0, 30, 50]},
+        {"name": "town", "groups": {"Norway": ["Oslo", "Bergen"], "Italy": ["Rome0", "Rome1", "Rome2"]}},
+        {"name": "since", "round": "month"},
+        {"name": "wage", "round": 1},
+        {"name": "votes", "top": 1},
+    ]
+    release = released(**wide(columns=columns))
+    rows = table(release)
+    assert [str(kind) for kind in rows.types] == ["VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "VARCHAR"]
+    shown = [{row[place] for row in rows.fetchall()} for place in range(5)]
+    assert shown[0] <= {"[0, 30)", "[30, 50)", "[50, ∞)"}
+    assert shown[1] == {"Norway", "Italy"}
+    assert all(len(month) == 7 for month in shown[2])
+    assert shown[4] == {"no", "other"}
+    assert command("audit", release, "--private", tmp_path / "private").code == 0
+    path = tmp_path / "policy.yaml"
+    assert command("lock", path).code == 0
+    assert command("run", "--locked", path).code == 0
+
+
+def test_what_changes_in_a_wide_block_is_told_column_by_column(released, command, tmp_path):
+    release = released()
+    before = (tmp_path / "policy.yaml").read_text()
+    (tmp_path / "before.yaml").write_text(before)
+    coarser = write_policy(tmp_path, **WIDE | wide(columns=INNER[:3], cells={"most": 5, "minimum": 60}))
+    for old in (tmp_path / "before.yaml", release):
+        found = command("diff", old, coarser, "--json")
+        assert (found.code, found.json["verdict"]) == (0, "stronger")
+        assert "public.wage" in {one["term"] for one in found.json["findings"]}
+    back = command("diff", coarser, tmp_path / "before.yaml", "--json")
+    assert back.code == 1
+    weaker = {one["term"] for one in back.json["findings"] if one["verdict"] == "weaker"}
+    assert weaker == {"public.wage", "public.person.cells.most"}
+
+
+def test_another_lock_pins_other_cells_and_says_so(command, tmp_path):
+    people(tmp_path)
+    path = write_policy(tmp_path, **WIDE)
+    assert command("lock", path).code == 0
+    old = (tmp_path / "policy.lock.yaml").read_text()
+    people(tmp_path, rows=1400)
+    made = command("lock", path, "--json")
+    assert made.code == 1
+    told = {one["term"]: one["verdict"] for one in made.json["difference"]["findings"]}
+    assert told["cells.person"] == "weaker"
+    assert (tmp_path / "policy.lock.yaml").read_text() == old
+
+
+def test_mechanisms_are_compared_on_cells_and_sets_are_not_among_them(command, tmp_path):
+    people(tmp_path)
+    found = command("compare", write_policy(tmp_path, **WIDE), "--epsilon", "0.3", "--json")
+    assert found.code == 0, found.err
+    assert found.json["public"] == [["person"]]
+    names = {one["mechanism"] for one in found.json["lines"]}
+    assert {"optimal", "invariant", "randomised-response"} <= names
+    assert "unary-encoding" not in names

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
-from funnel.analyst.diff.judges import JUDGES, UNSEEN, at_most, no_matter
+from funnel.analyst.diff.judges import CELLS, JUDGES, UNSEEN, at_most, no_matter
 from funnel.analyst.diff.sides import Side
 from funnel.analyst.diff.verdicts import attribute, bound, nested, privacy, sensitive
 from funnel.data.alphabet import folded
@@ -93,7 +93,33 @@ def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
 
 
 def _columns(side: Side) -> dict[str, Mapping[str, Any]]:
-    return {folded(one["name"]): one for block in side.terms["public"] for one in block}
+    return {folded(one["name"]): one for block in side.terms["public"] for one in _inside(block)}
+
+
+def _inside(block: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The columns that a block releases: its own, or those of a wide block."""
+    return [column for one in block for column in one.get("columns", [one])]
+
+
+def _wide(side: Side) -> dict[str, dict[str, int]]:
+    """How finely the columns of each wide block are told apart, where that is known."""
+    return {
+        one["name"]: one["cells"] for block in side.terms["public"] for one in block if one.get("cells") is not None
+    }
+
+
+def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
+    """How fine cells are, and whether they are the same ones."""
+    before, after = _wide(old), _wide(new)
+    for name in before.keys() & after.keys():
+        for key, judge in CELLS.items():
+            told, tells = before[name][key], after[name][key]
+            if told != tells:
+                yield _finding(f"public.{name}.cells.{key}", told, tells, judge(told, tells))
+    for name in old.cells.keys() & new.cells.keys():
+        if old.cells[name] != new.cells[name]:
+            why = "other cells: what both tell of the same people together no bound on either counts"
+            yield ChangedTerm(f"cells.{name}", old.cells[name], new.cells[name], "weaker", why)
 
 
 def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
@@ -113,13 +139,16 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
             if told != tells:
                 yield _finding(f"{term}.unseen", told, tells, UNSEEN(told, tells))
     yield from _grouping(old, new)
+    yield from _cells(old, new)
+    moved = {name for name in old.cells.keys() & new.cells.keys() if old.cells[name] != new.cells[name]}
     for columns in old.values.keys() & new.values.keys():
-        yield from _values(columns, old.values[columns], new.values[columns])
+        if not moved & set(columns):  # labels of other cells are other values by the same names
+            yield from _values(columns, old.values[columns], new.values[columns])
 
 
 def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = (
-        [[folded(one["name"]) for one in block] for block in s.terms["public"]] for s in (old, new)
+        [[folded(one["name"]) for one in _inside(block)] for block in s.terms["public"]] for s in (old, new)
     )
     same_columns = sorted(chain(*before)) == sorted(chain(*after))
     if same_columns and before != after and "release" not in (old.kind, new.kind):

@@ -63,6 +63,12 @@ UNSEEN = _graded(
 )
 """The judge of a public column's `unseen`."""
 
+CELLS: dict[str, Judge] = {
+    "most": _graded(int, "more cells: more is told apart", "fewer cells: less is told apart"),
+    "minimum": _graded(neg, "smaller cells", "larger cells"),
+}
+"""The judges of a wide block's `cells`."""
+
 JUDGES: dict[str, Judge] = {
     "budget": _graded(
         at_most, "all releases together may leak more", "all releases together may leak less"

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from funnel.cells.cells import Cells
+from funnel.cells.record import meaning, opened
 from funnel.data import Label
 from funnel.data.convert import protocols_of
 from funnel.errors import PolicyError, Problem, ReleaseError
 from funnel.format import schema
+from funnel.format.cells import NAME as CELLS
+from funnel.format.cells import CellsFile
 from funnel.format.lock import FORMAT
 from funnel.format.manifest import NAME as RELEASE
 from funnel.format.manifest import Manifest
@@ -41,6 +45,8 @@ class Side:
     terms: Mapping[str, Any]
     leakage: Mapping[str, float | None] = field(default_factory=dict)
     values: Mapping[tuple[str, ...], frozenset[Label]] = field(default_factory=dict)
+    cells: Mapping[str, str] = field(default_factory=dict)
+    """What the labels of each wide block stand for, as a hash; empty where they are not known yet."""
     protocol: str | None = None
     """Hash of the chances of drawing, None where they are not known yet."""
 
@@ -81,7 +87,9 @@ def of_policy(policy: Policy, file: str) -> Side:
 def of_lock(lock: Lock, file: str) -> Side:
     """A lock as a side."""
     values = {one.inputs.columns: frozenset(one.inputs.values) for one in lock.protocols}
-    return Side("lock", file, _UNNAMED | dict(lock.terms), lock.leakage, values, protocols_digest(lock.protocols))
+    cells = {one.name: meaning(one) for one in lock.cells}
+    digest = protocols_digest(lock.protocols)
+    return Side("lock", file, _UNNAMED | dict(lock.terms), lock.leakage, values, cells, digest)
 
 
 def _release(folder: Path) -> Side:
@@ -90,8 +98,10 @@ def _release(folder: Path) -> Side:
         manifest = schema.read(Manifest, RELEASE, (folder / RELEASE).read_bytes())
         protocols = protocols_of(schema.read(ProtocolFile, PROTOCOL, (folder / PROTOCOL).read_bytes()))
         values = {one.inputs.columns: frozenset(one.inputs.values) for one in protocols}
-        digest = protocols_digest(protocols)
-        return Side("release", str(folder), _terms(manifest), manifest.leakage, values, digest)
+        digest, wide = protocols_digest(protocols), _cells(folder)
+        terms = _terms(manifest, {one.name: one for one in wide})
+        cells = {one.name: meaning(one) for one in wide}
+        return Side("release", str(folder), terms, manifest.leakage, values, cells, digest)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
@@ -101,13 +111,23 @@ def _release(folder: Path) -> Side:
         ) from None
 
 
-def _terms(manifest: Manifest) -> dict[str, Any]:
+def _cells(folder: Path) -> list[Cells]:
+    """The cells of a release's wide blocks. Raises OSError, ValueError."""
+    path = folder / CELLS
+    return (
+        [opened(one) for one in schema.read(CellsFile, CELLS, path.read_bytes()).blocks]
+        if path.exists()
+        else []
+    )
+
+
+def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
     """What a manifest says of the policy's terms; it does not tell of bins, filters and budgets."""
     parameters = schema.as_json(manifest.parameters)
     follows = "radius" if parameters["confidence"] is not None else None
     return {
         "sensitive": list(manifest.sensitive),
-        "public": [[{"name": name} for name in block] for block in manifest.public],
+        "public": [[_column(name, wide.get(name)) for name in block] for block in manifest.public],
         "privacy.notion": manifest.notion,
         "privacy.epsilon": manifest.epsilon,
         **{
@@ -124,3 +144,10 @@ def _terms(manifest: Manifest) -> dict[str, Any]:
         "release.identify": [key.name for key in manifest.identify] or None,
         "release.sign": None if manifest.signed is None else manifest.signed.public_key,
     }
+
+
+def _column(name: str, wide: Cells | None) -> dict[str, Any]:
+    """A column of a block; of a wide one with those inside."""
+    return {"name": name} | (
+        {} if wide is None else {"columns": [{"name": one.name} for one in wide.columns]}
+    )
