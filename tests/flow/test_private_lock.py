@@ -190,7 +190,7 @@ def test_the_lock_names_the_noisy_counts_by_a_hash_and_holds_none(folder):
     written = (folder / "policy.lock.yaml").read_text()
     assert sum(kept["estimated"][0]) == 600
     assert kept["estimated"][0] != kept["estimated"][1]
-    assert "cells" not in written
+    assert "\ncells" not in written
     assert 'noisy: "' in written
     assert "counts: null" in written
 
