@@ -57,7 +57,8 @@ def law_of_labels(name: str, size: int, protocol: Protocol, counts: IntArray) ->
     joint = np.einsum("sx,ysx->xy", records / counts.sum(), drawn)
     place = protocol.inputs.columns.index(name)
     cells, answers = (
-        np.array([int(value[place] or 0) - 1 for value in one.values]) for one in (protocol.inputs, protocol.outputs)
+        np.array([int(value[place] or 0) - 1 for value in one.values])
+        for one in (protocol.inputs, protocol.outputs)
     )
     found = np.zeros((size, size))
     np.add.at(found, (cells[:, None], answers[None, :]), joint)

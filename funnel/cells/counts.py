@@ -14,7 +14,9 @@ AnyCodes = npt.NDArray[np.signedinteger]
 
 def counted(column: AnyCodes, size: int, cells: AnyCodes, number: int) -> IntArray:
     """How often every value occurs in every cell (m, v)."""
-    return np.bincount(cells.astype(np.int64) * size + column, minlength=number * size).reshape(number, size)
+    place = np.multiply(cells, size, dtype=np.int64)
+    place += column
+    return np.bincount(place, minlength=number * size).reshape(number, size)
 
 
 def direction(joint: IntArray) -> IntArray:
@@ -30,8 +32,13 @@ def direction(joint: IntArray) -> IntArray:
     return np.argsort(vector.round(9), kind="stable")
 
 
-def met(column: AnyCodes, size: int, others: Sequence[AnyCodes], widths: Sequence[int]) -> IntArray:
-    """How often every value of a column meets every value of other columns, side by side (v, Σ widths)."""
-    return np.hstack(
-        [counted(other, width, column, size) for other, width in zip(others, widths, strict=True)]
-    )
+def met(columns: Sequence[AnyCodes], widths: Sequence[int]) -> list[IntArray]:
+    """How often every value of each column meets every value of all columns, side by side (v, Σ widths), itself too."""
+    ends = np.cumsum(widths)
+    found = np.zeros((ends[-1], ends[-1]), np.int64)
+    places = [slice(end - width, end) for end, width in zip(ends.tolist(), widths, strict=True)]
+    for a, (column, place) in enumerate(zip(columns, places, strict=True)):
+        for b in range(a + 1):
+            table = counted(columns[b], widths[b], column, widths[a])
+            found[place, places[b]], found[places[b], place] = table, table.T
+    return [found[place] for place in places]

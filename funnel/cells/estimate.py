@@ -23,6 +23,8 @@ QUANTILES = 20
 """Groups of an ordered column at most."""
 GROUPS = 48
 """Groups of another column at most."""
+PARTS = 16
+"""Weights are in steps of at most the 16th part of a record: finer ones say nothing, and make the file longer."""
 
 
 def profiles(
@@ -36,34 +38,40 @@ def profiles(
     """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,)."""
     totals = [np.bincount(column, minlength=size) for column, size in zip(codes, sizes, strict=True)]
     groups = [_grouped(total, flag) for total, flag in zip(totals, ordered, strict=True)]
-    coarse = [group[column].astype(np.int32) for group, column in zip(groups, codes, strict=True)]
     widths = [int(group.max()) + 1 for group in groups]
+    beside = met([group[column] for group, column in zip(groups, codes, strict=True)], widths)
     masses, tables = list[FloatArray](), list[FloatArray]()
     for column, size in enumerate(sizes):
-        met_by = met(codes[column], size, coarse, widths)
-        order = np.arange(size) if ordered[column] else direction(met_by)
         counts = counted(codes[column], size, cells, len(tree))
+        order = _order(groups[column], beside[column], ordered[column])
         masses.append(told(counts, tree.nesting, support, order, tree.possible(column, size)).masses())
         tables.append(masses[-1] @ np.eye(widths[column])[groups[column]])
-    pairs = _pairs(coarse, widths, support)
+    pairs = _pairs(beside, widths, support)
     parents = spanning(tables, pairs)
     fitted = fit(tables, pairs, parents)
     return tuple(
-        Profile(parent, group, rounded(links), _within(mass, group, table))
+        Profile(parent, group, rounded(links, PARTS), _within(mass, group, table))
         for parent, group, links, mass, table in zip(
             parents, groups, fitted.links, masses, fitted.tables, strict=True
         )
     )
 
 
-def _pairs(coarse: Sequence[Codes], widths: Sequence[int], support: int) -> Pairs:
-    """What is told of the groups of every two columns a > b."""
-    found = dict[tuple[int, int], FloatArray]()
-    for a in range(len(coarse)):
-        for b in range(a):
-            counts = counted(coarse[b], widths[b], coarse[a], widths[a])
+def _order(groups: IntArray, beside: IntArray, ordered: bool) -> IntArray:
+    """Values (v,) that go together side by side: in their own order, else by what their groups go with."""
+    if ordered:
+        return np.arange(len(groups))
+    ranks = np.argsort(direction(beside))
+    return np.argsort(ranks[groups], kind="stable")
+
+
+def _pairs(beside: Sequence[IntArray], widths: Sequence[int], support: int) -> Pairs:
+    """What is told of the groups of every two columns a > b, from how often they meet those of all columns."""
+    found, ends = dict[tuple[int, int], FloatArray](), np.cumsum(widths)
+    for a, counts in enumerate(beside):
+        for b, pair in enumerate(np.split(counts, ends[:-1], axis=1)[:a]):
             order = np.arange(widths[b])
-            found[a, b] = told(counts, Nesting.flat(len(counts)), support, order).masses()
+            found[a, b] = told(pair, Nesting.flat(len(pair)), support, order).masses()
     return found
 
 
@@ -82,5 +90,5 @@ def _within(masses: FloatArray, groups: IntArray, table: FloatArray) -> IntArray
     found = np.zeros(masses.shape, np.int64)
     for group in range(table.shape[1]):
         inside, cells = np.flatnonzero(groups == group), np.flatnonzero(table[:, group] > 0)
-        found[np.ix_(cells, inside)] = rounded(masses[np.ix_(cells, inside)])
+        found[np.ix_(cells, inside)] = rounded(masses[np.ix_(cells, inside)], PARTS)
     return found

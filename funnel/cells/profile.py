@@ -45,16 +45,18 @@ def drawing_order(profiles: Sequence[Profile]) -> list[int]:
     return found
 
 
-def rounded(masses: FloatArray) -> IntArray:
-    """Weights of sum 2^BITS along the last axis, each within one of its share; none where there is no mass.
+def rounded(masses: FloatArray, parts: float = np.inf) -> IntArray:
+    """Weights of sum 2^BITS along the last axis, near the shares of masses; none where there is no mass.
 
-    Differences of rounded sums; the point from which they are rounded moves from row to row, so that a small share is
-    rounded up as often as it is large.
+    In steps of 2^-k, the largest that is at most one part of `parts` of a record. A weight is within a step of its
+    share; the point from which it is rounded moves from row to row, so that a small share is rounded up as often as
+    it is large.
     """
     sums = np.cumsum(masses.reshape(-1, masses.shape[-1]), axis=1)
-    offset = (np.arange(len(sums)) * _GOLDEN) % 1
     some = sums[:, -1] > 0
+    fine = np.clip(np.ceil(np.log2(np.maximum(sums[some, -1:], 1) * min(parts, 1 << BITS))), 0, BITS)
+    offset = (np.arange(len(sums)) * _GOLDEN) % 1
     ends = np.zeros(sums.shape)
-    ends[some] = np.floor(sums[some] / sums[some, -1:] * (1 << BITS) + offset[some, None])
+    ends[some] = np.floor(sums[some] / sums[some, -1:] * 2**fine + offset[some, None]) * 2 ** (BITS - fine)
     ends[(sums == sums[:, -1:]) & some[:, None]] = 1 << BITS
     return np.diff(ends, prepend=0, axis=1).astype(np.int64).reshape(masses.shape)

@@ -232,10 +232,11 @@ def _best(
     counts = [np.bincount(one, minlength=size) for one, size in zip(kept, sizes, strict=True)]
     maps = [_coarse(one, flag) for one, flag in zip(counts, ordered, strict=True)]
     local = [table[one] for table, one in zip(maps, kept, strict=True)]
-    widths = np.array([int(table.max()) + 1 for table in maps])
+    widths = [int(table.max()) + 1 for table in maps]
     best: _Split | None = None
-    for column in np.flatnonzero(widths > 1).tolist():
-        joint = met(local[column], int(widths[column]), local, widths.tolist())
+    for column, joint in enumerate(met(local, widths)):
+        if widths[column] == 1:
+            continue
         order = np.arange(len(joint)) if ordered[column] else direction(joint)
         gain, place = _scan(joint[order], len(rows), len(codes), minimum, logs)
         if gain > (best.gain if best else 1e-9):
