@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.data import Alphabet, Protocol
-from funnel.errors import SourceError
+from funnel.errors import PlanError, SourceError
 from funnel.format.manifest import Key
 from funnel.release.export import released_file
 from funnel.release.formulas import check_keys, formulas_among
@@ -86,6 +86,12 @@ def test_the_bytes_depend_on_the_rows_alone(tmp_path: Path, form: str, monkeypat
     shown = duckdb.sql(f"FROM '{target}'")
     assert shown.columns == ["id", "town", "x"]
     assert shown.fetchall() == [(i, f"t{i % 2}", ("a", "b", None)[i % 3]) for i in range(rows)]
+
+
+def test_a_key_named_like_a_released_column_is_refused() -> None:
+    """To a reader that ignores case, as most do."""
+    with pytest.raises(PlanError, match="two released columns would be named 'X'"):
+        released_file((PROTOCOL,), ("x",), ("VARCHAR",), np.array([[0]]), np.array([1]), ("id", "X"))
 
 
 def test_rows_come_back_from_the_spill_as_they_went(tmp_path: Path) -> None:
