@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+Paths = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""By column, and by value there, names of the groups that hold it, outermost first."""
 Label = tuple[str | None, ...]
 """One value: a text per column, None where the column is missing."""
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Column names and the distinct values they take, in a fixed order; a value's index is its code."""
+    """Column names and the distinct values they take, in a fixed order; a value's index is its code.
+
+    `paths` say of columns whose values are held by others, groups in groups, what holds each of them, outermost first.
+    It is no part of what an alphabet is.
+    """
 
     columns: tuple[str, ...]
     values: tuple[Label, ...]
+    paths: Paths = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(set(self.values)) != len(self.values):

@@ -22,7 +22,8 @@ def together(joint: Joint) -> Joint:
         for combination in combinations
     )
     cells = np.column_stack([joint.cells[:, 0], code.ravel()]).astype(np.int64)
-    whole = Joint(joint.secret, (Alphabet(columns, values),), cells, joint.counts)
+    paths = {column: path for block in joint.blocks for column, path in block.paths.items()}
+    whole = Joint(joint.secret, (Alphabet(columns, values, paths),), cells, joint.counts)
     if joint.finer is None:
         return whole
     placed = joint.finer.placed

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.joint import FloatArray
 from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Solved, Totals
-from funnel.mechanisms.distance import Rule, distances
+from funnel.mechanisms.distance import DISTANCE_SCHEMA, Rule, as_distance, distances
 from funnel.mechanisms.exactly_robust import adversary, polytope
 from funnel.mechanisms.optimal import TIME_LIMIT, TimeLimit
 from funnel.notions import Demand, Notion, as_robust
@@ -26,9 +26,11 @@ _SEARCHING = 0.8
 
 Distance = Annotated[
     Rule | dict[str, Rule],
+    PlainValidator(as_distance),
+    WithJsonSchema(DISTANCE_SCHEMA),
     Field(
-        description="match: as few records change as possible; order: numbers and bins change to near ones; or a "
-        "mapping with one of these for each column"
+        description="match: as few records change as possible; order: numbers, bins, groups in groups and cells change "
+        "to near ones; or a mapping with one of these for each column"
     ),
 ]
 

@@ -49,11 +49,11 @@ class Facets:
     """A polyhedral cone, asked as those are that have no list of inequalities."""
 
     def __init__(self, cone: Cone) -> None:
-        self._cone = cone
+        self._cone, self._all = cone, cone.normalised() if cone.complete else None
 
     def worst(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """By how much rows (k, a) exceed the cone's facets (k, q); and these, the same for each row (k, q, a)."""
-        known = self._cone.facets(rows)
+        known = self._cone.facets(rows) if self._all is None else self._all
         return rows @ known.T, np.broadcast_to(known, (len(rows), *known.shape))
 
 

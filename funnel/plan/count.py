@@ -23,6 +23,7 @@ from funnel.measure.exact import rational
 from funnel.notions import Notion
 from funnel.plan.domain import domain
 from funnel.plan.partition import Partition, partition
+from funnel.plan.paths import placed
 from funnel.plan.stages import Count, Plan
 from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
@@ -122,6 +123,7 @@ def count(
         progress(know.title)
         joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum)
         counted = replace(counted, joint=joint)
+    counted = replace(counted, joint=placed(policy, counted.cells, counted.joint))
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])
     return counted

@@ -17,7 +17,7 @@ from funnel.notions import NOTIONS
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions
+from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions, wide_blocks
 from funnel.policy.private import private_estimate
 from funnel.policy.wide import wide
 
@@ -28,6 +28,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from wide(document)
     yield from _keys(document)
     yield from _mechanism(document.data)
+    yield from _distances(document.data)
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
     yield from _knows(document.data)
@@ -144,6 +145,17 @@ def _mechanism(data: Any) -> Iterator[Finding]:
             f"`{kind}` keeps {notion} for a single block only",
             "Write the public columns as one block, such as `public: [[education, age]]`.",
         )
+
+
+def _distances(data: Any) -> Iterator[Finding]:
+    """Distances by column are of columns that are drawn for; a wide block is one, by its own name."""
+    path, asked = ("mechanism", "distance"), at(data, "mechanism", "distance")
+    wide = [str(block.get("name")) for _, block in wide_blocks(data)]
+    known = [*wide, *(one.column for one in mentions(data) if one.role == "public" and "columns" not in one.path)]
+    for name in asked if isinstance(asked, dict) else ():
+        if name not in known:
+            said = f"`{shortened(name)}` is no public column that is drawn for by itself"
+            yield Finding((*path, name), "unknown-key", said, choice(name, known), key=True)
 
 
 def _split(data: Any) -> Iterator[Finding]:

@@ -33,6 +33,20 @@ CASES: dict[str, dict[str, Any]] = {
     "robust": {
         "sensitive": ["sex"], "public": ["sex", "income"], "privacy": {"notion": "rldp", "epsilon": 1.0},
     },
+    "groups of groups": {
+        "public": [{"name": "relationship", "groups": [
+            {"married": ["Husband", "Wife"], "kin": ["Own-child", "Other-relative"]}, {"family": ["married", "kin"]},
+        ]}],
+        "mechanism": {"kind": "invariant", "distance": "order"},
+    },
+    "cells": {
+        "sensitive": ["income"], "mechanism": {"kind": "invariant", "distance": {"person": "order"}},
+        "public": [{"name": "person", "columns": ["age", "sex"], "cells": {"most": 20, "minimum": 50}}],
+    },
+    "what others know": {
+        "sensitive": ["income"], "privacy": {"notion": "srlip", "epsilon": 1.0, "knows": 1},
+        "public": [{"name": "person", "columns": ["education", "sex"], "cells": {"most": 12, "minimum": 50}}],
+    },
     "order": {
         "public": [{"name": "age", "bins": [17, 25, 35, 45, 55, 65]}],
         "mechanism": {"kind": "invariant", "distance": "order"},

@@ -242,6 +242,11 @@ SPOILT = {
     "budget below nothing": (GOOD + "budget: ‸-2.5\n", "wrong-value"),
     "budget without end": (GOOD + "budget: ‸.inf\n", "wrong-value"),
     "budget in words": (GOOD + "budget: ‸two\n", "wrong-type"),
+    "a distance that is none": (good(mechanism="mechanism: {kind: invariant, distance: ‸far}"), "wrong-value"),
+    "a distance of no column": (
+        good(mechanism="mechanism: {kind: invariant, distance: {‸nobody: order}}"),
+        "unknown-key",
+    ),
     "a mechanism that does not serve": (good(mechanism="mechanism: ‸polyopt"), "mechanism-notion"),
     "a confidence that is none": (
         good(notion="  notion: rldp", split="  confidence: ‸1.5"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.kernel.exact import ExactArray, IntArray, exp, rational
+from funnel.audit.kernel.known import Known
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Manifest
 
@@ -45,8 +46,13 @@ class Condition:
         return np.asarray(row / (np.abs(row).max() or 1.0))
 
 
-def conditions(manifest: Manifest, block: Alphabet, counts: IntArray) -> list[Condition] | None:
-    """All that a notion asks around N[s, x] (c, a) of one block; None for other notions, and where that is too much."""
+def conditions(
+    manifest: Manifest, block: Alphabet, counts: IntArray, known: Known | None = None
+) -> list[Condition] | None:
+    """All that a notion asks around N[s, x] (c, a) of one block; None for other notions, and where that is too much.
+
+    `known`: what somebody may know, where the notion says that.
+    """
     notion, power = manifest.notion, rational(manifest.epsilon)
     seen = counts[counts.any(axis=1)]
     if notion == "ldp-x":
@@ -59,8 +65,22 @@ def conditions(manifest: Manifest, block: Alphabet, counts: IntArray) -> list[Co
     falls = _falls(manifest)
     if falls is None:
         return None
-    parts = _parts(block) if notion == "srlip" else iter([np.ones(counts.shape[1], np.int64)])
-    return _all(one for mask in parts for one in _beliefs(counts * mask, power, falls[0]))
+    if known is not None:
+        parts = (_agreeing(known, rows, counts.shape) for rows in known.groups())
+    else:
+        parts = (counts * mask for mask in (_parts(block) if notion == "srlip" else _everybody(counts)))
+    return _all(one for part in parts for one in _beliefs(part, power, falls[0]))
+
+
+def _everybody(counts: IntArray) -> Iterator[IntArray]:
+    yield np.ones(counts.shape[1], np.int64)
+
+
+def _agreeing(known: Known, rows: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """N[s, x] (c, a) of the records that agree on what is known of them."""
+    part = np.zeros(shape, np.int64)
+    np.add.at(part, tuple(known.codes[rows].T), known.number[rows])
+    return part
 
 
 def _beliefs(counts: IntArray, power: Fraction, lower: Fraction | None) -> Iterator[Condition]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
@@ -18,10 +17,9 @@ from funnel.audit.extras.asks import conditions
 from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.extras.cones import Rows, robust_rows
+from funnel.audit.extras.distance import distances
 from funnel.audit.kernel.exact import ExactArray, IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
-from funnel.data import alphabet
-from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
 from funnel.format.solution import NAME, Totals
 
@@ -55,7 +53,7 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     weights, each = _square(block), counts.sum(axis=0).astype(object)
     off = (weights @ each - each * (1 << block.bits)) / Fraction(1 << block.bits)
     kept = _as_stated(max(map(abs, off)), told.deviation)
-    distance, whole = _distances(opened, index)
+    distance, whole = distances(opened, index)
     changed = Fraction(int((weights * distance).sum(axis=0) @ each), whole * int(each.sum()) << block.bits)
     said = f"{', '.join(block.columns)}: totals {kept}, expected distance {float(changed):.6f}"
     if told.prices is None:
@@ -96,33 +94,6 @@ def _square(block: Weights) -> ExactArray:
     return found
 
 
-def _distances(opened: Release, index: int) -> tuple[ExactArray, int]:
-    """d(y, x) in whole numbers (a, a), and what they are divided by: as the policy asks. Raises Broken."""
-    block, asked = opened.alphabets[index], opened.terms.mechanism.get("distance", "match")
-    if asked == "match":
-        return np.asarray(1 - np.eye(len(block.values), dtype=np.int64), object), 1
-    rules = [asked if isinstance(asked, str) else asked.get(name, "match") if isinstance(asked, dict) else "none"
-             for name in block.columns]  # fmt: skip
-    parts = [_of_column(block, place, rule) for place, rule in enumerate(rules)]
-    shared = lcm(*(most for _, most in parts))
-    return sum((part * (shared // most) for part, most in parts), np.zeros(1, object)), shared * len(parts)
-
-
-def _of_column(block: Alphabet, place: int, rule: str) -> tuple[ExactArray, int]:
-    """The distance of one column, in whole numbers, and the largest there is. Raises Broken for other rules."""
-    values = [value[place] for value in block.values]
-    differ = np.array([[int(y != x) for x in values] for y in values], object)
-    if rule == "match":
-        return differ, 1
-    if rule != "order":
-        raise Broken("terms.json", "this distance is unknown", "match or order", rule)
-    ranks = alphabet.Alphabet(block.columns, block.values).ranks(place)
-    most = max(len({rank for rank in ranks if rank is not None}) - 1, 1)
-    numbers = np.array([-1 if rank is None else rank for rank in ranks], object)
-    both = np.logical_and.outer(numbers >= 0, numbers >= 0)
-    return np.where(both, abs(np.subtract.outer(numbers, numbers)), differ * most), most
-
-
 def _proven(opened: Release, index: int, counts: IntArray, told: Totals) -> Fraction | Unchecked:
     """What the prices show of the expected distance of any protocol that keeps totals. Raises Broken."""
     a, each = counts.shape[1], counts.sum(axis=0).astype(object)
@@ -133,7 +104,7 @@ def _proven(opened: Release, index: int, counts: IntArray, told: Totals) -> Frac
         raise Broken(NAME, "totals are free, yet have prices", 0, max(told.prices or ()))
     if not each.all():
         return Unchecked("a public value does not occur, so no row can be priced")
-    distance, whole = _distances(opened, index)
+    distance, whole = distances(opened, index)
     sides = _sides(opened, index, counts, np.array(told.sides, float).reshape(-1, a))
     if isinstance(sides, Unchecked):
         return sides
@@ -165,7 +136,8 @@ def _sides(opened: Release, index: int, counts: IntArray, given: FloatArray) -> 
     manifest, block = opened.manifest, opened.alphabets[index]
     if manifest.notion == "rldp":
         return _robust(opened, index, counts, given)
-    asked = conditions(manifest, block, counts)
+    known = None if manifest.parameters.knows is None else opened.knowledge
+    asked = conditions(manifest, block, counts, known)
     if asked is None:
         return Unchecked(f"what {manifest.notion} asks of a row cannot be written out here")
     found, scale = Rows(np.array([one.floats() for one in asked]).reshape(-1, len(block.values))).match(given)

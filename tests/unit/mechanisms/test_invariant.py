@@ -137,6 +137,18 @@ def test_distances_count_places_and_what_is_no_number_is_far_from_everything():
         distances(AGES, "order")
 
 
+def test_in_groups_of_groups_and_in_trees_the_way_from_the_root_counts():
+    paths = {"land": {"Wien": ("Europe", "Austria"), "Graz": ("Europe", "Austria"), "Rom": ("Europe", "Italy"),
+                      "Lima": ("America", "Peru")}}  # fmt: skip
+    block = Alphabet(("land",), (("Wien",), ("Graz",), ("Rom",), ("Lima",), (None,)), paths)
+    far = distances(block, "order")
+    assert far[0].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    assert (far == far.T).all()
+    deep = Alphabet(("t",), (("1",), ("2",), ("3",)), {"t": {"1": (), "2": ("4",), "3": ("4",)}})
+    assert distances(deep, "order").tolist() == [[0, 1, 1], [1, 0, 0.5], [1, 0.5, 0]]
+    assert block == Alphabet(("land",), block.values)  # what holds values is no part of what they are
+
+
 def test_with_order_values_change_to_near_ones():
     table = np.array([[40, 30, 30, 20, 20, 10], [5, 10, 20, 40, 40, 60]]) * 10
     values = tuple((str(20 + 10 * x),) for x in range(6))
