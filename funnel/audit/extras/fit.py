@@ -13,7 +13,7 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.chance import FALSE_ALARM
-from funnel.audit.kernel.drawing import UNTOLD, across, by_block, possible
+from funnel.audit.kernel.drawing import UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.noise import SENSITIVITY, noisy
 from funnel.audit.kernel.verdict import Broken, Unchecked
@@ -36,7 +36,6 @@ _CELLS, _BINS = 20, 1000
 
 def check(opened: Release) -> str | Unchecked:
     """Every trial of the kernel; draws that are alike may not be too even either. Raises Broken."""
-    possible(opened)
     least = [refuse(draws.NAME, *trial, even="input by input" in trial[0]) for trial in by_block(opened)]
     least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
     if private := opened.counts.private:

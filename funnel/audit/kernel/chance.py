@@ -27,7 +27,7 @@ _POOLED = 5.0
 
 def strays(expected: FloatArray, observed: IntArray) -> tuple[float, int]:
     """A bound of the chance to stray so far, and d. Rows are independent tables, (m, b), each sums as expected."""
-    small = expected < _POOLED
+    small = (expected > 0) & (expected < _POOLED)
     means, seen = (
         np.column_stack([np.where(small, 0, one), np.where(small, one, 0).sum(axis=1)])
         for one in (expected, observed)

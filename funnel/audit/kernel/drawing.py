@@ -14,7 +14,7 @@ import numpy as np
 
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import MOST_CELLS, FloatArray, IntArray
-from funnel.audit.kernel.opened import Once, Opened
+from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import draws
@@ -41,7 +41,6 @@ def into_table(opened: Opened) -> str:
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
 
-@Once
 def possible(opened: Opened) -> str:
     """Nothing was drawn that the protocol gives no weight."""
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
@@ -54,7 +53,6 @@ def possible(opened: Opened) -> str:
 
 def fits(opened: Opened) -> str | Unchecked:
     """Within each block the draws follow the protocol's chances (Theorem 2), input by input and all together."""
-    possible(opened)  # what has no weight is pooled with what has little, and would not show
     return _tried(by_block(opened))
 
 

@@ -8,7 +8,6 @@ nothing here parses them: the table and the boxes of a proof, of which only the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -36,34 +35,15 @@ from funnel.format.manifest import FileEntry
 T = TypeVar("T")
 
 
-def _learnt(opened: object, key: Hashable, work: Callable[[], T]) -> T:
-    known = vars(opened).setdefault("known", {})
-    if key not in known:
-        try:
-            known[key] = work(), None
-        except Exception as error:  # noqa: BLE001 - it is raised again, whatever it is
-            known[key] = None, error
-    found, failure = known[key]
-    if failure is not None:
-        raise failure
-    value: T = found
-    return value
-
-
 class Once(Generic[T]):
-    """Work on a release, as a function or an attribute of it, done once: all who ask get one value, or one failure."""
+    """An attribute of a release that is worked out once: all who ask get one value, or one failure."""
 
     def __init__(self, work: Callable[[Any], T]) -> None:
         self.work = work
-        update_wrapper(self, work)
 
-    def __call__(self, opened: object) -> T:
+    def __get__(self, opened: Opened, owner: object = None) -> T:
         """What the work finds, or how it fails."""
-        return _learnt(opened, self, lambda: self.work(opened))
-
-    def __get__(self, opened: object, owner: object = None) -> T:
-        """The same, as an attribute."""
-        return self(opened)
+        return opened.once(self, lambda: self.work(opened))
 
 
 def published_file(record: type[T], name: str) -> Once[T]:
@@ -105,6 +85,20 @@ class Opened:
         self.release = (release / "latest").resolve() if inside else release
         self.private, self.staged = private, staged
         self.blamed: dict[Exception, str] = {}
+        self._found: dict[Hashable, Any] = {}
+        self._failed: dict[Hashable, Exception] = {}
+
+    def once(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What some work finds, done when it is first asked for. Raises what it raises, the same every time."""
+        if key not in self._found and key not in self._failed:
+            try:
+                self._found[key] = work()
+            except Exception as error:  # noqa: BLE001 - it is raised again, whatever it is
+                self._failed[key] = error
+        if key in self._failed:
+            raise self._failed[key]
+        value: T = self._found[key]
+        return value
 
     @Once
     def folder(self) -> Path:
@@ -139,12 +133,12 @@ class Opened:
 
     def content(self, path: Path) -> bytes:
         """The bytes of a file, read when they are first asked for. Raises Broken."""
-        return _learnt(self, path, lambda: files.content(path))
+        return self.once(path, lambda: files.content(path))
 
     def entry(self, path: Path) -> FileEntry:
         """SHA-256 and size of those bytes. Raises Broken."""
         if path.name in (self.manifest.data, solution.PROOF):
-            return _learnt(self, (path, "hash"), lambda: files.entry(path))
+            return self.once((path, "hash"), lambda: files.entry(path))
         raw = self.content(path)
         return FileEntry(files.sha256(raw), len(raw))
 
