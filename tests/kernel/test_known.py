@@ -17,6 +17,7 @@ from funnel.audit.kernel.known import Known
 from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.convert import known_file
+from funnel.format.cells import Values, Wide
 from funnel.format.known import NAME, KnownFile, Level
 from funnel.format.manifest import Parameters
 from funnel.measure.side import Knowledge, uncovered
@@ -63,7 +64,7 @@ def made(change=lambda file: file):
 
 
 def test_what_is_released_may_be_known():
-    known = kernel.known(*made())
+    known = kernel.known(*made(), ())
     assert known.knows == 1
     assert known.uncovered() == (0, 0, 3)
 
@@ -90,17 +91,44 @@ def fewer_levels(file):
 @pytest.mark.parametrize("change", [other_count, other_value, hidden_value, fewer_levels])
 def test_files_that_do_not_fit_the_counts_are_refused(change):
     with pytest.raises(Broken) as broken:
-        kernel.known(*made(change))
+        kernel.known(*made(change), ())
     assert broken.value.file == NAME
 
 
 def test_a_notion_that_does_not_say_what_may_be_known_has_no_such_file():
     file, joint, stated = made()
     with pytest.raises(Broken):
-        kernel.known(file, joint, replace(stated, parameters=Parameters()))
+        kernel.known(file, joint, replace(stated, parameters=Parameters()), ())
+
+
+def renamed(file):
+    one, *rest = file.levels
+    return replace(file, levels=(replace(one, column="a"), *rest))
+
+
+def wide(*inside):
+    """Cells named as the first column of the release, over other columns."""
+    values = tuple(Values(name, "VARCHAR", (None,), None, None, 0) for name in inside)
+    return (Wide("column0", values, (), (), "0" * 64),)
 
 
 def test_columns_inside_cells_have_no_label_to_be_compared_with():
-    file, joint, stated = made(fewer_levels)
-    inside = replace(stated, files={"cells.json": next(iter(stated.files.values()), None)})
-    assert kernel.known(file, joint, inside).knows == 1
+    assert kernel.known(*made(renamed), wide("a")).knows == 1
+
+
+def test_nothing_that_may_be_known_is_left_out():
+    """A column inside a cell, or one that the promise names, of which no level tells."""
+    with pytest.raises(Broken, match="may be known"):
+        kernel.known(*made(), wide("a"))
+    file, joint, stated = made()
+    named = replace(stated, parameters=replace(stated.parameters, knows=("column0", "elsewhere")))
+    with pytest.raises(Broken, match="elsewhere"):
+        kernel.known(file, joint, named, ())
+
+
+def test_who_knows_nothing_is_there_however_few_the_records_are():
+    """Under a lock tonight's records may be fewer than the minimum, and then nothing was measured."""
+    file, joint, stated = made()
+    few = replace(stated, estimate=replace(stated.estimate, minimum=10 * joint.rows))
+    none = replace(file, cells=tuple((*row[:3], 0, 0, row[-1]) for row in file.cells))
+    assert len([*kernel.known(none, joint, few, ()).groups()]) == 1

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.kernel.exact import ExactArray, IntArray
-from funnel.audit.kernel.opened import Opened, private_file, published_file
+from funnel.audit.kernel.opened import Opened, private_file
 from funnel.audit.kernel.verdict import Broken
 from funnel.cells.cells import Cells
 from funnel.cells.record import opened
 from funnel.format import solution, terms
-from funnel.format.cells import NAME, CellsFile, Wide
+from funnel.format.cells import NAME
 from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
 
@@ -28,7 +28,6 @@ class Release(Opened):
 
     terms = private_file(terms.TermsFile, terms.NAME)
     solution = private_file(solution.SolutionFile, solution.NAME)
-    cells = published_file(CellsFile, NAME)
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
                  public_key: bytes | None = None, recount: Recount | None = None) -> None:  # fmt: skip
@@ -49,11 +48,6 @@ class Release(Opened):
     def alphabets(self) -> tuple[Alphabet, ...]:
         """Columns and values of every block."""
         return self.joint.alphabets[1:]
-
-    @cached_property
-    def partitioned(self) -> tuple[Wide, ...]:
-        """The wide blocks as cells.json has them; none where it is not listed. Raises Broken."""
-        return self.cells.blocks if NAME in self.manifest.files else ()
 
     @cached_property
     def wide(self) -> tuple[Cells, ...]:

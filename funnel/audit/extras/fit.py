@@ -6,19 +6,15 @@ counts are large, so it sees smaller faults; and it sees what is too even to hav
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
 import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.chance import FALSE_ALARM
 from funnel.audit.kernel.drawing import UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.noise import SENSITIVITY, noisy
+from funnel.audit.kernel.noise import sorted_by_size
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format import counts, draws
-from funnel.format.counts import Private
 
 CLAIM = "draw-chances"
 TITLE = "draws, and the noise of a private estimate, stray from their chances neither more nor less than chance does"
@@ -40,7 +36,7 @@ def check(opened: Release) -> str | Unchecked:
     least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
     if private := opened.counts.private:
         bins = min(len(private.cells) // _CELLS, _BINS)
-        least.append(refuse(counts.NAME, "the noise", *_sorted_by_size(private, bins), even=True))
+        least.append(refuse(counts.NAME, "the noise", *sorted_by_size(private, bins), even=True))
     known = [one for one in least if one is not None]
     return f"p = {min(known):.2g}" if known else Unchecked(UNTOLD)
 
@@ -77,18 +73,3 @@ def _row(expected: FloatArray, observed: IntArray) -> tuple[float, float, float]
     some = seen > 0
     statistic = 2 * float((seen[some] * np.log(seen[some] / means[some])).sum())
     return statistic, len(means) - 1, _CORRECTION * float((1 / means).sum())
-
-
-def _sorted_by_size(private: Private, bins: int) -> tuple[FloatArray, IntArray]:
-    """How many cells have noise in each of at most so many bins, expected and observed, (1, bins).
-
-    P(Z <= z) = 1 - p^(z+1)/(1+p) from zero on and p^-z/(1+p) below, p = e^-rate; any ends of bins would do.
-    """
-    rate, noise = float(Fraction(private.epsilon) / SENSITIVITY), noisy(private)[2]
-    p, shares = math.exp(-rate), np.arange(1, bins) / bins
-    sizes = -np.log(np.minimum(shares, 1 - shares) * (1 + p)) / rate
-    ends = np.unique(np.floor(np.where(shares < 0.5, -sizes, sizes)))
-    below = np.where(ends < 0, p**-ends, 1 + p - p ** (ends + 1)) / (1 + p)
-    expected = len(noise) * np.diff(below, prepend=0.0, append=1.0)
-    observed = np.bincount(np.searchsorted(ends, noise), minlength=len(expected))
-    return expected[None], observed[None]

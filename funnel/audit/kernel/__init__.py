@@ -1,15 +1,22 @@
 """The part of the audit that must be trusted: it imports the standard library, numpy and `funnel.format`.
 
-Read `check` first, for it lists every claim; each claim's function says what it rests on. What this room proves:
+Read `check` first, for it lists every claim; each claim's function says what is claimed. It verifies and never
+searches: where a proof needs numbers that somebody had to look for, a file of the release holds them. What it rests on:
 
-    verdict, files, opened    what is said of a claim; how files are read, strictly and once
-    published, private        the files: their form, hashes and terms; counts and protocols, how they fit together
-    exact, channel, notions   whole numbers; what an output tells whom; every notion as its definition reads
-    robust                    one inequality for each output and two secrets, under every distribution near enough
-    information, figures      averages; the bound, and the figures stated, against the channel released
-    chance, drawing, noise    tests of fit; what was drawn for whom; what a private estimate added, how near is enough
-    ledger                    the journal's chain, and this release's entry in it
+    check, verdict    which claims there are; what is said of one: passed, failed, or not looked at and why
+    claims            files, promise, counts, leakage, ledger: the claims that compare what other modules find
+    files, opened     bytes, records and hashes: canonical JSON is one text for one content; each file is read once
+    protocol, counts  weights over labels, the records drawn for, all fitting each other
+    exact             whole numbers and fractions; e and ln from a named side (`decimal` rounds them correctly)
+    channel           P(y|s) = Σ_x P(x|s) Q(y|s,x) of all blocks together; Theorem 1: which sets tell most
+    known             what somebody may know of a person beforehand, and the records that agree on it
+    notions           each notion as its definition reads: [DS] Definitions 1 to 3, [RLDP] Definition 1, [PML]
+    robust            Lemmas 1 to 3: one inequality for each output and two secrets, in all distributions near enough
+    chance            Theorem 2 and Lemma 4: how far independent draws stray, whatever their number
+    drawing           Σ_y K = N, drawn is released, nothing impossible, chances kept, blocks independent
+    noise             Theorem 3: what a private estimate added
 
-It verifies and never searches: where a proof needs numbers that somebody had to look for, a file of the release
-holds them. Papers: [DS] Data Sanitisation Protocols, [RLDP] Mechanisms for Robust LDP.
+[DS] Lopuhaä-Zwakenberg, Tong, Škorić, Data Sanitisation Protocols for the Privacy Funnel with Differential Privacy
+Guarantees. [RLDP] Lopuhaä-Zwakenberg, Goseling, Mechanisms for Robust Local Differential Privacy. [PML] Saeidian,
+Cervia, Oechtering, Skoglund, Pointwise Maximal Leakage.
 """

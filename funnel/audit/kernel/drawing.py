@@ -66,12 +66,11 @@ def _tried(trials: Iterator[Trial]) -> str | Unchecked:
     found = [(*strays(means, seen), what) for what, means, seen in trials]
     if not any(degrees for _, degrees, _ in found):
         return Unchecked(UNTOLD)
-    least, _, what = min(found)
-    chance = min(least * len(found), 1.0)
-    if not chance >= FALSE_ALARM:
-        raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
-    degrees = sum(degrees for _, degrees, _ in found)
-    return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {chance:.2g}"
+    for chance, _, what in found:
+        if not chance * len(found) >= FALSE_ALARM:
+            raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    degrees, least = sum(degrees for _, degrees, _ in found), min(chance for chance, _, _ in found)
+    return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {least:.2g}"
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:

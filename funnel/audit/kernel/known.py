@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from funnel.audit.kernel.counts import Joint, column
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import table
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.cells import NAME as CELLS
+from funnel.format.cells import Wide
 from funnel.format.known import NAME, KnownFile, Level
 from funnel.format.manifest import Manifest
 
@@ -51,7 +51,7 @@ class Known:
         order = told[np.lexsort(self.values[told][:, places].T)] if places else told
         seen = self.values[order][:, places]
         for rows in np.split(order, np.flatnonzero((seen[1:] != seen[:-1]).any(axis=1)) + 1):
-            if self.number[rows].sum() >= self.minimum:
+            if not places or self.number[rows].sum() >= self.minimum:  # who knows nothing is always there
                 yield rows
 
     def uncovered(self) -> tuple[int, int, int]:
@@ -66,8 +66,11 @@ class Known:
         return int(self.number[missed > 0].sum()), int(missed @ self.number), len(sets)
 
 
-def known(file: KnownFile, joint: Joint, manifest: Manifest) -> Known:
-    """The same counts by what may be known of columns: released values as they are, where enough records share them."""
+def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: tuple[Wide, ...]) -> Known:
+    """The same counts by what may be known of columns: released values as they are, where enough records share them.
+
+    Every column has a level, those of wide blocks too. Raises Broken.
+    """
     knows, axes, minimum = manifest.parameters.knows, len(joint.shape), manifest.estimate.minimum
     if knows is None:
         raise Broken(NAME, "the notion does not say what may be known", "a number or columns", knows)
@@ -76,14 +79,15 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest) -> Known:
     np.add.at(found, tuple(rows[:, :axes].T), rows[:, -1])
     if (found != joint.dense()).any():
         raise Broken(NAME, "records are counted otherwise than in counts.json", joint.rows, int(rows[:, -1].sum()))
+    inside = {one.name: {column.name for column in one.columns} for one in wide}
+    coarsest = {level.column: place for place, level in enumerate(file.levels)}
+    every = set(chain.from_iterable(inside.get(name, {name}) for block in manifest.public for name in block))
+    if missing := (every | {*(knows if isinstance(knows, tuple) else ())}) - {*coarsest}:
+        raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
     for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
-        for name in alphabet.columns:
-            places = [place for place, level in enumerate(file.levels) if level.column == name]
-            if not places and CELLS not in manifest.files:
-                raise Broken(NAME, "nothing is told of a released column", name, "no level")
-            for place in places[-1:]:
-                told = rows[:, axes + place], file.levels[place].values
-                _as_released(column(alphabet, name)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
+        for name in {*alphabet.columns} - {*inside}:
+            told = rows[:, axes + coarsest[name]], file.levels[coarsest[name]].values
+            _as_released(column(alphabet, name)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
     return Known(file.levels, rows[:, :axes], rows[:, axes:-1], rows[:, -1], knows, minimum)
 
 

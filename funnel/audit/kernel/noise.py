@@ -3,7 +3,7 @@
 Theorem 3 (Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data Analysis, Proposition 1;
 Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, section 2). Where one record of a
 given number takes other values, two counts change by one; so counts with discrete Laplace noise of rate ε_est/2 on
-every cell are ε_est-differentially private. Its size is what is tested; that it was drawn once, no file can show.
+every cell are ε_est-differentially private. Its size and shape are tested; that it was drawn once, no file can show.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.audit.kernel.chance import FALSE_ALARM
-from funnel.audit.kernel.exact import IntArray
+from funnel.audit.kernel.chance import FALSE_ALARM, strays
+from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import counts
@@ -22,6 +22,8 @@ from funnel.format.counts import Private
 
 SENSITIVITY = 2
 """Counts that change, by one each, when one of a given number of records takes other values."""
+_CELLS, _BINS = 8, 16
+"""For each bin of noise, at least; bins, at most."""
 
 
 def lawful(opened: Opened) -> str | Unchecked:
@@ -45,9 +47,12 @@ def lawful(opened: Opened) -> str | Unchecked:
         ("counts with their noise", sorted(np.column_stack([cells, used])[stay].tolist()),
          np.column_stack([joint.cells, joint.number]).tolist()),
     ])  # fmt: skip
-    chance = _chance(noise, float(Fraction(private.epsilon) / SENSITIVITY))
-    if not chance >= FALSE_ALARM:
-        raise Broken(counts.NAME, "the noise is not as large as stated", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    size = _chance(noise, float(Fraction(private.epsilon) / SENSITIVITY))
+    shape, _ = strays(*sorted_by_size(private, min(len(cells) // _CELLS, _BINS)))
+    for what, chance in (("as large as", size), ("spread as", shape)):
+        if not chance >= FALSE_ALARM:
+            raise Broken(counts.NAME, f"the noise is not {what} stated", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+    chance = min(size, shape)
     return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p >= {chance:.2g}"
 
 
@@ -75,3 +80,18 @@ def _chance(noise: IntArray, rate: float) -> float:
     best = total / (cells + math.hypot(cells, total))
     spent = total * (math.log(best) + rate) if total else 0.0
     return math.exp(min(cells * math.log(math.tanh(rate / 2) * (1 + best) / (1 - best)) - spent, 0.0))
+
+
+def sorted_by_size(private: Private, bins: int) -> tuple[FloatArray, IntArray]:
+    """How many cells have noise in each of at most so many bins, expected and observed, (1, bins).
+
+    P(Z <= z) = 1 - p^(z+1)/(1+p) from zero on and p^-z/(1+p) below, p = e^-rate; any ends of bins would do.
+    """
+    rate, noise = float(Fraction(private.epsilon) / SENSITIVITY), noisy(private)[2]
+    p, shares = math.exp(-rate), np.arange(1, bins) / bins
+    sizes = -np.log(np.minimum(shares, 1 - shares) * (1 + p)) / rate
+    ends = np.unique(np.floor(np.where(shares < 0.5, -sizes, sizes)))
+    below = np.where(ends < 0, p**-ends, 1 + p - p ** (ends + 1)) / (1 + p)
+    expected = len(noise) * np.diff(below, prepend=0.0, append=1.0)
+    observed = np.bincount(np.searchsorted(ends, noise), minlength=len(expected))
+    return expected[None], observed[None]

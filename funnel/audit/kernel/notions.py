@@ -78,7 +78,7 @@ def srlip(channel: Channel) -> Leakage:
 
 
 def pml(channel: Channel) -> Leakage:
-    """Pointwise maximal leakage about S, the upper half of LIP: P(s|y) <= e^ε P(s) for all s and y."""
+    """Pointwise maximal leakage about S ([PML], of S itself), the upper half of LIP: P(s|y) <= e^ε P(s)."""
     return worst(channel.view.rises())
 
 

@@ -13,11 +13,13 @@ from typing import Any, Generic, TypeVar
 
 from funnel.audit.kernel import counts as numbers
 from funnel.audit.kernel import files
-from funnel.audit.kernel import known as knowledge
 from funnel.audit.kernel import protocol as protocols
 from funnel.audit.kernel.channel import Channel
+from funnel.audit.kernel.known import Known
+from funnel.audit.kernel.known import known as known_of
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import (
+    cells,
     counts,
     draws,
     evidence,
@@ -76,7 +78,8 @@ class Opened:
     rows = Once(lambda opened: protocols.rows(opened.released, opened.blocks, opened.manifest))
     answers = Once(lambda opened: protocols.answers(opened.rows, opened.blocks))
     joint = Once(lambda opened: numbers.joint(opened.counts, opened.blocks, opened.manifest))
-    knowledge = Once(lambda opened: knowledge.known(opened.known_file, opened.joint, opened.manifest))
+    cells = published_file(cells.CellsFile, cells.NAME)
+    partitioned = Once(lambda opened: opened.cells.blocks if cells.NAME in opened.manifest.files else ())
     records = Once(lambda opened: numbers.records(opened.counts, opened.joint, opened.manifest))
     drawn = Once(lambda opened: protocols.drawn(opened.draws, opened.blocks))
 
@@ -115,6 +118,11 @@ class Opened:
         robust = self.robust if self.manifest.notion == "rldp" else None
         known = None if asked.knows is None else self.knowledge
         return Channel(self.joint.dense(), self.blocks, asked, robust, self.joint.possible(), known)
+
+    @Once
+    def knowledge(self) -> Known:
+        """What somebody may know beforehand, where the notion says that."""
+        return known_of(self.known_file, self.joint, self.manifest, self.partitioned)
 
     @Once
     def journal(self) -> tuple[journal.Line, ...]:
