@@ -20,7 +20,10 @@ values in groups in groups, or in a tree: what part of the way from the root the
 
 RULES = get_args(Rule)
 DISTANCE_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"enum": [*RULES]}, {"type": "object", "minProperties": 1, "additionalProperties": {"enum": [*RULES]}}]
+    "anyOf": [
+        {"enum": [*RULES]},
+        {"type": "object", "minProperties": 1, "additionalProperties": {"enum": [*RULES]}},
+    ]
 }
 
 

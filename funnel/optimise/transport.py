@@ -191,7 +191,9 @@ class Transport:
     def _priced(self, totals: FloatArray, multipliers: FloatArray) -> Prices:
         """The prices of totals, and of what bears on rows: equations first, whose multipliers have any sign."""
         a, equations = self.size, len(self._equal)
-        sides = _Sides(np.repeat(np.arange(a), equations), np.tile(self._equal, (a, 1))).with_more(self._sides)
+        sides = _Sides(np.repeat(np.arange(a), equations), np.tile(self._equal, (a, 1))).with_more(
+            self._sides
+        )
         found = multipliers / self._on_mass(sides.facets)[1]
         found[a * equations :] = np.maximum(found[a * equations :], 0.0)
         used = np.flatnonzero(found)

@@ -124,6 +124,7 @@ BETWEEN_SECTIONS = (
     "split naming",
     "split empty",
     "a mechanism that",
+    "a distance of no column",
     "rounding with digits",
     "radius of next",
     "sensitive ",
