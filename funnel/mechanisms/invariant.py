@@ -18,9 +18,12 @@ from funnel.notions import Demand, Notion, as_robust
 from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.cone import SeparationOracle
+from funnel.optimise.interior import Interior
 from funnel.optimise.rounding.totals import Near, Nearly, round_equal, round_kept
 from funnel.optimise.transport import FINE, Facets, Plan, Transport
 
+MANY = 30_000
+"""Coefficients of the sides of one row beyond which corners are too many to be gone along."""
 _SEARCHING = 0.8
 """Share of the time that is left by the clock for the programs: measuring comes after them."""
 
@@ -65,8 +68,7 @@ class Invariant(Mechanism):
         cost = distances(block, self.distance)
         budget = Budget(min(self.time_limit, _SEARCHING * clock.left()))
         oracle, equalities, fine = _sides(joint, demand)
-        equal = _floats(equalities, len(block))
-        program = Transport(cost, counts / joint.rows, oracle, kept=kept, equal=equal, fine=fine)
+        program = _program(cost, counts / joint.rows, oracle, kept=kept, equalities=equalities, fine=fine)
         best = program.solve(budget)
         near = Near(cost, counts, best.cost, lambda weights: demand.keeps(weights[:, None, :]), kept)
         if equalities:
@@ -97,6 +99,22 @@ def _sides(joint: Joint, demand: Demand) -> tuple[SeparationOracle, tuple[tuple[
         return Facets(cone), cone.equalities, 0.0
     known = adversary(robust)
     return (Facets(polytope(joint, robust)), (), 0.0) if known is None else (known, (), FINE)
+
+
+def _program(
+    cost: FloatArray,
+    prior: FloatArray,
+    oracle: SeparationOracle,
+    *,
+    kept: bool,
+    equalities: tuple[tuple[int, ...], ...],
+    fine: float,
+) -> Interior | Transport:
+    """The program: by corners where few sides bear on rows, else through the inside."""
+    listed = oracle.listed if isinstance(oracle, Facets) and not equalities else None
+    if listed is not None and listed.size > MANY:
+        return Interior(cost, prior, listed, kept=kept)
+    return Transport(cost, prior, oracle, kept=kept, equal=_floats(equalities, len(prior)), fine=fine)
 
 
 def _floats(equalities: tuple[tuple[int, ...], ...], size: int) -> FloatArray:

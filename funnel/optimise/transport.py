@@ -51,6 +51,11 @@ class Facets:
     def __init__(self, cone: Cone) -> None:
         self._cone, self._all = cone, cone.normalised() if cone.complete else None
 
+    @property
+    def listed(self) -> FloatArray | None:
+        """All of them (m, a), each -1 at all-ones; None where the cone does not list them."""
+        return self._cone.normalised() if self._cone.complete else None
+
     def worst(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """By how much rows (k, a) exceed the cone's facets (k, q); and these, the same for each row (k, q, a)."""
         known = self._cone.facets(rows) if self._all is None else self._all

@@ -66,21 +66,20 @@ def conditions(
     if falls is None:
         return None
     if known is not None:
-        parts = (_agreeing(known, rows, counts.shape) for rows in known.groups())
+        tables = _agreeing(known, counts)
     else:
-        parts = (counts * mask for mask in (_parts(block) if notion == "srlip" else _everybody(counts)))
-    return _all(one for part in parts for one in _beliefs(part, power, falls[0]))
+        parts = _parts(block) if notion == "srlip" else iter([np.ones(counts.shape[1], np.int64)])
+        tables = (counts * mask for mask in parts)
+    return _all(one for table in tables for one in _beliefs(table, power, falls[0]))
 
 
-def _everybody(counts: IntArray) -> Iterator[IntArray]:
-    yield np.ones(counts.shape[1], np.int64)
-
-
-def _agreeing(known: Known, rows: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """N[s, x] (c, a) of the records that agree on what is known of them."""
-    part = np.zeros(shape, np.int64)
-    np.add.at(part, tuple(known.codes[rows].T), known.number[rows])
-    return part
+def _agreeing(known: Known, counts: IntArray) -> Iterator[IntArray]:
+    """N[s, x] of the records that agree on what may be known; those that leave nothing to tell are left out."""
+    for rows in known.groups():
+        table = np.zeros_like(counts)
+        np.add.at(table, tuple(known.codes[rows].T), known.number[rows])
+        if (table.any(axis=1).sum() > 1) and (table.any(axis=0).sum() > 1):
+            yield table
 
 
 def _beliefs(counts: IntArray, power: Fraction, lower: Fraction | None) -> Iterator[Condition]:
