@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.cells.columns import Codes
+from funnel.cells.columns import Codes, Column
 from funnel.cells.counts import counted, direction, met
 from funnel.cells.dependence import spanning
+from funnel.cells.distance import coding
 from funnel.cells.fit import Pairs, fit
 from funnel.cells.pooling import told
 from funnel.cells.profile import Profile, rounded
@@ -28,24 +29,18 @@ PARTS = 16
 
 
 def profiles(
-    codes: Sequence[Codes],
-    sizes: Sequence[int],
-    ordered: Sequence[bool],
-    cells: IntArray,
-    tree: Tree,
-    support: int,
+    columns: Sequence[Column], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int
 ) -> tuple[Profile, ...]:
     """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,)."""
-    totals = [np.bincount(column, minlength=size) for column, size in zip(codes, sizes, strict=True)]
-    groups = [_grouped(total, flag) for total, flag in zip(totals, ordered, strict=True)]
+    groups = [_grouped(column, own) for column, own in zip(columns, codes, strict=True)]
     widths = [int(group.max()) + 1 for group in groups]
-    beside = met([group[column] for group, column in zip(groups, codes, strict=True)], widths)
+    beside = met([group[own] for group, own in zip(groups, codes, strict=True)], widths)
     masses, tables = list[FloatArray](), list[FloatArray]()
-    for column, size in enumerate(sizes):
-        counts = counted(codes[column], size, cells, len(tree))
-        order = _order(groups[column], beside[column], ordered[column])
-        masses.append(told(counts, tree.nesting, support, order, tree.possible(column, size)).masses())
-        tables.append(masses[-1] @ np.eye(widths[column])[groups[column]])
+    for place, column in enumerate(columns):
+        counts = counted(codes[place], len(column), cells, len(tree))
+        order = _order(groups[place], beside[place], column.ordered)
+        masses.append(told(counts, tree.nesting, support, order, tree.possible(place, len(column))).masses())
+        tables.append(masses[-1] @ np.eye(widths[place])[groups[place]])
     pairs = _pairs(beside, widths, support)
     parents = spanning(tables, pairs)
     fitted = fit(tables, pairs, parents)
@@ -75,13 +70,13 @@ def _pairs(beside: Sequence[IntArray], widths: Sequence[int], support: int) -> P
     return found
 
 
-def _grouped(totals: IntArray, ordered: bool) -> IntArray:
+def _grouped(column: Column, codes: Codes) -> IntArray:
     """The group of every value (v,): quantiles of an ordered column, else the most frequent values and all others."""
-    if ordered:
-        before = np.cumsum(totals) - totals
-        return np.unique(before * QUANTILES // totals.sum(), return_inverse=True)[1]
-    found = np.full(len(totals), GROUPS - 1)
-    found[np.argsort(-totals, kind="stable")[: GROUPS - 1]] = np.arange(min(len(totals), GROUPS - 1))
+    if column.ordered:
+        return coding(column, codes, QUANTILES)
+    totals = np.bincount(codes, minlength=len(column))
+    found = np.full(len(column), GROUPS - 1)
+    found[np.argsort(-totals, kind="stable")[: GROUPS - 1]] = np.arange(min(len(column), GROUPS - 1))
     return found
 
 

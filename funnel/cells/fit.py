@@ -21,6 +21,8 @@ Pairs = Mapping[tuple[int, int], FloatArray]
 """Tables (groups of a, groups of b) of the columns a > b."""
 _STEPS = 8
 _SWEEPS = 12
+_LAST = 100
+"""Sweeps by which the totals of what is published are brought to those of the table."""
 _BOLD = 4.0
 """A step goes further than the average over columns asks for: what one pair needs, most others do not mind."""
 _LARGEST = 3.0
@@ -48,7 +50,8 @@ def fit(tables: Sequence[FloatArray], pairs: Pairs, parents: Sequence[int]) -> F
             bold = min(_BOLD, max(1.0, (len(tables) - 1) / 3))
             moved = [_raked(t * a**bold, t) for t, a in zip(now.tables, asked, strict=True)]
             now = _linked(moved, pairs, parents)
-    return best
+    exact = [_raked(table, like, _LAST) for table, like in zip(best.tables, tables, strict=True)]
+    return _linked(exact, pairs, parents)
 
 
 def _asked(now: Fitted, pairs: Pairs, parents: Sequence[int]) -> tuple[list[FloatArray], float]:
@@ -95,9 +98,9 @@ def _links(tables: Sequence[FloatArray], pairs: Pairs, parent: int, column: int)
     return np.asarray(found)
 
 
-def _raked(masses: FloatArray, like: FloatArray) -> FloatArray:
+def _raked(masses: FloatArray, like: FloatArray, sweeps: int = _SWEEPS) -> FloatArray:
     """Masses (m, groups) brought to the sizes of cells and the totals of groups that another table has."""
-    for _ in range(_SWEEPS):
+    for _ in range(sweeps):
         masses = masses * ratio(like.sum(axis=0), masses.sum(axis=0))
         masses = masses * ratio(like.sum(axis=1), masses.sum(axis=1))[:, None]
     return masses

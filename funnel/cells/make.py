@@ -52,18 +52,12 @@ def make(
     """
     _check(name, sources, most, minimum, support)
     merged = tuple(merge(source, support, (rare or {}).get(source.name, "other")) for source in sources)
-    codes, sizes = [one.codes for one in merged], [len(one.column) for one in merged]
-    ordered = [one.column.ordered for one in merged]
-    tree = grow(codes, sizes, ordered, most, minimum)
+    columns, codes = tuple(one.column for one in merged), [one.codes for one in merged]
+    tree = grow(codes, [len(one) for one in columns], [one.ordered for one in columns], most, minimum)
     labels = tree.assign(codes)
-    cells = Cells(
-        name,
-        tuple(one.column for one in merged),
-        tree,
-        profiles(codes, sizes, ordered, labels, tree, support),
-        rounded(np.bincount(labels, minlength=len(tree)).astype(float)),
-        os.urandom(32) if seed is None else seed,
-    )
+    shares = rounded(np.bincount(labels, minlength=len(tree)).astype(float))
+    told = profiles(columns, codes, labels, tree, support)
+    cells = Cells(name, columns, tree, told, shares, os.urandom(32) if seed is None else seed)
     return Made(cells, labels, merged)
 
 
