@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.analyst.glance import Column, Glance, glance, rarest
 from funnel.engine import Engine, Source, find, open_engine
-from funnel.engine.sql import identifier
 from funnel.errors import SourceError
 
 _TELLING = (
@@ -24,17 +23,26 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no policy can name."""
 _FEW = 40
 _MINIMUM = 10
+_CELLS, _CELL = 40, 50
+"""Cells of the wide block at most, and of how many records each."""
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column with its type, number of distinct values, missing values, and least frequent value's count."""
+class Proposal:
+    """The roles of a table's columns: `kept` are names that tell of something people want hidden, `keys` who it is.
 
-    name: str
-    kind: str
-    distinct: int
-    missing: int
-    rarest: int
+    `minimum` is how many records every value needs; `guess` says why this is the secret.
+    """
+
+    table: Path
+    seen: Glance
+    entity: Column | None
+    secret: Column
+    public: tuple[Column, ...]
+    kept: tuple[Column, ...]
+    keys: tuple[Column, ...]
+    guess: str
+    minimum: int = _MINIMUM
 
 
 def starter(table: Path, folder: Path) -> str:
@@ -44,106 +52,163 @@ def starter(table: Path, folder: Path) -> str:
     """
     source = find(table.absolute())
     with open_engine(source) as engine:
-        rows, columns = _look(engine, source)
-    if rows == 0:
-        raise SourceError("source-empty", "the table has no rows", where=str(table))
-    named = [c for c in columns if not _CONTROL.search(c.name)]
-    entity = next(
-        (c for c in named if c.distinct == rows and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None
-    )
-    usable = [c for c in named if c is not entity and 2 <= c.distinct <= _FEW]
-    telling = [c for word in _TELLING for c in usable if word in c.name.lower()]
-    secret = telling[0] if telling else usable[-1] if usable else None
-    safe = [c for c in usable if c is not secret and c not in telling]
-    if secret is None or not safe:
+        seen = glance(engine, source)
+        if seen.rows == 0:
+            raise SourceError("source-empty", "the table has no rows", where=str(table))
+        found = _supported(_proposal(Path(os.path.relpath(table, folder)), seen), engine, source)
+    return _text(found)
+
+
+def _proposal(table: Path, seen: Glance) -> Proposal:
+    """Who is who, and what is hidden: by names and numbers of values alone. Raises SourceError."""
+    named = [c for c in seen.columns if not _CONTROL.search(c.name)]
+    keys = tuple(c for c in named if c.tells_who(seen.rows))
+    entity = next((c for c in keys if c.unique and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None)
+    usable = [c for c in named if c not in keys and c.distinct >= 2]
+    few = [c for c in usable if c.distinct <= _FEW]
+    telling = [c for word in _TELLING for c in few if word in c.name.lower()]
+    secret = telling[0] if telling else few[-1] if few else None
+    public = tuple(c for c in usable if c is not secret and c not in telling)
+    if secret is None or not public:
         raise SourceError(
             "nothing-to-propose",
             f"no column of 2 to {_FEW} values is left to release beside one to hide, so there is nothing to propose",
             where=str(table),
             advice="Write the policy by hand: see policies/ for examples.",
         )
-    public = max(safe, key=lambda c: (c.rarest >= _MINIMUM, c.distinct))
+    kept = tuple(c for c in dict.fromkeys(telling) if c is not secret)
     guess = "a guess by name" if telling else "no name gave the secret away: CHOOSE"
-    return _text(Path(os.path.relpath(table, folder)), rows, columns, entity, secret, public, guess)
+    return Proposal(table, seen, entity, secret, public, kept, keys, guess)
 
 
-def _look(engine: Engine, source: Source) -> tuple[int, list[Column]]:
-    """Rows, and what a policy's author wants to know of every column."""
-    engine.prepare((f"CREATE TEMP VIEW source AS SELECT * FROM {source.reader}",))
-    (rows,) = engine.row("SELECT count(*) FROM source")
-    found = []
-    for name, kind in engine.schema().items():
-        quoted = identifier(name)
-        distinct, present = engine.row(f"SELECT count(DISTINCT {quoted}), count({quoted}) FROM source")
-        rarest = 0
-        if 0 < distinct <= _FEW:
-            (rarest,) = engine.row(f"SELECT min(n) FROM (SELECT count(*) AS n FROM source GROUP BY {quoted})")
-        found.append(Column(name, kind, distinct, rows - present, rarest))
-    return rows, found
+def _supported(found: Proposal, engine: Engine, source: Source) -> Proposal:
+    """A single public column is no block of cells: its rarest value says how many records one may have."""
+    if len(found.public) > 1:
+        return found
+    fewest = rarest(engine, source, found.public[0].name) if found.public[0].distinct <= _FEW else _MINIMUM
+    return Proposal(**vars(found) | {"minimum": min(_MINIMUM, fewest)})
 
 
-def _text(
-    table: Path,
-    rows: int,
-    columns: Sequence[Column],
-    entity: Column | None,
-    secret: Column,
-    public: Column,
-    guess: str,
-) -> str:
+def _text(found: Proposal) -> str:
     """The policy file."""
-    described = "\n".join(
-        f"#   {_printable(c.name):<20} {c.kind:<10} {c.distinct:>9,} values"
-        + (f", {c.missing:,} missing" if c.missing else "")
-        for c in columns
-    )
-    called, minimum = _printable(table.name), min(_MINIMUM, public.rarest)
-    note = (
-        ""
-        if minimum == _MINIMUM
-        else f"   # {_printable(public.name)} has a value with {public.rarest} records; 10 or more is safer: use `top`"
-    )
-    missing = "category" if secret.missing or public.missing else "error"
-    draws = (
-        "draws:\n  kind: permanent              # same key, protocol and values: the same answer\n"
-        "  key: env:FUNNEL_KEY          # export FUNNEL_KEY=$(funnel key new)\n"
-        if entity
-        else "draws:\n  kind: fresh                  # name an entity column above to make draws permanent\n"
-    )
-    holder = (
-        f"  entity: {_yaml(entity.name)}              # identifies a person; at most one row each\n"
-        if entity
-        else ""
-    )
-    return f"""# A starter policy for {called} ({rows:,} rows). Review every line, above all `sensitive`.
-# Columns of the table:
+    slug, seen = _slug(found.table), found.seen
+    missing = "category" if any(c.missing for c in (found.secret, *found.public)) else "error"
+    described = "\n".join(_described(found, c) for c in seen.columns)
+    called = _printable(found.table.name)
+    return f"""# A starter policy for {called} ({seen.rows:,} rows). Review every line, above all `sensitive`.
+# Columns of the table (numbers of values are near):
 {described}
 version: 1
-name: {_slug(table)}
+name: {slug}
 description: TODO say what is published, and what stays hidden
 source:
-  table: {_yaml(str(table))}
-{holder}  missing: {missing}               # missing values: category | drop | error
+  table: {_yaml(str(found.table))}
+{_entity(found)}  missing: {missing}               # missing values: category | drop | error
 estimate:
-  minimum: {minimum}                  # every public value needs this many records{note}
-sensitive: [{_yaml(secret.name)}]      # {guess}; it is never released
+  minimum: {found.minimum}                  # every public value needs this many records{_note(found)}
+sensitive: [{_yaml(found.secret.name)}]      # WARNING: {found.guess}; it is never released
 public:                        # what is released, sanitised; a column that is not named is not released
-  - {_yaml(public.name)}
-#  - name: age                 # a number in half-open intervals
-#    bins: [0, 25, 45, 65]
-#  - name: country             # the ten most frequent values, the rest is "other"
-#    top: 10
-#    unseen: drop              # values that a lock does not know: error | other | drop
-#  - [education, occupation]   # sanitised together, as one alphabet
+{_public(found)}
 privacy:
-  notion: lip                  # lip: no belief about the secret moves by more than a factor e^epsilon
-  epsilon: 1.0                 # smaller is more private
-mechanism: optimal
-{draws}release:
-  to: releases/{_slug(table)}
-  private: private/{_slug(table)}   # counts and evidence; keep it away from readers of the release
+  notion: srlip                # no belief about the secret moves by more than a factor e^epsilon,
+  epsilon: 1.0                 # nats; smaller is more private
+  knows: {min(2, len(found.public))}                     # nor of who knows so many of the person's true public columns
+mechanism: invariant           # raw totals stay right on average; `optimal` keeps most information
+{_draws(found)}release:
+  to: releases/{slug}
+  private: private/{slug}   # counts and evidence; keep it away from readers of the release
   format: parquet
-"""
+{_named(found)}"""
+
+
+def _described(found: Proposal, column: Column) -> str:
+    """A line on a column, with its role."""
+    missing = f", {column.missing:,} missing" if column.missing else ""
+    roles = {
+        "it tells who somebody is: left out": column in found.keys,
+        "the secret": column is found.secret,
+        "left out too, for its name: add it if it may be known": column in found.kept,
+        "the same in every row: left out": column.distinct < 2,
+    }
+    role = next((f"; {words}" for words, so in roles.items() if so), "")
+    return f"#   {_printable(column.name):<20} {column.kind:<10} {column.distinct:>9,} values{missing}{role}"
+
+
+def _entity(found: Proposal) -> str:
+    if found.entity is None:
+        return ""
+    return f"  entity: {_yaml(found.entity.name)}              # identifies a person; at most one row each\n"
+
+
+def _note(found: Proposal) -> str:
+    if found.minimum == _MINIMUM:
+        return ""
+    name = _printable(found.public[0].name)
+    said = f"{name} has a value with {found.minimum} records; 10 or more is safer: use `top`"
+    return f"\n{' ' * 31}# {said}"
+
+
+def _public(found: Proposal) -> str:
+    """One wide block of all public columns, or the only one that there is."""
+    if len(found.public) == 1:
+        return "\n".join([f"  - {_item(found.public[0], found.minimum)}", *_HINTS])
+    minimum = max(_MINIMUM, min(_CELL, found.seen.rows // 20))
+    names = {c.name.lower() for c in found.seen.columns}
+    block = next(
+        name
+        for name in ("record", "row", *(f"record{i}" for i in range(len(names) + 1)))
+        if name not in names
+    )
+    return "\n".join(
+        [
+            f"  - name: {block}               # a wide block: all these columns as one alphabet of cells;",
+            "    columns:                   # values of too few records become `other`, or the nearest number",
+            *(f"      - {_item(c, 0)}" for c in found.public),
+            f"    cells: {{most: {_CELLS}, minimum: {minimum}}}   # more cells: truer rows, and longer runs",
+            *_HINTS,
+        ]
+    )
+
+
+_HINTS = (
+    "#  - name: age                 # a number in half-open intervals; `round: 5` and `round: month` are others",
+    "#    bins: [0, 25, 45, 65]",
+    "#  - name: country             # values by meaning, here or in a CSV file of value,group",
+    "#    groups: {North: [Oslo, Bergen]}",
+    "#    rare: other               # values of fewer records than `minimum`; numbers: bin",
+    "#    unseen: drop              # values that a lock does not know: error | other | drop",
+)
+
+
+def _item(column: Column, minimum: int) -> str:
+    """A column, coarser where it is dates that stand there as texts, or a single one with values of few records."""
+    name = _yaml(column.name)
+    if column.is_text and column.kind == "DATE":
+        return f"{{name: {name}, round: month}}"
+    if minimum and column.distinct > _FEW:
+        number = column.kind not in ("VARCHAR", "BOOLEAN", "UUID")
+        return f"{{name: {name}, rare: {'bin' if number else 'other'}}}"
+    return name
+
+
+def _draws(found: Proposal) -> str:
+    if found.entity is None:
+        return (
+            "draws:\n  kind: fresh                  # name an entity column above to make draws permanent\n"
+        )
+    later = "" if len(found.public) == 1 else "  # repeat a release with `funnel lock` and `run --locked`\n"
+    return (
+        "draws:\n  kind: permanent              # same key, protocol and values: the same answer\n" + later +
+        "  key: env:FUNNEL_KEY          # export FUNNEL_KEY=$(funnel key new)\n"
+    )  # fmt: skip
+
+
+def _named(found: Proposal) -> str:
+    keys = [c for c in found.keys if c.unique and not c.missing]
+    if not keys:
+        return ""
+    said = "publishes this key beside each row, untouched, so that rows have a name"
+    return f"#  identify: [{_yaml(keys[0].name)}]        # {said}\n"
 
 
 def _slug(table: Path) -> str:

@@ -17,7 +17,10 @@ def check(
     policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Validate policies: every error at once, with file, line, column and what to do."""
+    """Validate policies: every error at once, with file, line, column and what to do.
+
+    Where its table is at hand it is counted, and what a run would refuse is an error, too.
+    """
     from funnel import api
 
     results = [api.check(path) for path in policies]

@@ -18,7 +18,7 @@ def init(
         Path | None, typer.Option(help="Where to write the policy; - prints it. Default: NAME.yaml here.")
     ] = None,
 ) -> None:
-    """Look at a table and write a commented starter policy."""
+    """Read a table once and write a commented starter policy: the secret guessed, keys left out, the rest public."""
     from funnel import api
 
     target = to or Path(table.name.split(".")[0] + ".yaml")

@@ -9,7 +9,10 @@ EPILOG = "Example: funnel plan policies/marital-status.yaml"
 
 
 def plan(policy: PolicyFile, json: Json = False, memory: Memory = "2GB", threads: Threads = None) -> None:
-    """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve."""
+    """Show the steps that `run` would take, their SQL, the sizes, and which solver will serve.
+
+    What a run would refuse is refused here, without a value of anybody.
+    """
     from funnel import api
 
     show(api.explain(policy, memory=memory, threads=threads), json)

@@ -23,8 +23,8 @@ class Engine(Protocol):
     ) -> None:
         """Give back whatever the run held."""
 
-    def schema(self) -> dict[str, str]:
-        """Column names and types of the source. Raises SourceError."""
+    def schema(self, *, texts: bool = False) -> dict[str, str]:
+        """Column names and types of the source; with `texts`, those of a CSV are texts. Raises SourceError."""
 
     def prepare(self, statements: tuple[str, ...]) -> None:
         """Run statements that name or build temporary tables. Raises SourceError."""

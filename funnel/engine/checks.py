@@ -69,9 +69,14 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
         )
 
 
+def is_identifier(distinct: int, rows: int, *, text: bool, margin: float = 1.0) -> bool:
+    """Whether so many values tell who somebody is; with a margin below one, whether they come near to it."""
+    return rows >= _SOME and distinct > (_OWN if text else _NEARLY_ALL) * rows * margin
+
+
 def check_identifier(column: str, distinct: int, rows: int, *, text: bool = False) -> None:
     """Refuse a column in which nearly all records have a value of their own (of a text most). Raises SourceError."""
-    if distinct > (_OWN if text else _NEARLY_ALL) * rows and rows >= _SOME:
+    if is_identifier(distinct, rows, text=text):
         raise SourceError(
             "identifier",
             f"{column} takes {distinct:,} values in {rows:,} records: it is an identifier or free text, and protects "

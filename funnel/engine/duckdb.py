@@ -74,9 +74,9 @@ class DuckDB:
         except TROUBLE as error:
             raise unreadable(self.source, error) from None
 
-    def schema(self) -> dict[str, str]:
-        """Column names and types of the source. Raises SourceError."""
-        return describe(self.connection, self.source)
+    def schema(self, *, texts: bool = False) -> dict[str, str]:
+        """Column names and types of the source; with `texts`, those of a CSV are texts. Raises SourceError."""
+        return describe(self.connection, self.source, texts=texts)
 
     def prepare(self, statements: tuple[str, ...]) -> None:
         """Run statements that name or build temporary tables. Raises SourceError."""

@@ -54,6 +54,12 @@ class Source:
         return f"read_csv({literal(self.pattern)}, {options}{many})"
 
     @property
+    def as_texts(self) -> str:
+        """The SQL that reads a CSV in one pass: every column as the text that stands there."""
+        many = ", union_by_name = true" if glob.has_magic(self.pattern) else ""
+        return f"read_csv({literal(self.pattern)}, header = true, all_varchar = true{many})"
+
+    @property
     def folder(self) -> Path:
         """The deepest folder without a wildcard: all of the table lies below it."""
         parts = Path(self.pattern).parts
@@ -102,10 +108,14 @@ def _refused(said: str, where: object, advice: str) -> SourceError:
     return SourceError("source-unreadable", said, where=str(where), advice=advice)
 
 
-def describe(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[str, str]:
-    """Column names and DuckDB types. Raises SourceError when the table cannot be read or its header is unusable."""
+def describe(connection: duckdb.DuckDBPyConnection, source: Source, *, texts: bool = False) -> dict[str, str]:
+    """Column names and DuckDB types; with `texts` a CSV is not read as a whole to find them, and all are texts.
+
+    Raises SourceError when the table cannot be read or its header is unusable.
+    """
+    reader = source.as_texts if texts else source.reader
     try:
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {source.reader}").fetchall()
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
         raise unreadable(source, error) from None
     for file in source.files:

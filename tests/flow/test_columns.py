@@ -108,3 +108,30 @@ def test_counting_the_source_again_finds_the_same_groups_and_rare_values(command
     table = tmp_path / "people.parquet"
     audit = command("audit", run.json["release"], "--private", tmp_path / "private", "--table", table, "--json")
     assert audit.code == 0, audit.out
+
+
+def test_a_wide_block_has_such_columns_too(command, tmp_path):
+    inner = [
+        {"name": "town", "trim": True, "groups": "towns.csv"},
+        {"name": "day", "round": "week"},
+        {"name": "income", "rare": "bin"},
+    ]
+    block = {"name": "person", "columns": inner, "cells": {"most": 8, "minimum": 50}}
+    path = policy(tmp_path, public=[block], mechanism="invariant")
+    assert command("check", path).code == 0
+    run = command("run", path, "--json")
+    assert run.code == 0, run.err
+    table = f"'{run.json['release']}/data.parquet'"
+    assert duckdb.sql(f"SELECT DISTINCT town FROM {table} ORDER BY 1").fetchall() == [("Lima",), ("North",), ("South",)]
+    types = "DISTINCT typeof(income), typeof(day), bool_and(dayofweek(day) = 1)"
+    assert duckdb.sql(f"SELECT {types} FROM {table} GROUP BY ALL").fetchall() == [("BIGINT", "DATE", True)]
+    assert failures(command, tmp_path) == []
+
+
+def test_rare_values_of_a_wide_block_are_an_error_where_the_policy_says_so(command, tmp_path):
+    inner = ["town", {"name": "income", "rare": "error"}]
+    path = policy(tmp_path, public=[{"name": "person", "columns": inner, "cells": 8}], mechanism="invariant")
+    for name in ("check", "plan", "run"):
+        said = command(name, path)
+        assert (said.code, "[rare-values]" in said.err) == (1, True), said.err
+        assert "income" in said.err

@@ -8,6 +8,9 @@ import duckdb
 import pytest
 
 import funnel
+from funnel.analyst.glance import glance
+from funnel.engine import find, open_engine
+from funnel.engine.duckdb import DuckDB
 from tests.support.census import CENSUS
 
 
@@ -64,6 +67,56 @@ def test_a_telling_column_is_hidden_and_never_proposed_for_release(tmp_path):
     policy = funnel.load(tmp_path / "t.yaml")
     assert policy.sensitive == ("secret",)
     assert [block.columns for block in policy.blocks] == [("colour",)]
+
+
+def test_the_starter_is_a_wide_block_of_what_is_no_key_and_does_not_tell(tmp_path):
+    query = """SELECT i AS id, 'r' || (i % 3) AS income, 'note ' || hash(i) AS note, i % 40 AS age,
+               't' || (i % 7) AS town, 'x' AS same,
+               CAST(DATE '2026-01-01' + CAST(i % 365 AS INTEGER) AS VARCHAR) AS day FROM range(2000) t(i)"""
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.csv'")
+    text = funnel.starter_policy(tmp_path / "people.csv", tmp_path)
+    (tmp_path / "p.yaml").write_text(text)
+    policy = funnel.load(tmp_path / "p.yaml")
+    (block,) = policy.blocks
+    assert block.columns == ("age", "town", "day")
+    assert [one.round for one in block.attributes] == [None, None, "month"]
+    assert (policy.privacy.notion, policy.privacy.knows, policy.mechanism.kind) == ("srlip", 2, "invariant")
+    assert policy.source.entity == "id"
+    assert "WARNING: a guess by name" in text
+    assert "#  identify: [id]" in text
+    assert "#   note                 VARCHAR        2,000 values; it tells who somebody is: left out" in text
+
+
+def test_a_csv_is_read_twice_at_most_and_from_its_beginning_only_once_more(tmp_path, monkeypatch):
+    """Its types, its keys and its values come from one reading, after a look at the first rows."""
+    duckdb.sql(f"COPY (SELECT i AS id, i % 3 AS s, i % 5 AS x, i % 4 AS y FROM range(400) t(i)) TO '{tmp_path}/t.csv'")
+    asked = list[str]()
+    rows = DuckDB.rows
+
+    def counted(engine, statement, parameters=()):
+        asked.append(statement)
+        return rows(engine, statement, parameters)
+
+    monkeypatch.setattr(DuckDB, "rows", counted)
+    funnel.starter_policy(tmp_path / "t.csv", tmp_path)
+    assert len([one for one in asked if "read_csv" in one and "LIMIT" not in one]) == 1
+    assert not any("sample_size = -1" in one for one in asked)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_types_and_numbers_of_values_are_found_whatever_the_file(tmp_path, ending):
+    query = "SELECT i AS id, i / 4 AS f, 'a' || (i % 5) AS t, nullif(i % 50, 7) AS n FROM range(20000) t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/t.{ending}'")
+    source = find(tmp_path / f"t.{ending}")
+    with open_engine(source) as engine:
+        found = glance(engine, source)
+    assert found.rows == 20_000
+    columns = {one.name: one for one in found.columns}
+    assert [one.kind for one in found.columns] == ["BIGINT", "DOUBLE", "VARCHAR", "BIGINT"]
+    assert [columns[name].unique for name in ("id", "f", "t", "n")] == [True, True, False, False]
+    assert columns["n"].missing == 400
+    assert abs(columns["n"].distinct - 49) <= 10
+    assert [one.name for one in found.columns if one.tells_who(found.rows)] == ["id", "f"]
 
 
 def test_where_no_name_tells_the_author_must_choose(tmp_path):

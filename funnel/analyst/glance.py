@@ -1,0 +1,105 @@
+"""What a policy's author wants to know of every column of a table, from one reading of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from funnel.engine import Engine, Source
+from funnel.engine.checks import is_identifier
+from funnel.engine.sql import identifier, listed
+
+_FIRST = 10_000
+"""Rows that are looked at first: which columns may be keys, and what texts may be numbers or dates."""
+_TYPES = ("BIGINT", "DOUBLE", "DATE")
+"""Types that the texts of a CSV may be of, the narrowest first."""
+_NEARLY = 0.8
+"""How much fewer values may be counted than there are."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values."""
+
+    name: str
+    kind: str
+    is_text: bool
+    distinct: int
+    missing: int
+    unique: bool
+
+    def tells_who(self, rows: int) -> bool:
+        """Whether nearly all of the rows have a value of their own, of a text most."""
+        counts = self.kind in ("VARCHAR", "BIGINT", "INTEGER", "UUID")
+        text = self.kind == "VARCHAR"
+        return self.unique or (counts and is_identifier(self.distinct, rows, text=text, margin=_NEARLY))
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A table: its rows, and its columns in order."""
+
+    rows: int
+    columns: tuple[Column, ...]
+
+
+def glance(engine: Engine, source: Source) -> Glance:
+    """Read a table once; the texts of a CSV as they stand, for to find its types is another reading.
+
+    Raises SourceError.
+    """
+    reader = source.as_texts if source.is_text else source.reader
+    schema = engine.schema(texts=source.is_text)
+    found = _likely(engine, reader, schema, guess=source.is_text)
+    counts = [_counts(identifier(name), *likely, texts=source.is_text) for name, likely in found.items()]
+    rows, *parts = engine.row(f"SELECT {listed(['count(*)', *counts])} FROM {reader}")
+    return Glance(rows, tuple(_columns(schema, rows, parts, found)))
+
+
+def rarest(engine: Engine, source: Source, name: str) -> int:
+    """Records of the least frequent value of a column. Raises SourceError."""
+    (fewest,) = engine.row(
+        f"SELECT min(n) FROM (SELECT count(*) AS n FROM {source.reader} GROUP BY {identifier(name)})"
+    )
+    return int(fewest)
+
+
+def _likely(
+    engine: Engine, reader: str, schema: Mapping[str, str], *, guess: bool
+) -> dict[str, tuple[str, bool]]:
+    """By the first rows: of what type each column may be, and whether it may be a key."""
+    columns = {name: identifier(name) for name in schema}
+    types = [f"count({_cast(one, kind, texts=guess)})" for one in columns.values() for kind in _TYPES]
+    counts = [f"count({one}), count(DISTINCT {one})" for one in columns.values()]
+    asked = listed(["count(*)", *counts, *(types if guess else [])])
+    rows, *found = engine.row(f"SELECT {asked} FROM (SELECT * FROM {reader} LIMIT {_FIRST})")
+    likely = {}
+    for place, (name, kind) in enumerate(schema.items()):
+        present, distinct = found[2 * place : 2 * place + 2]
+        casts = found[2 * len(schema) + len(_TYPES) * place :][: len(_TYPES)]
+        fits = [one for one, count in zip(_TYPES, casts, strict=False) if present and count == present]
+        likely[name] = ([*fits, kind][0], distinct == rows)
+    return likely
+
+
+def _counts(column: str, kind: str, key: bool, *, texts: bool) -> str:
+    """SQL: present values, distinct values (exactly only of what may be a key), and those of the likely type."""
+    distinct = f"count(DISTINCT {column})" if key else f"approx_count_distinct({column})"
+    return f"count({column}), {distinct}, count({_cast(column, kind, texts=texts)})"
+
+
+def _cast(column: str, kind: str, *, texts: bool) -> str:
+    """SQL: a value as of a type, NULL where it is none; to a whole number DuckDB would round a fraction."""
+    whole = texts and kind == "BIGINT"
+    value = f"CASE WHEN contains({column}, '.') THEN NULL ELSE {column} END" if whole else column
+    return f"TRY_CAST({value} AS {kind})"
+
+
+def _columns(
+    schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, tuple[str, bool]]
+) -> Iterator[Column]:
+    for place, (name, kind) in enumerate(schema.items()):
+        present, distinct, fitting = parts[3 * place : 3 * place + 3]
+        guessed, key = likely[name]
+        found = guessed if fitting == present else kind
+        yield Column(name, found, kind == "VARCHAR", distinct, rows - present, key and distinct == rows)
