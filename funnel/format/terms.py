@@ -28,6 +28,17 @@ class Attribute:
     trim: bool
     unseen: Literal["error", "other", "drop"]
 
+    @property
+    def edges(self) -> list[str]:
+        """The edges of bins as texts."""
+        return [edge if isinstance(edge, str) else f"{edge:g}" for edge in self.bins or ()]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its values are others than the source's."""
+        merged = self.rare in ("other", "bin") or self.trim
+        return merged or any((self.bins, self.round, self.top, self.groups))
+
 
 @dataclass(frozen=True)
 class Wide:

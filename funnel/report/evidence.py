@@ -26,7 +26,7 @@ from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
 from funnel.format.known import KnownFile
 from funnel.format.solution import SolutionFile
-from funnel.format.terms import TermsFile
+from funnel.format.terms import Attribute, TermsFile
 from funnel.measure.faithful import at_zero, share_unchanged
 from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
@@ -76,6 +76,13 @@ class Evidence:
     def table(self) -> ReleasedTable:
         """T[s, y_1, …, y_k] of the release, in exact integers."""
         return released_table(self.joint, self.t.protocols)
+
+    @property
+    def prepared(self) -> list[Attribute]:
+        """The public columns of which something was made before they were counted."""
+        wide = [column for block in self.terms.wide for column in block.columns]
+        columns = [column for block in self.terms.public for column in block] + wide
+        return [one for one in columns if one.is_changed]
 
     @cached_property
     def secret_counts(self) -> list[int]:

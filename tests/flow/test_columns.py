@@ -51,6 +51,22 @@ def test_a_release_of_such_columns_is_whole_and_audited(command, tmp_path):
     assert failures(command, tmp_path) == []
 
 
+def test_the_full_report_says_what_was_made_of_columns_and_the_published_one_does_not(command, tmp_path):
+    binned = [{"name": "income", "bins": [0, 1.5]}, {"name": "day", "bins": ["2026-01-01", "2026-03-01"]}]
+    release = Path(command("run", policy(tmp_path, public=binned), "--json").json["release"])
+    private = (tmp_path / "private" / release.name / "report.html").read_text()
+    assert "Income: cut into intervals at 0 and 1.5. Day: cut into intervals at 2026-01-01 and 2026-03-01." in private
+    release = Path(command("run", policy(tmp_path), "--json").json["release"])
+    private = (tmp_path / "private" / release.name / "report.html").read_text()
+    for said in (
+        "Town: blanks around texts were left out and 3 values merged by meaning into 2 groups.",
+        "Day: told by their month.",
+        "Income: rare values are the nearest that stands for enough records.",
+    ):
+        assert said in private
+        assert said not in (release / "report.html").read_text()
+
+
 def test_the_files_of_groups_are_kept_so_that_the_policy_can_be_read_again(command, tmp_path):
     release = command("run", policy(tmp_path), "--json").json["release"]
     (tmp_path / "towns.csv").unlink()

@@ -21,15 +21,16 @@ def tables(folder: Path) -> dict[str, Path]:
         "no entity.parquet": "SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS \"b c\" FROM range(200) t(i)",
         "holes.parquet": "SELECT i AS id, nullif('s' || (i % 3), 's0') AS s, 'x' || (i % 4) AS x FROM range(240) t(i)",
         "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'p', 'q') AS x FROM range(90) t(i)",
+        "census.csv": f"SELECT person_id, age, education, hours_per_week, sex, income FROM '{CENSUS}' LIMIT 6000",
         "numbers.parquet": 'SELECT i AS "no", i % 2 AS "2020", i % 7 AS "yes" FROM range(210) t(i)',
     }
     for name, query in made.items():
         duckdb.sql(f"COPY ({query}) TO '{folder / name}'")
-    return {name: folder / name for name in made} | {"census": CENSUS}
+    return {name: folder / name for name in made}
 
 
 @pytest.mark.parametrize(
-    "name", ["plain.csv", "no entity.parquet", "holes.parquet", "rare.csv", "numbers.parquet", "census"]
+    "name", ["plain.csv", "no entity.parquet", "holes.parquet", "rare.csv", "numbers.parquet", "census.csv"]
 )
 def test_the_starter_policy_runs_as_it_is(tmp_path, key, monkeypatch, name):
     monkeypatch.setenv("FUNNEL_KEY", key)
@@ -87,7 +88,7 @@ def test_the_starter_is_a_wide_block_of_what_is_no_key_and_does_not_tell(tmp_pat
     assert "#   note                 VARCHAR        2,000 values; it tells who somebody is: left out" in text
 
 
-def test_a_csv_is_read_twice_at_most_and_from_its_beginning_only_once_more(tmp_path, monkeypatch):
+def test_a_csv_is_read_once_after_a_look_at_its_first_rows(tmp_path, monkeypatch):
     """Its types, its keys and its values come from one reading, after a look at the first rows."""
     duckdb.sql(f"COPY (SELECT i AS id, i % 3 AS s, i % 5 AS x, i % 4 AS y FROM range(400) t(i)) TO '{tmp_path}/t.csv'")
     asked = list[str]()
