@@ -182,8 +182,11 @@ def _shares(split: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _knows(data: Any) -> Iterator[Finding]:
-    """Columns that others may know are among the public ones, spelt alike."""
-    known = at(data, "privacy", "knows")
+    """Columns that others may know are among the public ones, spelt alike; where cells hide them, it has to be said."""
+    known, notion = at(data, "privacy", "knows"), NOTIONS.get(str(at(data, "privacy", "notion")))
+    if known is None and notion is not None and "knows" in notion.model_fields and any(wide_blocks(data)):
+        said = "what others may know of columns inside a wide block is measured only where `knows` says how many"
+        yield Finding(("privacy",), "unsupported", said, "Add `knows: 2`, or name the columns.", key=True)
     public = [one.column for one in mentions(data) if one.role == "public"]
     for place, name in enumerate(known if isinstance(known, list) else ()):
         if isinstance(name, str) and (name not in public or name in known[:place]):

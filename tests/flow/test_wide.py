@@ -266,9 +266,16 @@ def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp
     assert (tmp_path / "again" / "report.html").read_bytes() == kept.read_bytes()
 
 
+def test_srlip_over_cells_says_what_may_be_known(command, tmp_path):
+    """Of columns inside cells nothing would be measured, and the promise would speak of them."""
+    people(tmp_path)
+    run = command("check", write_policy(tmp_path, **(WIDE | {"privacy__notion": "srlip", "mechanism": "optimal"})))
+    assert (run.code, "[unsupported]" in run.err, "knows: 2" in run.err) == (1, True, True)
+
+
 def test_who_knows_columns_is_not_covered_but_by_the_notions_that_say_so(released, tmp_path):
     """Under srlip the first sentence would be wrong."""
-    release = released(privacy__notion="srlip", mechanism="optimal")
+    release = released(privacy__notion="srlip", privacy__knows=1, mechanism="optimal")
     shown = json.loads((release / "report.json").read_text())
     assert shown["promise"]["alone"] == ""
 

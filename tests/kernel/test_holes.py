@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from funnel.audit.kernel.check import check
 from funnel.audit.kernel.counts import Joint
 from funnel.audit.kernel.protocol import Block, _coins
 from funnel.audit.kernel.verdict import Broken
+from funnel.format.canonical import encode
 from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together
 from funnel.format.manifest import Parameters
@@ -49,6 +51,31 @@ def test_a_secret_without_records_is_in_the_ball_and_refused():
 @pytest.mark.parametrize("changes", [{"order": None}, {"radius": None}, {"order": 0.0}])
 def test_a_robust_notion_names_a_ball(changes, tmp_path):
     assert "manifest" in failed(with_parameters(sample("rldp"), **changes), tmp_path)
+
+
+def test_srlip_over_cells_says_what_may_be_known(tmp_path):
+    """Who may know columns may know those inside cells, and nothing of these was measured."""
+    public, _ = sample("srlip", sizes=(3, 2)).write(tmp_path)
+    (public / "cells.json").write_bytes(b"{}\n")
+    stated = json.loads((public / "release.json").read_bytes())
+    stated["files"]["cells.json"] = stated["files"]["protocol.json"]
+    (public / "release.json").write_bytes(encode(stated))
+    (found,) = (one for one in check(public) if one.claim == "manifest")
+    assert found.status == "failed"
+    assert "parameters" in found.detail
+
+
+def test_a_few_cells_may_not_have_all_the_noise(tmp_path):
+    """It was as much in all as it should be, and hid one cell that told too much."""
+    one = sample(private=True, sizes=(8,), secret=6)
+    rows = [list(row) for row in one.counts.private.cells]
+    rows[0][-2] = sum(row[-2] + row[-1] for row in rows)
+    rows = [(*row[:-2], *(row[-2:] if place == 0 else (0, 0))) for place, row in enumerate(rows)]
+    rows[0] = (*rows[0][:-1], 0)
+    used = tuple((*row[:-3], max(row[-3] + row[-2] - row[-1], 1)) for row in rows)
+    one.counts = replace(one.counts, cells=used, private=replace(one.counts.private, cells=tuple(rows)))
+    found = {finding.claim: finding.detail for finding in judged(*one.write(tmp_path)) if finding.status == "failed"}
+    assert "not spread as stated" in found["estimate-noise"]
 
 
 def test_where_no_lower_is_named_only_rises_are_bounded_and_that_is_said(tmp_path):

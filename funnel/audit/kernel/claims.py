@@ -58,6 +58,8 @@ def manifest_whole(opened: Opened) -> str:
     for what, holds in (
         ("notion", one.notion in NOTIONS),
         ("parameters", notion.required <= named <= notion.parameters),
+        # Who may know columns may know those inside cells, which are no released labels.
+        ("parameters", cells.NAME not in one.files or "knows" not in notion.parameters - named),
         ("parameters", one.parameters.confidence not in (0, 1) and one.parameters.order != 0),
         ("created", re.sub("[-:]", "", one.created) == one.release[:16]),
         ("public", columns and all(one.public) and len(set(columns)) == len(columns)),
