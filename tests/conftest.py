@@ -11,7 +11,9 @@ import funnel
 
 # No assertion depends on time. A judged run repeats what the last one tried; at the desk, every run tries anew.
 # `--hypothesis-profile=thorough` looks harder, at the theorems in tests/property above all.
-settings.register_profile("quick", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.register_profile(
+    "quick", deadline=None, derandomize=os.environ.get("CI") == "true", max_examples=60
+)
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=400)
 settings.load_profile("quick")
 

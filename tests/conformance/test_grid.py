@@ -26,7 +26,7 @@ from funnel.release.filled import filled
 from tests.support.strategies import joints, many_block_joints
 from tests.support.wide import mixed
 
-EXAMPLES = max(settings.default.max_examples // 25, 1)
+EXAMPLES = max(settings.default.max_examples // 15, 1)
 """Tables for each cell of the grid: four, or as many as a profile asks for (`--hypothesis-profile=thorough`)."""
 NODES = 100
 """Boxes that one search may look at: a limit that is the same on every machine."""

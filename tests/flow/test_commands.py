@@ -42,18 +42,18 @@ def test_every_command_has_help_with_an_example(command, name):
     assert f"funnel {name}" in done.out.split("Example")[1] or "Example: export" in done.out
 
 
-def test_init_check_plan_run_audit_report_estimate(cli, tmp_path):
-    """The way of a new user, from a table to an estimate, with nothing but the commands."""
-    assert cli("init", CENSUS, "--to", tmp_path / "people.yaml").code == 0
-    again = cli("init", CENSUS, "--to", tmp_path / "people.yaml")
+def test_init_check_plan_run_audit_report_estimate(cli, command, tmp_path):
+    """The way of a new user, from a table to an estimate, with nothing but the commands; the run as a process."""
+    assert command("init", CENSUS, "--to", tmp_path / "people.yaml").code == 0
+    again = command("init", CENSUS, "--to", tmp_path / "people.yaml")
     assert again.code == 1
     assert "[release-write]" in again.err
 
-    checked = cli("check", tmp_path / "people.yaml", "--json")
+    checked = command("check", tmp_path / "people.yaml", "--json")
     assert checked.code == 0
     assert checked.json["ok"] is True
 
-    planned = cli("plan", tmp_path / "people.yaml", "--json")
+    planned = command("plan", tmp_path / "people.yaml", "--json")
     assert planned.code == 0
     assert [step["step"] for step in planned.json["steps"]][-1] == "publish"
     assert planned.json["sizes"]["sensitive"] >= 2
@@ -65,10 +65,10 @@ def test_init_check_plan_run_audit_report_estimate(cli, tmp_path):
 
     release = next(tmp_path.glob("releases/*/latest"))
     private = next(tmp_path.glob("private/*"))
-    assert cli("audit", release, "--private", private).code == 0
-    assert cli("report", release, "--private", private, "--to", tmp_path / "full").code == 0
+    assert command("audit", release, "--private", private).code == 0
+    assert command("report", release, "--private", private, "--to", tmp_path / "full").code == 0
     assert stat.S_IMODE((tmp_path / "full" / "report.json").stat().st_mode) == 0o600
-    estimate = cli("estimate", release, "--json")
+    estimate = command("estimate", release, "--json")
     assert estimate.code == 0
     assert json.loads(estimate.out)
 

@@ -56,7 +56,7 @@ def test_an_interrupt_leaves_nothing_behind(stage, tmp_path, key):
     assert nothing_published(tmp_path)
 
 
-def test_two_runs_at_once_the_second_is_told_who_is_first(cli, tmp_path):
+def test_two_runs_at_once_the_second_is_told_who_is_first(cli, command, tmp_path):
     path = write_policy(tmp_path)
     with Publisher(tmp_path / "releases", tmp_path / "private", new_release_id(datetime.now(UTC))):
         run = cli("run", path)
@@ -64,7 +64,7 @@ def test_two_runs_at_once_the_second_is_told_who_is_first(cli, tmp_path):
     assert "[release-busy]" in run.err
     assert str(os.getpid()) in run.err
     assert nothing_published(tmp_path)
-    assert cli("run", path).code == 0
+    assert command("run", path).code == 0
 
 
 @pytest.mark.parametrize("rows", ["", "1,single,x\n" * 2])
@@ -104,9 +104,9 @@ def test_what_was_cleaned_up_after_a_killed_run_is_told(tmp_path, key, monkeypat
     assert not (tmp_path / "private" / last.name).exists()
 
 
-def test_a_read_only_target_is_one_clear_error(cli, tmp_path):
+def test_a_read_only_target_is_one_clear_error(command, tmp_path):
     path = write_policy(tmp_path, release__to="/proc/releases")
-    run = cli("run", path)
+    run = command("run", path)
     assert run.code == 1
     assert "[release-write]" in run.err
 
@@ -143,7 +143,7 @@ def test_any_changed_byte_of_a_published_file_fails_the_audit(release, tmp_path,
 
 
 @pytest.mark.parametrize("change", ["removed", "added", "longer"])
-def test_a_file_removed_added_or_lengthened_fails_the_audit(cli, release, tmp_path, change):
+def test_a_file_removed_added_or_lengthened_fails_the_audit(command, release, tmp_path, change):
     folder, private = release
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
@@ -154,13 +154,13 @@ def test_a_file_removed_added_or_lengthened_fails_the_audit(cli, release, tmp_pa
     else:
         with (copy / "release.json").open("a") as file:
             file.write("\n")
-    audit = cli("audit", copy, "--private", private, "--json")
+    audit = command("audit", copy, "--private", private, "--json")
     assert audit.code == 1
     assert audit.json["passed"] is False
     assert "FAIL" in audit.json["verdict"]
 
 
-def test_the_auditor_needs_no_more_than_the_files(cli, release, tmp_path):
+def test_the_auditor_needs_no_more_than_the_files(cli, command, release, tmp_path):
     """Copied elsewhere, without key or source, in another process."""
     folder, private = release
     shutil.copytree(folder, tmp_path / "published" / folder.name)
@@ -170,12 +170,12 @@ def test_the_auditor_needs_no_more_than_the_files(cli, release, tmp_path):
     )
     assert audit.code == 0
     assert "every claim holds" in audit.out
-    public = cli("audit", tmp_path / "published" / folder.name)
+    public = command("audit", tmp_path / "published" / folder.name)
     assert public.code == 0
     assert "were not checked" in public.out
 
 
-def test_the_report_is_rebuilt_byte_for_byte(cli, release, tmp_path):
+def test_the_report_is_rebuilt_byte_for_byte(cli, command, release, tmp_path):
     folder, private = release
     copy = tmp_path / "published" / folder.name
     shutil.copytree(folder, copy)
@@ -183,8 +183,8 @@ def test_the_report_is_rebuilt_byte_for_byte(cli, release, tmp_path):
     (copy / "report.html").unlink()
     assert cli("report", copy).code == 0
     assert (copy / "report.html").read_bytes() == original
-    assert cli("report", copy, "--private", private).code == 1
-    full = cli("report", copy, "--private", private, "--to", tmp_path / "full")
+    assert command("report", copy, "--private", private).code == 1
+    full = command("report", copy, "--private", private, "--to", tmp_path / "full")
     assert full.code == 0
     kept = private / folder.name
     assert (tmp_path / "full" / "report.html").read_bytes() == (kept / "report.html").read_bytes()

@@ -88,7 +88,7 @@ def test_numbers_and_dates_are_no_formulas(value: object) -> None:
 
 def test_formulas_are_refused_in_a_csv_file_and_nothing_is_published(tmp_path: Path) -> None:
     table(tmp_path, ["plain", "=1+1", "@SUM(A1)"])
-    with pytest.raises(SourceError, match="'x' would put '=1\\+1' and 1 more") as caught:
+    with pytest.raises(SourceError, match=r"'x' would put .*: '=1\+1' and 1 more") as caught:
         release(tmp_path)
     assert caught.value.code == "formula"
     assert "formulas: keep" in (caught.value.advice or "")

@@ -129,8 +129,8 @@ def test_bins_top_and_filter_shape_the_alphabet(released):
     assert ("United-States",) in summary.joint.blocks[0].values
 
 
-def test_a_dry_run_draws_and_writes_nothing(cli, tmp_path):
-    run = cli("run", write_policy(tmp_path), "--dry-run", "--json", env={"FUNNEL_KEY": funnel.new_key()})
+def test_a_dry_run_draws_and_writes_nothing(command, tmp_path):
+    run = command("run", write_policy(tmp_path), "--dry-run", "--json", env={"FUNNEL_KEY": funnel.new_key()})
     assert run.code == 0
     assert run.json["release"] is None
     assert run.json["utility"]["normalised"] >= 0.9397

@@ -44,7 +44,8 @@ def obey_permissions() -> None:
 
 
 def limit_files(size: int) -> None:
-    """No file may grow beyond `size` bytes."""
+    """No file may grow beyond `size` bytes; Python itself would keep modules cut short."""
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 

@@ -150,6 +150,7 @@ def _hurt(fault: Mapping[str, Any]) -> None:
     """Prepare the fault that was asked for."""
     if "bytes" in fault:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.dont_write_bytecode = True  # Python itself would keep modules cut short
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault["bytes"], fault["bytes"]))
     if "die_before" in fault:
         _die_before(str(fault["die_before"]))

@@ -256,7 +256,7 @@ def test_the_bound_holds_for_every_distribution_that_is_tried(kind, options, joi
 def test_tighter_sets_keep_more_and_nothing_robust_beats_the_non_robust_optimum(joint, epsilon):
     demand, prior = rldp(epsilon).demand(joint, {}, 0), prior_of(joint)
     found = [
-        maximise(demand.cone(shape), prior, budget=Budget(nodes=2_000))
+        maximise(demand.cone(shape), prior, budget=Budget(nodes=500))
         for shape in ("printed", "simplex", "box")
     ]
     for looser, tighter in pairwise(found):

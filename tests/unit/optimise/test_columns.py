@@ -159,7 +159,7 @@ def test_no_protocol_of_a_large_cone_beats_its_certificate(kind: str) -> None:
 # Bounds on a price
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_the_peak_is_the_best_price_of_all_rays(problem: tuple[np.ndarray, Cone], seed: int) -> None:
     table, cone = problem
@@ -176,7 +176,7 @@ def test_the_peak_is_the_best_price_of_all_rays(problem: tuple[np.ndarray, Cone]
     assert price(found.points, prior, eta).max(initial=-np.inf) <= best + 1e-9
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_what_is_not_looked_into_is_below_the_tolerance(problem: tuple[np.ndarray, Cone], seed: int) -> None:
     """Boxes shrink to where the tolerance can be exceeded: the bound never falls below either."""

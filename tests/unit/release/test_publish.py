@@ -474,7 +474,7 @@ except ReleaseError as error:
 def test_a_limit_on_file_sizes(data: int, name: int, tmp_path: Path) -> None:
     to, private = folders(tmp_path)
     release(to, private, an_id(1))
-    command = [sys.executable, "-c", LIMITED, str(to), str(private), str(data), str(name)]
+    command = [sys.executable, "-B", "-c", LIMITED, str(to), str(private), str(data), str(name)]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "File too large" in said
     assert "ulimit -f" in said
