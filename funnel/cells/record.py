@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column
+from funnel.cells.columns import Column, number
 from funnel.cells.profile import BITS, Profile
 from funnel.cells.tree import Node, Tree
 from funnel.data.joint import IntArray
@@ -165,6 +165,8 @@ def _check_column(column: Column) -> None:
     missing_last = None not in values[:last]
     numbers = len([one for one in values if one is not None])
     fits = column.cuts is None or len(column.cuts) == max(numbers - 1, 0)
+    cuts = [number(cut, column.type) for cut in column.cuts or ()]
+    fits &= all(low < high for low, high in pairwise(cuts))
     codes = [code for code in (column.other, column.missing) if code is not None]
     if (
         not values

@@ -171,6 +171,9 @@ def test_what_cannot_be_is_said(command, tmp_path, code, rows, changes):
     )
     assert (run.code, f"[{code}]" in run.err) == (1, True), run.err
     assert nothing_published(tmp_path)
+    # The plan says so before.
+    planned = command("plan", tmp_path / "policy.yaml")
+    assert (planned.code, f"[{code}]" in planned.err) == (1, True)
 
 
 def test_a_constant_column_and_missing_values_are_no_trouble(released, command, tmp_path):
@@ -189,15 +192,38 @@ def test_a_column_that_determines_the_secret_is_kept_in_bounds(released, command
     assert command("audit", release, "--private", tmp_path / "private").code == 0
 
 
-def test_it_shows_where_cells_or_table_are_not_those_released(released, command, tmp_path):
-    """A changed byte fails its hash; and whoever makes the hashes anew fails at the table, which follows from both."""
+def forged(release: Path, change) -> None:
+    """Another cells.json, and a manifest that names its hash."""
+    content = json.loads((release / "cells.json").read_text())
+    change(content["blocks"][0])
+    raw = encode(content)
+    (release / "cells.json").write_bytes(raw)
+    manifest = json.loads((release / "release.json").read_text())
+    manifest["files"]["cells.json"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    (release / "release.json").write_bytes(encode(manifest))
+
+
+FORGERIES = {
+    "another seed": lambda block: block.update(seed="0" * 64),
+    "a cell less": lambda block: block["nodes"].pop(),
+    "a split of nothing": lambda block: block["nodes"][0].update(column=99),
+    "values out of reach": lambda block: block["columns"][0]["values"].pop(),
+    "cuts out of order": lambda block: block["columns"][0]["cuts"].reverse(),
+    "weights of another sum": lambda block: block["profiles"][0]["values"][0].append(7),
+    "another name": lambda block: block.update(name="somebody"),
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_a_table_that_does_not_follow_from_its_cells_is_found(released, command, how):
+    """A changed byte fails its hash; whoever makes the hashes anew fails at the table, which follows from the cells."""
     release = released()
-    (release / "cells.json").write_bytes(
-        (release / "cells.json").read_bytes().replace(b'"seed":"', b'"seed":"0')[:-2]
-    )
-    audit = command("audit", release, "--private", tmp_path / "private")
+    forged(release, FORGERIES[how])
+    audit = command("audit", release, "--json")
     assert audit.code == 1
-    assert "FAILED      Every listed file has the stated size" in audit.out or "file-hashes" in audit.out
+    failed = {one["claim"]: one["detail"] for one in audit.json["findings"] if one["status"] == "failed"}
+    assert "data-export" in failed
+    assert not any("came to no end" in detail for detail in failed.values())
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
@@ -329,6 +355,12 @@ def test_another_lock_pins_other_cells_and_says_so(command, tmp_path):
     told = {one["term"]: one["verdict"] for one in made.json["difference"]["findings"]}
     assert told["cells.person"] == "weaker"
     assert (tmp_path / "policy.lock.yaml").read_text() == old
+
+
+def test_estimates_are_of_cells_and_say_so(released, command):
+    found = command("estimate", released())
+    assert found.code == 0
+    assert "values are cells" in found.out
 
 
 def test_mechanisms_are_compared_on_cells_and_sets_are_not_among_them(command, tmp_path):
