@@ -1,0 +1,69 @@
+"""Attackers in small: no claim falls, and they are worth their name, as what is not claimed falls to them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.trials import attackers
+from tests.trials.attacking.learner import beliefs, ceiling, right
+from tests.trials.attacking.linker import link
+
+ASKED = attackers.Asked(
+    people=3000, cells=12, most=1, columns=("age", "education", "marital_status", "sex", "hours_per_week")
+)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> attackers.Trial:
+    return attackers.run(ASKED, ["lip", "knows-1"], tmp_path_factory.mktemp("attackers"))
+
+
+def test_no_claim_falls(trial: attackers.Trial) -> None:
+    assert trial.findings == []
+    claimed = [(one.claim, one.knows) for one in trial.linked if one.claimed is not None]
+    assert claimed == [("lip", 0), ("knows-1", 0), ("knows-1", 1)]
+    for one in trial.linked:
+        if one.claimed is not None:
+            assert one.real <= one.claimed
+            assert one.real > 0.9 or one.knows < attackers.NOTIONS[one.claim][1], (
+                "attacks come near to the claim"
+            )
+            assert one.beyond == one.anyone == (0, 0)
+    assert json.loads(json.dumps(trial.as_dict(), allow_nan=False))["findings"] == []
+    assert attackers.text(trial).endswith("all held")
+
+
+def test_who_knows_a_column_moves_beliefs_that_lip_says_nothing_of(trial: attackers.Trial) -> None:
+    (knowing,) = [one for one in trial.linked if (one.claim, one.knows, one.vague) == ("lip", 1, False)]
+    assert knowing.real > 1.5 * ASKED.epsilon
+    assert knowing.anyone[0] > 0.1
+    as_if_claimed = attackers.Trial([replace(knowing, claimed=ASKED.epsilon)])
+    assert len(list(attackers.judged(as_if_claimed))) == 1
+
+
+def test_beliefs_are_those_of_bayes() -> None:
+    secret, cells, labels = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), np.array([0, 1, 0, 1, 1])
+    chances, group = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([0, 0, 0, 0, 1])
+    moved = link([group], secret, cells, labels, chances, 2)
+    assert moved.covered.tolist() == [0, 1, 2, 3]
+    after = {0: [2 / 3, 1 / 3], 1: [0.4, 0.6]}  # (.75 + .25, .25 + .25) and (.25 + .75, .75 + .75)
+    nats = [max(abs(np.log(belief / 0.5)) for belief in after[y]) for y in (0, 1, 0, 1)]
+    assert moved.nats == pytest.approx(nats)
+    assert moved.worst == pytest.approx(max(nats))
+    assert link([group], secret, cells, labels, np.eye(2), 2).worst == np.inf
+
+
+def test_a_classifier_learns_what_columns_tell_and_no_row_may_tell_more_than_the_bound() -> None:
+    draw = np.random.default_rng(2)
+    secret = draw.integers(0, 2, 4000)
+    half = np.arange(2000)
+    belief = beliefs([np.where(draw.random(4000) < 0.9, secret, 1 - secret)], secret, half, half + 2000)
+    shares = [share for _, share in right(belief[1], secret[2000:] == 1)]
+    assert min(shares) > 0.8
+    assert ceiling(0.5, 1.0) == pytest.approx(1 - 0.5 / np.e)
+    row = attackers.Learned("lip", "1", 200, ceiling(0.5, 0.1), shares[-1])
+    assert len(list(attackers.judged(attackers.Trial(learned=[row])))) == 1
