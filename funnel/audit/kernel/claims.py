@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.files import holds_only
-from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, ldp, lip
+from funnel.audit.kernel.notions import NOTIONS, STEP, ldp, lip
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted, shown
 from funnel.format import (
@@ -168,29 +168,18 @@ def enough(opened: Opened) -> str | Unchecked:
 
 
 def bounded(opened: Opened) -> str:
-    """The leakage of the channel released, measured exactly as `notions` defines it, is at most epsilon.
-
-    Of robust notions it is the stated figure, at most epsilon by `stated-bound`, that the certificate shows.
-    """
-    one, notion = opened.manifest, NOTIONS[opened.manifest.notion]
-    found = notion.leakage(opened.channel)
-    limit = rational(one.epsilon)
-    figure = one.leakage[notion.measure]
-    if not found.within(min(limit, rational(figure)) if figure is not None else limit):
-        raise _above(one.notion, limit, found)
-    words = f"{notion.measure} {found.text} <= {one.epsilon:g} nats"
-    if notion.beside is None:
-        return words
-    if one.parameters.lower is None:
-        return f"{words}; only rises are bounded"
-    other, lower = notion.beside(opened.channel), rational(one.parameters.lower)
-    if not other.within(lower):
-        raise _above(f"{one.notion}, beliefs that fall", lower, other)
-    return f"{words}, falling {other.text} <= {one.parameters.lower:g}"
-
-
-def _above(what: str, limit: Fraction, found: Leakage) -> Broken:
-    return Broken(protocol.NAME, f"the leakage breaks the bound of {what}", f"at most {float(limit)}", found.text)
+    """The leakage of the channel released, measured exactly as `notions` defines it, is at most epsilon."""
+    one, notion, words = opened.manifest, NOTIONS[opened.manifest.notion], list[str]()
+    limits = [(notion.measure, notion.leakage, one.epsilon)]
+    if notion.beside and one.parameters.lower is not None:
+        limits.append(("falling", notion.beside, one.parameters.lower))
+    for what, leakage, limit in limits:
+        found = leakage(opened.channel)
+        if not found.within(rational(limit)):
+            broken = f"the leakage breaks the bound of {one.notion}, {what}"
+            raise Broken(protocol.NAME, broken, f"at most {limit}", found.text)
+        words.append(f"{what} {found.text} <= {limit:g} nats")
+    return ", ".join(words) + ("; only rises are bounded" if notion.beside and len(words) == 1 else "")
 
 
 def stated(opened: Opened) -> str:

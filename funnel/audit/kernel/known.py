@@ -1,4 +1,8 @@
-"""What somebody may know of a person beforehand, as known.json tells it, and the records that agree on it."""
+"""What somebody may know of a person beforehand, as known.json tells it, and the records that agree on it.
+
+SRLIP ([DS] Definition 3) asks this of every set J of columns; a notion may name the columns, or how many. Columns are
+known by their own values and by those that they are put together to.
+"""
 
 from __future__ import annotations
 
