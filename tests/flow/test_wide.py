@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
 import pytest
 
+import funnel
 from funnel.format.canonical import encode
 from tests.flow.conftest import nothing_published
 from tests.support.html import Reader
@@ -35,6 +37,16 @@ def released(command, tmp_path):
     return run
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, key) -> Path:
+    """A release that is only read, in its folder of releases, beside the private folder and the table."""
+    folder = tmp_path_factory.mktemp("made")
+    people(folder)
+    with pytest.MonkeyPatch.context() as inside:
+        inside.setenv("FUNNEL_KEY", key)
+        return Path(funnel.run(write_policy(folder, **WIDE)).release)
+
+
 def table(release: Path) -> duckdb.DuckDBPyRelation:
     return duckdb.sql(f"FROM '{next(release.glob('data.*'))}'")
 
@@ -54,16 +66,16 @@ def test_rows_have_the_columns_and_types_of_the_source(released, command, tmp_pa
     assert "1500 rows read back, and the same bytes when written again" in audit.out
 
 
-def test_whatever_is_released_is_shared_by_the_minimum_of_records(released, tmp_path):
+def test_whatever_is_released_is_shared_by_the_minimum_of_records(made):
     """Oslo has too few people here; days and ages of few are joined."""
-    cells = json.loads((released() / "cells.json").read_text())
+    cells = json.loads((made / "cells.json").read_text())
     (block,) = cells["blocks"]
     for column in block["columns"]:
-        for value in column["values"]:
-            if value != "other":
-                query = f"SELECT count(*) FROM '{tmp_path}/people.parquet' WHERE {column['name']}::VARCHAR = '{value}'"
-                low = duckdb.sql(query).fetchall()[0][0]
-                assert low >= 10 or column["cuts"] is not None, (column["name"], value)
+        query = f"SELECT {column['name']}::VARCHAR, count(*) FROM '{made.parents[1]}/people.parquet' GROUP BY ALL"
+        records = dict(duckdb.sql(query).fetchall())
+        for value in set(column["values"]) - {"other"}:
+            # A number or a date may stand for its neighbours, too.
+            assert records[value] >= (1 if column["cuts"] else 10)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
@@ -215,9 +227,9 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("how", FORGERIES)
-def test_a_table_that_does_not_follow_from_its_cells_is_found(released, command, how):
+def test_a_table_that_does_not_follow_from_its_cells_is_found(made, command, tmp_path, how):
     """A changed byte fails its hash; whoever makes the hashes anew fails at the table, which follows from the cells."""
-    release = released()
+    release = shutil.copytree(made, tmp_path / "forged")
     forged(release, FORGERIES[how])
     audit = command("audit", release, "--json")
     assert audit.code == 1
@@ -295,7 +307,9 @@ def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp
 def test_srlip_over_cells_says_what_may_be_known(command, tmp_path):
     """Of columns inside cells nothing would be measured, and the promise would speak of them."""
     people(tmp_path)
-    run = command("check", write_policy(tmp_path, **(WIDE | {"privacy__notion": "srlip", "mechanism": "optimal"})))
+    run = command(
+        "check", write_policy(tmp_path, **(WIDE | {"privacy__notion": "srlip", "mechanism": "optimal"}))
+    )
     assert (run.code, "[unsupported]" in run.err, "knows: 2" in run.err) == (1, True, True)
 
 
@@ -329,10 +343,9 @@ def test_columns_come_as_people_have_them(released, command, tmp_path):
     assert command("run", "--locked", path).code == 0
 
 
-def test_what_changes_in_a_wide_block_is_told_column_by_column(released, command, tmp_path):
-    release = released()
-    before = (tmp_path / "policy.yaml").read_text()
-    (tmp_path / "before.yaml").write_text(before)
+def test_what_changes_in_a_wide_block_is_told_column_by_column(made, command, tmp_path):
+    release = made
+    (tmp_path / "before.yaml").write_text((made.parents[1] / "policy.yaml").read_text())
     coarser = write_policy(tmp_path, **WIDE | wide(columns=INNER[:3], cells={"most": 5, "minimum": 60}))
     for old in (tmp_path / "before.yaml", release):
         found = command("diff", old, coarser, "--json")
@@ -357,8 +370,8 @@ def test_another_lock_pins_other_cells_and_says_so(command, tmp_path):
     assert (tmp_path / "policy.lock.yaml").read_text() == old
 
 
-def test_estimates_are_of_cells_and_say_so(released, command):
-    found = command("estimate", released())
+def test_estimates_are_of_cells_and_say_so(made, command):
+    found = command("estimate", made)
     assert found.code == 0
     assert "values are cells" in found.out
 
