@@ -32,7 +32,7 @@ class KnownFile:
     """Rows [s, x_1, …, x_k, v_1, …, v_l, count], each once, in the order of their codes; s and x as in counts.json.
 
     v_i is 0 for a value that fewer records than the promised minimum share, else the place in `levels[i]`, from 1 on.
-    The first level of a column is the finest.
+    The first level of a column is the finest; one of them is what is released of it, those behind are groups of that.
     """
 
     format: Literal["funnel-known/1"]

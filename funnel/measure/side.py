@@ -195,7 +195,7 @@ def uncovered(seen: Finer, knowledge: Knowledge) -> tuple[int, int, int]:
         known = seen.known[:, levels]
         common = (known != RARE).all(axis=1)
         owner = _numbered(known[common])
-        enough = np.bincount(owner, weights=seen.counts[common]) >= seen.minimum
+        enough = np.bincount(owner, weights=seen.counts[common]) >= (seen.minimum if levels else 0)
         missed += 1
         missed[np.flatnonzero(common)[enough[owner]]] -= 1
     return int(seen.counts[missed > 0].sum()), int(missed @ seen.counts), len(sets)
@@ -215,7 +215,7 @@ class _Found:
         common = (known != RARE).all(axis=1)
         owner = _numbered(known[common])
         cells, counts = seen.placed[common], seen.counts[common]
-        enough = np.bincount(owner, weights=counts) >= seen.minimum
+        enough = np.bincount(owner, weights=counts) >= (seen.minimum if levels else 0)
         owner, cells, counts = (one[enough[owner]] for one in (owner, cells, counts))
         if len(owner):
             self._keep(*_by_group(owner, cells, counts), everything=everything)

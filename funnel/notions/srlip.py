@@ -7,7 +7,8 @@ from itertools import islice
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
@@ -21,7 +22,6 @@ from funnel.notions.known import KnownDemand, leakage_given
 from funnel.notions.lip import BeliefNotion
 from funnel.notions.shape import Foreseen, Shape
 
-Column = Annotated[str, Field(min_length=1)]
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 
 KNOWN_STEPS = 1 << 26
@@ -30,7 +30,27 @@ JOINT = 256
 """Combinations of all public columns up to which one alphabet of them all is solved: the true optimum."""
 SEQUENTIAL = 20_000
 """Conditions (values that may be known, or released before) up to which columns are solved one after the other."""
-Knows = Annotated[int, Field(ge=1, le=64)] | Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
+MOST_COLUMNS = 64
+"""Columns that others may know together."""
+
+
+def _number_or_columns(value: Any) -> Any:
+    """One sentence for both forms."""
+    if type(value) is int and 1 <= value <= MOST_COLUMNS:
+        return value
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) and one for one in value):
+        return tuple(value)
+    said = f"it must be a number from 1 to {MOST_COLUMNS}, or a list of columns"
+    raise PydanticCustomError("wrong-value", "{said}", {"said": said, "at": ()})
+
+
+_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": MOST_COLUMNS},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+    ]
+}
+Knows = Annotated[int | tuple[str, ...], BeforeValidator(_number_or_columns), WithJsonSchema(_SCHEMA)]
 """How many columns others may know together, or which ones."""
 KNOWN = 200_000
 """Values x_J that may be known, over all sets J, beyond which nobody waits for Definition 3 to be measured."""

@@ -44,9 +44,17 @@ def secret_key(index: int, column: str, kind: str) -> Key:
     return _plain(f"s{index}", present(column, kind), kind)
 
 
-def own_key(name: str, column: str, kind: str) -> Key:
+def own_key(name: str, attribute: Attribute, kind: str) -> Key:
     """The key of a column's own values, for what somebody may know of it."""
-    return _plain(name, column, kind)
+    return _plain(name, present(attribute.name, kind, trim=attribute.trim), kind)
+
+
+def above(text: str, attribute: Attribute) -> list[str]:
+    """The names of groups of groups, lowest first, from that of the group which is released."""
+    found = [text]
+    for level in (attribute.groups or ())[1:]:
+        found.append(_grouped(found[-1], level))
+    return found[1:]
 
 
 def public_key(name: str, attribute: Attribute, kind: str) -> Key:

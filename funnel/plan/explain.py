@@ -37,6 +37,10 @@ def _summary(stage: stages.Stage) -> str:
             )
             least = f"at least {stage.minimum} records per public value"
             return f"N[{', '.join(stage.secret)}; {blocks}]{noise}, {least}"
+        case stages.Know():
+            columns = len({column for column, _, _ in stage.levels})
+            least = f"where at least {stage.minimum} records share a value"
+            return f"the same records by what somebody may know: {columns} columns, {len(stage.levels)} levels, {least}"
         case stages.Pin() if stage.noise is not None:
             return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
         case stages.Draw():
@@ -82,7 +86,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
     match stage:
         case stages.Scan():
             return stage.statements
-        case stages.Inspect() | stages.Name():
+        case stages.Inspect() | stages.Name() | stages.Know():
             return [stage.statement]
         case stages.Identify():
             return [stage.spread, stage.dense if stage.integer else stage.general]

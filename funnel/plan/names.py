@@ -57,7 +57,7 @@ class Names:
         ]
         self.key = [untouched(i, find(name), schema[find(name)]) for i, name in enumerate(policy.release.identify)]
         self.own = [
-            own_key(f"o{j}_{i}", name, schema[name])
+            own_key(f"o{j}_{i}", attribute.model_copy(update={"name": name}), schema[name])
             for j, (block, columns) in enumerate(zip(policy.blocks, self.public, strict=True))
             for i, (attribute, name) in enumerate(zip(block.attributes, columns, strict=True))
             if policy.privacy.asks_own and attribute.reduced

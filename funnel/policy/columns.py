@@ -194,7 +194,7 @@ class Attribute(Section):
     @property
     def reduced(self) -> bool:
         """Whether values are put together, so that what is released of a column is coarser than its own."""
-        return self.is_number or self.top is not None
+        return self.is_measured or self.top is not None or self.groups is not None or self.merges_rare
 
     @property
     def is_number(self) -> bool:

@@ -85,7 +85,8 @@ def terms_file(policy: Policy) -> TermsFile:
     """terms.json: the policy with every default spelt out."""
     source, estimate, notion = policy.source, policy.estimate, policy.privacy
     own = {one.name for one in fields(Parameters)}
-    parameters = {key: value for key, value in notion.asked().items() if key in own}
+    asked = {key: value for key, value in notion.asked().items() if key in own}
+    parameters: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in asked.items()}
     searched = notion.split == "optimal" and len(policy.blocks) > 1
     return TermsFile(
         "funnel-terms/1",

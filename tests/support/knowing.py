@@ -41,7 +41,7 @@ def by_definition(records, columns, weights, knows, minimum: int) -> Fraction | 
         for row, number in records.items():
             groups.setdefault(tuple(row[width + place] for place in places), Counter())[row] += number
         for group in groups.values():
-            if group.total() >= minimum:
+            if not places or group.total() >= minimum:
                 found = _worst(group, outputs, weights)
                 if found is None:
                     return None

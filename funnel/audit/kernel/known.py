@@ -17,7 +17,7 @@ from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import table
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.cells import Wide
-from funnel.format.known import NAME, KnownFile, Level
+from funnel.format.known import NAME, OWN, RELEASED, KnownFile, Level
 from funnel.format.manifest import Manifest
 
 
@@ -84,13 +84,13 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: tuple[Wide, .
     if (found != joint.dense()).any():
         raise Broken(NAME, "records are counted otherwise than in counts.json", joint.rows, int(rows[:, -1].sum()))
     inside = {one.name: {column.name for column in one.columns} for one in wide}
-    coarsest = {level.column: place for place, level in enumerate(file.levels)}
+    shown = {level.column: place for place, level in enumerate(file.levels) if level.level in (OWN, RELEASED)}
     every = set(chain.from_iterable(inside.get(name, {name}) for block in manifest.public for name in block))
-    if missing := (every | {*(knows if isinstance(knows, tuple) else ())}) - {*coarsest}:
+    if missing := (every | {*(knows if isinstance(knows, tuple) else ())}) - {*shown}:
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
     for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
         for name in {*alphabet.columns} - {*inside}:
-            told = rows[:, axes + coarsest[name]], file.levels[coarsest[name]].values
+            told = rows[:, axes + shown[name]], file.levels[shown[name]].values
             _as_released(column(alphabet, name)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
     return Known(file.levels, rows[:, :axes], rows[:, axes:-1], rows[:, -1], knows, minimum)
 
@@ -98,7 +98,7 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: tuple[Wide, .
 def _as_released(
     values: list[str | None], codes: IntArray, named: tuple[str | None, ...], number: list[int], minimum: int
 ) -> None:
-    """The coarsest level of a column is its released value, wherever at least so many records share that."""
+    """What is released of a column may be known of it, wherever at least so many records share that."""
     shared: dict[str | None, int] = {}
     for value, records in zip(values, number, strict=True):
         shared[value] = shared.get(value, 0) + records

@@ -82,6 +82,7 @@ def test_who_is_not_covered_is_counted(made, knows, minimum):
         alike = [
             sum(n for other, n in records.items() if all(other[width + p] == row[width + p] for p in places))
             for places in sets
+            if places
         ]
         people += number * any(n < minimum for n in alike)
         pairs += number * sum(n < minimum for n in alike)

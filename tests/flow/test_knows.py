@@ -1,0 +1,164 @@
+"""srlip with `knows`, from a policy to its audit: levels of columns, wide blocks, locks, earlier releases, lies."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import funnel
+from funnel.errors import LockError, PolicyError
+from funnel.policy import load
+from tests.support.audited import failures
+from tests.support.forging import edit
+from tests.support.policies import write_policy
+
+TOWNS = {"north": ["Arden", "Brook"], "south": ["Calder", "Dale"], "far": ["Eton"]}
+AGE = {"name": "age", "bins": [20, 40, 60]}
+TOWN = {"name": "town", "groups": [TOWNS, {"here": ["north", "south"]}]}
+BASE: dict[str, Any] = {
+    "source": {"table": "people.parquet"},
+    "sensitive": ["ill"],
+    "public": [AGE, TOWN, "job"],
+    "privacy": {"notion": "srlip", "epsilon": 0.8, "knows": 2},
+    "mechanism": "randomised-response",
+    "draws": {"kind": "fresh"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """900 people: their illness goes with age and town, and a job with both."""
+    rng = np.random.default_rng(3)
+    names = [name for group in TOWNS.values() for name in group]
+    rows = []
+    for person in range(900):
+        age, town = int(rng.integers(20, 70)), int(rng.integers(5))
+        job = "abc"[int((age // 25 + town + rng.integers(2)) % 3)]
+        ill = rng.random() < 0.25 + 0.2 * (age > 45) + 0.1 * (town == 2)
+        rows.append((person, age, names[town], job, "yes" if ill else "no"))
+    values = ", ".join(map(str, rows))
+    query = f"COPY (SELECT * FROM (VALUES {values}) t(id, age, town, job, ill)) TO '{tmp_path / 'people.parquet'}'"
+    duckdb.sql(query)
+    return tmp_path
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    return write_policy(folder, **deepcopy(BASE | changes))
+
+
+def released(folder: Path, **changes: Any) -> tuple[Any, Path, dict[str, Any]]:
+    """A release, its folder, and known.json."""
+    made = funnel.run(written(folder, **changes))
+    release = Path(made.release)
+    return made, release, json.loads((folder / "private" / release.name / "known.json").read_text())
+
+
+def audit(folder: Path, release: Path) -> set[str]:
+    return failures(funnel.audit_release(release, folder / "private", table=folder / "people.parquet"))
+
+
+def test_every_level_of_every_column_may_be_known(folder: Path) -> None:
+    _, release, known = released(folder)
+    levels = {(one["column"], one["level"]): one["values"] for one in known["levels"]}
+    assert [*levels] == [
+        ("age", "own"), ("age", "released"), ("town", "own"), ("town", "released"), ("town", "groups 2"),
+        ("job", "own"),
+    ]  # fmt: skip
+    assert levels["age", "released"] == ["[20, 40)", "[40, 60)", "[60, ∞)"]
+    assert levels["town", "own"] == [name for group in TOWNS.values() for name in group]
+    assert levels["town", "groups 2"] == ["far", "here"]
+    assert audit(folder, release) == set()
+    stated = json.loads((release / "release.json").read_text())
+    assert stated["leakage"]["srlip"] >= stated["leakage"]["lip"]
+    assert stated["parameters"]["knows"] == 2
+    assert not (release / "known.json").exists()
+
+
+def test_the_report_says_against_whom_and_who_is_not_covered(folder: Path) -> None:
+    _, release, _ = released(folder)
+    shown = json.loads((release / "report.json").read_text())
+    assert "the true values of at most 2 of the released columns" in shown["promise"]["sentence"]
+    assert "at least 10 records share" in shown["promise"]["condition"]
+    whole = json.loads((folder / "private" / release.name / "report.json").read_text())
+    told = whole["evidence"]["uncovered"]
+    assert 0 < told["people"] <= 900 and told["people"] <= told["pairs"] and told["sets"] == 7
+    assert f"{told['people']:,} people of 900" in whole["evidence"]["known"]
+    assert "Who is not covered" in (folder / "private" / release.name / "report.html").read_text()
+    assert "evidence" not in shown and "Who is not covered" not in (release / "report.html").read_text()
+
+
+def test_columns_inside_a_wide_block_may_be_known(folder: Path) -> None:
+    wide = {"name": "person", "columns": [AGE, TOWN], "cells": {"most": 8, "minimum": 20}}
+    privacy = {"notion": "srlip", "epsilon": 1.0, "knows": 1}
+    _, release, known = released(folder, public=[wide], privacy=privacy, mechanism="invariant")
+    assert [(one["column"], one["level"]) for one in known["levels"]][1:4] == [
+        ("age", "released"), ("town", "own"), ("town", "released"),
+    ]  # fmt: skip
+    assert audit(folder, release) == set()
+    assert json.loads((release / "release.json").read_text())["leakage"]["srlip"] <= 1.0
+
+
+def test_a_lock_pins_what_may_be_known(folder: Path) -> None:
+    policy = written(folder)
+    funnel.make_lock(policy)
+    assert audit(folder, Path(funnel.run(policy, locked=True).release)) == set()
+    with pytest.raises(LockError, match=r"privacy\.knows is 1, the lock has 2"):
+        funnel.run(written(folder, privacy=BASE["privacy"] | {"knows": 1}), locked=True)
+
+
+def test_columns_of_earlier_releases_may_be_known_too(folder: Path) -> None:
+    """Of those nothing is known tonight: no finite bound, unless the columns that others know are named."""
+    privacy = {"notion": "srlip", "epsilon": 0.8, "knows": 1}
+    first, *_ = released(folder, public=["job"], privacy=privacy)
+    assert first.composed.together.figure is not None
+    second, release, _ = released(folder, public=[AGE], privacy=privacy)
+    assert second.composed.together.figure is None
+    assert audit(folder, release) == set()
+
+
+def test_columns_that_are_named_are_those_of_tonight(folder: Path) -> None:
+    privacy = {"notion": "srlip", "epsilon": 0.8, "knows": ["job"]}
+    released(folder, public=["job"], privacy=privacy)
+    second, release, _ = released(
+        folder, public=[AGE], privacy=privacy | {"knows": ["age"]}, mechanism="randomised-response"
+    )
+    assert second.composed.together.figure is not None or second.composed.together.how == "sum"
+    assert audit(folder, release) == set()
+
+
+@pytest.mark.parametrize(("changes", "code"), [
+    ({"privacy__knows": ["age", "height"]}, "unknown-column"),
+    ({"privacy__knows": ["age", "age"]}, "duplicate-column"),
+    ({"privacy__knows": 0}, "wrong-value"),
+    ({"privacy": {"notion": "lip", "epsilon": 1, "knows": 2}}, "unknown-key"),
+    ({"estimate": {"kind": "private", "epsilon": 1, "values": {"ill": ["no", "yes"], "town": ["north"], "job": ["a"]}}},
+     "unsupported"),
+])  # fmt: skip
+def test_what_a_policy_cannot_mean_is_said_at_its_line(folder: Path, changes: dict[str, Any], code: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        load(written(folder, **changes))
+    assert code in {one.code for one in refused.value.problems}
+
+
+def another_age(known: dict[str, Any]) -> None:
+    """Two people swap what may be known of them."""
+    one, other = next((a, b) for a in known["cells"] for b in known["cells"] if a[-1] == b[-1] and a[4] != b[4])
+    one[4], other[4] = other[4], one[4]
+
+
+@pytest.mark.parametrize("change", [
+    lambda known: known["cells"].pop(),
+    lambda known: known["levels"].pop(),
+    lambda known: known["levels"][0]["values"].reverse(),
+    another_age,
+])  # fmt: skip
+def test_what_may_be_known_is_counted_again(folder: Path, change: Any) -> None:
+    _, release, _ = released(folder)
+    edit(folder / "private" / release.name / "known.json", change)
+    assert failures(funnel.audit_release(release, folder / "private", table=folder / "people.parquet")) != set()
