@@ -123,32 +123,25 @@ def _ordered(source: Source, counts: IntArray, support: int) -> Merged:
     missing = next((code for code in ranks if source.values[code] is None), None)
     numbers = [code for code in ranks if code != missing]
     own = missing is not None and (counts[missing] >= support or not numbers)
-    parts = _parts(counts[numbers], support)
-    if own and numbers and counts[numbers].sum() < support:
-        # Too few numbers to show any: they are missing like the others.
-        parts = []
-    medians = [_median([numbers[i] for i in part], counts) for part in parts]
-    ends = [(_text(source, numbers[part[0]]), _text(source, numbers[part[-1]])) for part in parts]
-    values = (*(source.values[code] for code in medians), *([None] if own else []))
+    parts = [[numbers[i] for i in part] for part in _parts(counts[numbers], support)]
+    if own and counts[numbers].sum() < support:
+        parts = []  # too few numbers to show any: they are missing like the others
+    medians = [_median(part, counts) for part in parts]
     table = np.zeros(len(counts), np.int32)
     for place, part in enumerate(parts):
-        table[[numbers[i] for i in part]] = place
-    middle = _median(numbers, counts) if numbers else 0
+        table[part] = place
     if missing is not None:
-        table[missing] = len(parts) if own else table[middle]
+        table[missing] = len(parts) if own else table[_median(numbers, counts)]
     column = Column(
         source.name,
         source.type,
-        values,
-        cuts_between(ends, source.type),
+        (*(source.values[code] for code in medians), *([None] if own else [])),
+        cuts_between([(_text(source, part[0]), _text(source, part[-1])) for part in parts], source.type),
         None,
         int(table[missing]) if missing is not None else None,
     )
-    merged = {numbers[i] for part in parts if len(part) > 1 for i in part if numbers[i] not in medians}
-    merged |= set(numbers) if not parts else set()
-    return _of(
-        source, column, table, counts, merged | ({missing} if missing is not None and not own else set())
-    )
+    shown = {*medians, *([missing] if own else [])}
+    return _of(source, column, table, counts, set(ranks) - shown)
 
 
 def _parts(counts: IntArray, support: int) -> list[range]:

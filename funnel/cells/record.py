@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -48,7 +48,12 @@ def opened(wide: Wide) -> Cells:
     tree = Tree(tuple(_nodes(wide, columns)))
     if len(wide.profiles) != len(columns):
         raise FormatError(NAME, "profiles", f"{len(columns)} of them", len(wide.profiles))
-    profiles = tuple(_profile(wide, len(tree), place) for place in range(len(columns)))
+    try:
+        profiles = tuple(_profile(wide, len(tree), place) for place in range(len(columns)))
+    except (TypeError, ValueError) as error:  # lists of other depths than a profile's
+        raise (
+            error if isinstance(error, FormatError) else FormatError(NAME, "profiles", "lists", error)
+        ) from None
     _check_order(profiles)
     shares = np.array([node.share for node in wide.nodes if isinstance(node, Cell)], np.int64)
     if shares.sum() != 1 << BITS:
@@ -140,7 +145,8 @@ def _profile(wide: Wide, cells: int, place: int) -> Profile:
     contexts = 1 if drawn.parent is None else max(wide.profiles[drawn.parent].groups) + 1
     if len(drawn.links) != cells or any(len(cell) != contexts for cell in drawn.links):
         raise FormatError(NAME, f"{path}.links", f"{cells} cells of {contexts} groups", "others")
-    links = np.stack([_dense(cell, number, f"{path}.links") for cell in drawn.links])
+    flat = [context for cell in drawn.links for context in cell]
+    links = _dense(flat, number, f"{path}.links").reshape(cells, contexts, number)
     values = _dense(drawn.values, len(groups), f"{path}.values")
     sums = values @ np.eye(number, dtype=np.int64)[groups]
     whole = np.isin(links.sum(axis=2), (0, 1 << BITS)).all() and len(values) == cells
@@ -150,13 +156,16 @@ def _profile(wide: Wide, cells: int, place: int) -> Profile:
 
 
 def _dense(rows: Sequence[Sequence[int]], size: int, path: str) -> IntArray:
-    """Weights (r, size) from their codes and weights."""
+    """Weights (r, size) from lists of codes and weights, the codes of each in order."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    row, codes = np.repeat(np.arange(len(rows)), lengths // 2), flat[::2]
+    place = row * size + codes[: len(row)]
+    whole = not (lengths % 2).any() and not (flat[1::2] > 1 << BITS).any()
+    if not whole or (codes >= size).any() or (np.diff(place) <= 0).any():
+        raise FormatError(NAME, path, f"lists of codes below {size}, in order, and weights", "others")
     found = np.zeros((len(rows), size), np.int64)
-    for row, pairs in enumerate(rows):
-        codes, chances = pairs[::2], pairs[1::2]
-        if len(codes) != len(chances) or list(codes) != sorted(set(codes)) or max(codes, default=0) >= size:
-            raise FormatError(NAME, f"{path}[{row}]", "codes and weights in order", str(pairs))
-        found[row, list(codes)] = chances
+    found[row, codes] = flat[1::2]
     return found
 
 

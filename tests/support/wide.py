@@ -14,7 +14,7 @@ def source(name: str, values: Sequence[object], kind: str) -> Source:
     texts = [None if one is None else str(one) for one in values]
     distinct = tuple(dict.fromkeys(texts))
     place = {text: code for code, text in enumerate(distinct)}
-    return Source(name, kind, kind != "VARCHAR", distinct, np.array([place[one] for one in texts], np.int32))
+    return Source(name, kind, kind not in {"VARCHAR", "BOOLEAN"}, distinct, np.array([place[one] for one in texts], np.int32))
 
 
 def mixed(seed: int, rows: int = 2000) -> tuple[Source, ...]:

@@ -129,6 +129,10 @@ SPOILT: list[Callable[[dict[str, Any]], object]] = [
     lambda wide: wide["profiles"][1]["links"].pop(),
     lambda wide: [cell.__setitem__(0, []) for cell in wide["profiles"][1]["links"]],
     lambda wide: wide["profiles"][1]["links"][0].__setitem__(0, [0, 5]),
+    lambda wide: wide["profiles"][1]["links"].__setitem__(0, [0] * len(wide["profiles"][1]["links"][0])),
+    lambda wide: wide["profiles"][1]["values"].__setitem__(0, [[0, 65536]]),
+    lambda wide: wide["profiles"][1].update(groups=[[0]]),
+    lambda wide: wide["profiles"][1]["values"].__setitem__(0, [0, 1 << 63 - 1, 1, 1 << 63 - 1]),
 ]
 
 

@@ -84,3 +84,15 @@ def test_rules() -> None:
 )
 def test_cuts_are_round(left: str, right: str, kind: str, cut: str) -> None:
     assert between(left, right, kind) == cut
+
+
+def test_too_few_numbers_beside_missing_ones_are_missing_too() -> None:
+    merged = merge(source("x", [None] * 20 + [1, 2], "INTEGER"), 5)
+    assert (merged.column.values, merged.column.cuts, merged.records) == ((None,), (), 2)
+    assert merge(source("x", [None] * 20, "INTEGER"), 5).column.values == (None,)
+    assert merge(source("x", [None] * 4 + [7] * 4, "INTEGER"), 5).column.values == ("7",)
+
+
+def test_a_rare_value_of_a_type_without_texts_is_shown_as_the_commonest() -> None:
+    merged = merge(source("x", [True] * 3 + [False] * 20, "BOOLEAN"), 5)
+    assert merged.column.values == ("False",)
