@@ -112,9 +112,10 @@ def _nothing_told(counts: IntArray, possible: Mask) -> Told:
 
 
 def _take_in(counts: IntArray, hidden: Mask, possible: Mask, support: int) -> None:
-    """Hide more in cells that have one hidden entry, or hidden entries without support."""
-    entries, records = hidden.sum(axis=1), (counts * hidden).sum(axis=1)
-    few = (entries == 1) | ((entries > 0) & (records < support))
+    """Hide more in cells whose hidden entries do not hide one another."""
+    free = (_room(counts, support) * hidden).sum(axis=1)
+    held, entries = (counts * hidden).sum(axis=1), hidden.sum(axis=1)
+    few = (entries > 0) & ((entries < 2) | (held < support) | (free < support))
     _hide_more(counts.T, hidden.T, possible.T, np.flatnonzero(few))
 
 
@@ -138,42 +139,48 @@ def _parts(counts: IntArray, hidden: Mask, joined: Mask, support: int, order: In
 
 
 def _parts_of(row: IntArray, places: IntArray, support: int) -> IntArray:
-    """The parts (v,) of the entries of a cell that are hidden, in their order: of two or more, and with support."""
+    """The parts (v,) of the entries of a cell that are hidden, in their order: two or more that hide one another."""
     found = np.full(len(row), -1, np.int64)
-    part, held, number = 0, 0, 0
-    for value, count in zip(places.tolist(), row[places].tolist(), strict=True):
+    part, held, free, number = 0, 0, 0, 0
+    rooms = _room(row[places], support).tolist()
+    for value, count, room in zip(places.tolist(), row[places].tolist(), rooms, strict=True):
         found[value] = part
-        held, number = held + count, number + 1
-        if held >= support and number > 1:
-            part, held, number = part + 1, 0, 0
+        held, free, number = held + count, free + room, number + 1
+        if held >= support and free >= support and number > 1:
+            part, held, free, number = part + 1, 0, 0, 0
     if number and part:
         found[found == part] = part - 1
     return found
 
 
+def _room(counts: IntArray, support: int) -> IntArray:
+    """How many records more an entry could have, for all that is known: it is told if it has support, or taken in.
+
+    Entries that nearly fill all room that they have would say how large each of them is.
+    """
+    return np.where(counts < support, support - counts, support)
+
+
 def _pools(
     counts: IntArray, hidden: Mask, whole: Mask, nesting: Nesting, support: int
 ) -> tuple[IntArray, Mask]:
-    """The pool of every entry (m, v), and which values (v,) have hidden entries, but no pool with support.
+    """The pool of every entry (m, v), and which values (v,) have hidden entries, but no pool.
 
-    From the cells up, a node makes a pool of the entries below it that are in none, once they are two and have
-    support. What is left over at the root joins the pool that was made nearest to it. A value that is `whole` has one
-    pool.
+    From the cells up, a node makes a pool of the entries below it that are in none, once they are two that hide one
+    another. What is left over at the root joins the pool that was made nearest to it. A value that is `whole` has one.
     """
     nodes, number = len(nesting.parents), counts.shape[1]
-    held, entries = np.zeros((2, nodes, number), np.int64)
-    held[nesting.leaves], entries[nesting.leaves] = counts * hidden, hidden
+    sums = np.zeros((nodes, 3, number), np.int64)  # entries, their records, and their room
+    sums[nesting.leaves] = np.stack([hidden, counts * hidden, _room(counts, support) * hidden], axis=1)
+    least = np.array([2, support, support])[:, None]
     made = np.zeros((nodes, number), bool)
-    depths = nesting.depths
     nearest, depth = np.zeros(number, np.int64), np.full(number, nodes)
     for place in range(nodes - 1, -1, -1):  # children stand behind their parents
-        made[place] = (held[place] >= support) & (entries[place] > 1) & (~whole if place else True)
-        closer = made[place] & (depths[place] <= depth)
-        nearest[closer], depth[closer] = place, depths[place]
+        made[place] = (sums[place] >= least).all(axis=0) & (~whole if place else True)
+        closer = made[place] & (nesting.depths[place] <= depth)
+        nearest[closer], depth[closer] = place, nesting.depths[place]
         if place:
-            left = ~made[place]
-            held[nesting.parents[place]] += held[place] * left
-            entries[nesting.parents[place]] += entries[place] * left
+            sums[nesting.parents[place]] += sums[place] * ~made[place]
     pool = np.zeros((nodes, number), np.int64)
     pool[0] = nearest
     for place in range(1, nodes):
