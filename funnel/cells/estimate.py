@@ -1,7 +1,10 @@
 """From a table's columns and their cells to profiles: what is told of them, and what follows.
 
-Told are, as `pooling.py` says, the counts of values in cells, and of groups of every two columns in the whole table.
-Profiles are a function of these.
+Told are, as `pooling.py` says, the counts of values in cells, and of groups of every two columns in the whole table;
+the sizes of cells, the totals of values, and the tree itself. Profiles are a function of these alone, rounded
+besides. Whoever takes them apart learns sums of at least `support` records, and no smaller count follows from those
+of one table by addition. That counts are not negative, and that several tables are about the same people, may narrow
+one down.
 """
 
 from __future__ import annotations
