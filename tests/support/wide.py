@@ -14,7 +14,8 @@ def source(name: str, values: Sequence[object], kind: str) -> Source:
     texts = [None if one is None else str(one) for one in values]
     distinct = tuple(dict.fromkeys(texts))
     place = {text: code for code, text in enumerate(distinct)}
-    return Source(name, kind, kind not in {"VARCHAR", "BOOLEAN"}, distinct, np.array([place[one] for one in texts], np.int32))
+    ordered = kind not in {"VARCHAR", "BOOLEAN"}
+    return Source(name, kind, ordered, distinct, np.array([place[one] for one in texts], np.int32))
 
 
 def mixed(seed: int, rows: int = 2000) -> tuple[Source, ...]:
