@@ -9,21 +9,8 @@ from typing import Any, TypeVar
 from funnel import report
 from funnel.errors import ReleaseError
 from funnel.files import writing
-from funnel.format import (
-    canonical,
-    cells,
-    counts,
-    distances,
-    draws,
-    drift,
-    known,
-    manifest,
-    protocol,
-    released,
-    schema,
-    solution,
-    terms,
-)
+from funnel.format import canonical, counts, manifest, reported
+from funnel.format.reported import Evidence, Published
 
 T = TypeVar("T")
 
@@ -34,11 +21,11 @@ def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
     With the private folder, the full report from the evidence; without, the published one. Raises ReleaseError.
     """
     release = release / "latest" if (release / "latest").is_dir() else release
-    stated = _read(manifest.Manifest, release / manifest.NAME)
-    files = report_files(_content(release, stated, private))
+    shown = _read(Published, release)
+    files = report_files(_content(shown, private))
     folder = release if to is None else to
     if folder.resolve().is_relative_to(release.resolve().parent):
-        _check_same(release, stated, files, private)
+        _check_same(release, shown.manifest, files, private)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
@@ -53,28 +40,12 @@ def report_files(content: dict[str, Any]) -> dict[str, bytes]:
     return {"report.html": report.page(content).encode(), "report.json": canonical.encode(content)}
 
 
-def _content(release: Path, stated: manifest.Manifest, private: Path | None) -> dict[str, Any]:
+def _content(shown: Published, private: Path | None) -> dict[str, Any]:
     """What the report says: from the published files, or with the counts kept in private."""
-    shown = (
-        stated.without_files(),
-        _read(protocol.ProtocolFile, release / protocol.NAME),
-        _read(released.ReleasedFile, release / released.NAME),
-    )
-    wide = _perhaps(cells.CellsFile, release / cells.NAME)
     if private is None:
-        return report.published(*shown, wide)
-    kept = private if (private / counts.NAME).exists() else private / stated.release
-    return report.full(
-        *shown,
-        _read(counts.CountsFile, kept / counts.NAME),
-        _read(draws.DrawsFile, kept / draws.NAME),
-        _read(solution.SolutionFile, kept / solution.NAME),
-        _read(terms.TermsFile, kept / terms.NAME),
-        _perhaps(drift.DriftFile, kept / drift.NAME),
-        _perhaps(known.KnownFile, kept / known.NAME),
-        _perhaps(distances.DistancesFile, kept / distances.NAME),
-        wide,
-    )
+        return report.published(shown)
+    kept = private if (private / counts.NAME).exists() else private / shown.manifest.release
+    return report.full(shown, _read(Evidence, kept))
 
 
 def _check_same(
@@ -92,19 +63,14 @@ def _check_same(
     raise ReleaseError("release-write", why, where=str(release), advice="Name another folder with `--to`.")
 
 
-def _perhaps(record: type[T], path: Path) -> T | None:
-    """A file that not every release has. Raises ReleaseError."""
-    return _read(record, path) if path.exists() else None
-
-
-def _read(record: type[T], path: Path) -> T:
-    """A file of a release. Raises ReleaseError."""
+def _read(record: type[T], folder: Path) -> T:
+    """Files of a release. Raises ReleaseError."""
     try:
-        return schema.read(record, path.name, path.read_bytes())
+        return reported.read(record, folder)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
-            f"{path.name} cannot be read: {error}",
-            where=str(path.parent),
+            f"the release cannot be read: {error}",
+            where=str(folder),
             advice="Name a release folder, such as releases/NAME/latest.",
         ) from None

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from funnel import report
 from funnel.cells.record import file_of
@@ -14,13 +13,8 @@ from funnel.data.convert import known_file, protocol_file
 from funnel.files import sha256_file, writing
 from funnel.format import (
     cells,
-    counts,
-    distances,
-    draws,
-    drift,
     evidence,
     groups,
-    known,
     manifest,
     protocol,
     released,
@@ -32,8 +26,7 @@ from funnel.format import (
 from funnel.format.groups import GroupsFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
-from funnel.format.protocol import ProtocolFile
-from funnel.format.released import ReleasedFile
+from funnel.format.reported import Evidence, Published, written
 from funnel.plan.distances import distances_file
 from funnel.plan.prepare import Report
 from funnel.plan.rebuild import report_files
@@ -54,14 +47,14 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     asked = terms_file(run.policy)
     described = manifest_file(release, hashlib.sha256(schema.write(asked)).hexdigest())
     wide = file_of(release.counted.cells) if release.counted.cells else None
-    shown, table = _table(release, described, wide, public)
-    _write(public, report_files(report.published(described, shown, table, wide)))
+    shown = _table(release, described, wide, public)
+    _write(public, report_files(report.published(shown)))
     stated = replace(described, files=_entries(public))
     _write(public, {manifest.NAME: schema.write(stated)})
     if run.signer is not None:
         run.signer.sign_release(public)
     kept = _evidence(release, asked, private)
-    _write(private, report_files(report.full(described, shown, table, *kept, wide)))
+    _write(private, report_files(report.full(shown, kept)))
     stated_sha256 = sha256_file(public / manifest.NAME)
     bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
     _write(private, {evidence.NAME: schema.write(bound)})
@@ -70,8 +63,8 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
 
 def _table(
     release: Drafted, stated: manifest.Manifest, partitioned: cells.CellsFile | None, public: Path
-) -> tuple[ProtocolFile, ReleasedFile]:
-    """protocol.json and released.json, and the table that is an export of the two, and of keys where rows have names.
+) -> Published:
+    """The published files that are no report, and the table, an export of them and of keys where rows have names.
 
     Raises PlanError, SourceError, ReleaseError.
     """
@@ -91,19 +84,7 @@ def _table(
         export_named(protocols, table, keys, named.rows(), stage.format, target)
     else:
         export(protocols, table, stage.format, target)
-    return shown, table
-
-
-class Evidence(NamedTuple):
-    """The records of a release's private files that its full report is made of."""
-
-    counts: counts.CountsFile
-    draws: draws.DrawsFile
-    solution: solution.SolutionFile
-    terms: terms.TermsFile
-    drift: drift.DriftFile | None
-    known: known.KnownFile | None
-    distances: distances.DistancesFile | None
+    return Published(stated, shown, table, partitioned)
 
 
 def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Evidence:
@@ -113,24 +94,17 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     certificate = found.notion.certificate(found.channel)
     moved = None if pinned is None else pinned.drift
     seen = None if release.joint.finer is None else known_file(release.joint.finer)
-    near = distances_file(release)
-    kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen, near)
+    kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen,
+                    distances_file(release))  # fmt: skip
     files = {
-        counts.NAME: schema.write(kept.counts),
-        draws.NAME: schema.write(kept.draws),
-        solution.NAME: schema.write(kept.solution),
         solution.PROOF: proof,
-        terms.NAME: schema.write(kept.terms),
-        drift.NAME: None if moved is None else schema.write(moved),
-        known.NAME: None if seen is None else schema.write(seen),
-        distances.NAME: None if near is None else schema.write(near),
         robust.NAME: None if certificate is None else schema.write(certificate),
         "policy.yaml": run.policy.text.encode(),
         groups.NAME: schema.write(GroupsFile("funnel-groups/1", dict(named))) if (named := run.policy.files) else None,
         "plan.json": run.plan.text().encode(),
         "lock.yaml": None if pinned is None else pinned.lock.text().encode(),
     }
-    _write(private, {name: content for name, content in files.items() if content is not None})
+    _write(private, written(kept) | {name: content for name, content in files.items() if content is not None})
     return kept
 
 

@@ -7,17 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from funnel.format.cells import CellsFile
-from funnel.format.counts import CountsFile
-from funnel.format.distances import DistancesFile
-from funnel.format.draws import DrawsFile
-from funnel.format.drift import DriftFile
-from funnel.format.known import KnownFile
-from funnel.format.manifest import Manifest
-from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
-from funnel.format.solution import SolutionFile
-from funnel.format.terms import TermsFile
+from funnel.format.reported import Evidence as Kept
+from funnel.format.reported import Published
 from funnel.report import figures, wide, words
 from funnel.report.evidence import Evidence
 from funnel.report.facts import Facts
@@ -35,39 +27,18 @@ PAPERS = {
 }
 
 
-def published(
-    manifest: Manifest, protocol: ProtocolFile, released: ReleasedFile, cells: CellsFile | None = None
-) -> dict[str, Any]:
+def published(shown: Published) -> dict[str, Any]:
     """The published report, from published files alone; the manifest's `files` make no difference.
 
     Raises InternalError where a notion or a mechanism has no words, ValueError where the files do not fit together.
     """
-    return _content(Facts.of(manifest, protocol, cells), released, None)
+    return _content(Facts.of(shown), shown.released, None)
 
 
-def full(
-    manifest: Manifest,
-    protocol: ProtocolFile,
-    released: ReleasedFile,
-    counts: CountsFile,
-    draws: DrawsFile,
-    solution: SolutionFile,
-    terms: TermsFile,
-    drift: DriftFile | None = None,
-    known: KnownFile | None = None,
-    distances: DistancesFile | None = None,
-    cells: CellsFile | None = None,
-) -> dict[str, Any]:
-    """The private report: all of the published one, and what only the evidence tells; `drift` under a lock, `known`
-    where the notion says what others may know.
-
-    `cells` and `distances` are those of a release with wide blocks.
-
-    Raises as `published` does.
-    """
-    facts = Facts.of(manifest, protocol, cells)
-    evidence = Evidence.of(facts, counts, draws, solution, terms, drift, known, distances)
-    return _content(facts, released, evidence)
+def full(shown: Published, kept: Kept) -> dict[str, Any]:
+    """The private report: all of the published one, and what only the evidence tells. Raises as `published` does."""
+    facts = Facts.of(shown)
+    return _content(facts, shown.released, Evidence.of(facts, kept))
 
 
 def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:

@@ -20,13 +20,8 @@ from funnel.data.convert import finer_of, joint_of
 from funnel.data.joint import IntArray
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
-from funnel.format.counts import CountsFile
-from funnel.format.distances import DistancesFile
-from funnel.format.draws import DrawsFile
-from funnel.format.drift import DriftFile
-from funnel.format.known import KnownFile
-from funnel.format.solution import SolutionFile
-from funnel.format.terms import Attribute, TermsFile
+from funnel.format.reported import Evidence as Kept
+from funnel.format.terms import Attribute
 from funnel.measure.faithful import at_zero, share_unchanged
 from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
@@ -49,28 +44,13 @@ class Evidence:
 
     t: Facts
     joint: Joint
-    draws: DrawsFile
-    solution: SolutionFile
-    terms: TermsFile
-    drift: DriftFile | None
-    known: KnownFile | None
-    distances: DistancesFile | None
+    kept: Kept
 
     @classmethod
-    def of(
-        cls,
-        t: Facts,
-        counts: CountsFile,
-        draws: DrawsFile,
-        solution: SolutionFile,
-        terms: TermsFile,
-        drift: DriftFile | None,
-        known: KnownFile | None = None,
-        distances: DistancesFile | None = None,
-    ) -> Evidence:
+    def of(cls, t: Facts, kept: Kept) -> Evidence:
         """The evidence of a release. Raises ValueError where the counts are none over their alphabets."""
-        joint = joint_of(counts.secret, counts.blocks, counts.cells)
-        return cls(t, joint, draws, solution, terms, drift, known, distances)
+        counts = kept.counts
+        return cls(t, joint_of(counts.secret, counts.blocks, counts.cells), kept)
 
     @cached_property
     def table(self) -> ReleasedTable:
@@ -80,8 +60,8 @@ class Evidence:
     @property
     def prepared(self) -> list[Attribute]:
         """The public columns of which something was made before they were counted."""
-        wide = [column for block in self.terms.wide for column in block.columns]
-        columns = [column for block in self.terms.public for column in block] + wide
+        wide = [column for block in self.kept.terms.wide for column in block.columns]
+        columns = [column for block in self.kept.terms.public for column in block] + wide
         return [one for one in columns if one.is_changed]
 
     @cached_property
@@ -105,7 +85,7 @@ class Evidence:
             "blocks": blocks,
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
-            "wide": [] if self.distances is None else list(map(near, self.distances.blocks)),
+            "wide": [] if self.kept.distances is None else list(map(near, self.kept.distances.blocks)),
         }
         return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
 
@@ -149,10 +129,10 @@ class Evidence:
 
     def _uncovered(self) -> dict[str, int] | None:
         """Whom the notion does not cover, as too few share what might be known of them; None: it covers all."""
-        if self.known is None:
+        if self.kept.known is None:
             return None
         knows = self.t.m.parameters.knows
-        people, pairs, sets = uncovered(finer_of(self.known, self.t.m.estimate.minimum), Knowledge.of(knows))
+        people, pairs, sets = uncovered(finer_of(self.kept.known, self.t.m.estimate.minimum), Knowledge.of(knows))
         return {"people": people, "pairs": pairs, "sets": sets}
 
     def _untouched(self) -> float:
@@ -164,7 +144,7 @@ class Evidence:
         protocol, a = self.t.protocols[index], len(self.t.protocols[index].inputs)
         place = {value: y for y, value in enumerate(protocol.told.values)}
         same = [place.get(value) for value in protocol.inputs.values]
-        true: int = sum(count for x, y, count in self.draws.blocks[index] if y == same[x % a])
+        true: int = sum(count for x, y, count in self.kept.draws.blocks[index] if y == same[x % a])
         return round(true / self.t.m.rows, 6)
 
 

@@ -14,9 +14,8 @@ from funnel.data import AnyProtocol
 from funnel.data.convert import protocols_of
 from funnel.data.joint import FloatArray
 from funnel.format import schema
-from funnel.format.cells import CellsFile
 from funnel.format.manifest import Manifest
-from funnel.format.protocol import ProtocolFile
+from funnel.format.reported import Published
 from funnel.text import human, label, listed
 
 
@@ -30,11 +29,11 @@ class Facts:
     wide: tuple[Cells, ...] = ()
 
     @classmethod
-    def of(cls, manifest: Manifest, protocol: ProtocolFile, cells: CellsFile | None = None) -> Facts:
-        """The facts of published files, `cells` of wide blocks. Raises ValueError where they hold no protocol."""
-        digest = hashlib.sha256(schema.write(protocol)).hexdigest()
-        wide = () if cells is None else tuple(map(opened, cells.blocks))
-        return cls(manifest.without_files(), protocols_of(protocol), digest, wide)
+    def of(cls, shown: Published) -> Facts:
+        """The facts of published files. Raises ValueError where they hold no protocol."""
+        digest = hashlib.sha256(schema.write(shown.protocol)).hexdigest()
+        wide = () if shown.cells is None else tuple(map(opened, shown.cells.blocks))
+        return cls(shown.manifest.without_files(), protocols_of(shown.protocol), digest, wide)
 
     @property
     def epsilon(self) -> float:

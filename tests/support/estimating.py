@@ -13,6 +13,7 @@ from funnel.format import schema
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
+from funnel.format.reported import Published
 from funnel.report import published
 from tests.support.policies import write_policy
 
@@ -48,4 +49,4 @@ def as_published(release: Path, drawn: Path) -> tuple[Manifest, ProtocolFile, di
     shown = schema.read(ProtocolFile, "protocol.json", (release / "protocol.json").read_bytes())
     table = schema.read(ReleasedFile, "released.json", (drawn / "released.json").read_bytes())
     named = replace(stated, release="id", created="2026-01-01T00:00:00Z", plan_sha256="", files={})
-    return named, shown, published(named, shown, table)  # the plan names folders
+    return named, shown, published(Published(named, shown, table))  # the plan names folders

@@ -15,11 +15,12 @@ import numpy as np
 from funnel import report
 from funnel.data.convert import protocols_of
 from funnel.errors import FunnelError
-from funnel.format import counts, draws, drift, evidence, manifest, protocol, released, solution, terms
+from funnel.format import drift, evidence, manifest, protocol, released, solution, terms
 from funnel.format.canonical import encode
 from funnel.format.journal import HEAD, START
 from funnel.format.journal import NAME as LEDGER
-from funnel.format.schema import read as record
+from funnel.format.reported import Evidence, Published
+from funnel.format.reported import read as read_files
 from funnel.release.export import export
 
 Json = dict[str, Any]
@@ -56,31 +57,17 @@ class Forged:
 
     # --- what the files say
 
-    def published(self) -> tuple[Any, ...]:
-        """Manifest without its files, protocol, released labels."""
-        stated = self._record(manifest.Manifest, self.folder / manifest.NAME)
-        shown = self._record(protocol.ProtocolFile, self.folder / protocol.NAME)
-        return stated.without_files(), shown, self._record(released.ReleasedFile, self.folder / released.NAME)
-
-    def _kept(self) -> tuple[Any, ...]:
-        """Counts, draws, solution, terms, drift."""
-        schemas = ((counts, counts.CountsFile), (draws, draws.DrawsFile), (solution, solution.SolutionFile),
-                   (terms, terms.TermsFile))  # fmt: skip
-        told = tuple(self._record(kind, self.kept / room.NAME) for room, kind in schemas)
-        moved = self.kept / drift.NAME
-        return (*told, self._record(drift.DriftFile, moved) if moved.is_file() else None)
-
-    @staticmethod
-    def _record(kind: type, path: Path) -> Any:
-        return record(kind, path.name, path.read_bytes())
+    def published(self) -> Published:
+        """The published files."""
+        return read_files(Published, self.folder)
 
     # --- what follows from other files
 
     def write_reports(self) -> None:
         """Both reports anew; as they are where these files have none."""
         try:
-            shown, kept = self.published(), self._kept()
-            found = {self.folder: report.published(*shown), self.kept: report.full(*shown, *kept)}
+            shown, kept = self.published(), read_files(Evidence, self.kept)
+            found = {self.folder: report.published(shown), self.kept: report.full(shown, kept)}
             pages = {folder: report.page(content).encode() for folder, content in found.items()}
         except (FunnelError, ValueError, LookupError, TypeError, ArithmeticError):
             return
@@ -90,8 +77,9 @@ class Forged:
 
     def write_data(self) -> None:
         """The table anew, of the released labels."""
-        stated, shown, answers = self.published()
-        export(protocols_of(shown), answers, stated.format_of_data, self.folder / stated.data)
+        shown = self.published()
+        stated = shown.manifest
+        export(protocols_of(shown.protocol), shown.released, stated.format_of_data, self.folder / stated.data)
 
     def answer(self, rows: Iterable[tuple[int, ...]], *, count: bool = True) -> None:
         """Other released rows of output codes, one for each record; the manifest counts them."""

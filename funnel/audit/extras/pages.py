@@ -14,6 +14,7 @@ from funnel.format.distances import NAME as DISTANCES
 from funnel.format.distances import DistancesFile
 from funnel.format.drift import NAME as DRIFT
 from funnel.format.drift import DriftFile
+from funnel.format.reported import Evidence, Published
 from funnel.format.schema import read
 
 T = TypeVar("T")
@@ -30,19 +31,14 @@ def check(opened: Release) -> str | Unchecked:
     """
     if opened.staged:
         return Unchecked("whoever has just written the report has no need to write it again")
-    shown = (opened.manifest.without_files(), opened.protocol, opened.released)
     wide = opened.cells if opened.partitioned else None
-    told = [_same(opened, opened.release, lambda: report.published(*shown, wide))]
+    shown = Published(opened.manifest, opened.protocol, opened.released, wide)
+    told = [_same(opened, opened.release, lambda: report.published(shown))]
     if opened.private is not None:
         known = None if opened.manifest.parameters.knows is None else opened.known_file
-        counts, draws, solution, terms = opened.counts, opened.draws, opened.solution, opened.terms
         drift, near = _kept(opened, DriftFile, DRIFT), _kept(opened, DistancesFile, DISTANCES)
-        whole = _same(
-            opened,
-            opened.folder,
-            lambda: report.full(*shown, counts, draws, solution, terms, drift, known, near, wide),
-        )
-        told.append(whole)
+        kept = Evidence(opened.counts, opened.draws, opened.solution, opened.terms, drift, known, near)
+        told.append(_same(opened, opened.folder, lambda: report.full(shown, kept)))
     return f"{' and '.join(told)} bytes rendered again"
 
 

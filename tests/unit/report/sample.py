@@ -21,6 +21,7 @@ from funnel.format.drift import DriftFile
 from funnel.format.manifest import Draws, Estimate, Manifest, Parameters, Sizes, Utility
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
+from funnel.format.reported import Evidence, Published
 from funnel.format.solution import SolutionFile
 from funnel.format.terms import Asked, TermsFile
 from funnel.measure.information import mutual_information, public_entropy, released_information
@@ -109,12 +110,15 @@ class Sample:
     joint: Joint
     drift: DriftFile | None = None
 
+    @property
+    def shown(self) -> Published:
+        return Published(self.manifest, self.protocol, self.released)
+
     def published(self) -> dict[str, Any]:
-        return published(self.manifest, self.protocol, self.released)
+        return published(self.shown)
 
     def full(self) -> dict[str, Any]:
-        evidence = (self.counts, self.draws, self.solution, self.terms, self.drift)
-        return full(self.manifest, self.protocol, self.released, *evidence)
+        return full(self.shown, Evidence(self.counts, self.draws, self.solution, self.terms, self.drift))
 
     def content(self, public: bool) -> dict[str, Any]:
         return self.published() if public else self.full()

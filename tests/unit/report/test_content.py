@@ -7,8 +7,9 @@ import inspect
 import json
 import math
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 from funnel.data import Joint, Protocol
 from funnel.data.channel import released_table
-from funnel.format import canonical, schema
+from funnel.format import canonical
 from funnel.format.drift import DriftFile
-from funnel.format.manifest import FileEntry, Manifest, Utility
+from funnel.format.manifest import FileEntry, Utility
+from funnel.format.reported import Published, read, written
 from funnel.format.solution import Certificate, Proof, SolutionFile
 from funnel.measure.leakage import lip
 from funnel.report import FORMAT, figures, page, published
@@ -233,16 +235,16 @@ def test_content_survives_its_file_and_renders_to_the_same_page(release: Sample)
         assert again == content and page(again) == page(content)
 
 
-def test_the_published_report_is_made_of_published_records_alone() -> None:
+def test_the_published_report_is_made_of_published_records_alone(tmp_path: Path) -> None:
     """Whoever has the published files can make it: nothing of the evidence can be in it."""
-    assert list(inspect.signature(published).parameters) == ["manifest", "protocol", "released", "cells"]
-    for release in SAMPLES.values():
-        files = {
-            Manifest: release.manifest, type(release.protocol): release.protocol,
-            type(release.released): release.released,
-        }  # fmt: skip
-        read = [schema.read(kind, "a file", schema.write(record)) for kind, record in files.items()]
-        assert published(*read) == release.published()
+    assert next(iter(inspect.signature(published).parameters.values())).annotation == "Published"
+    assert [one.name for one in fields(Published)] == ["manifest", "protocol", "released", "cells"]
+    for name, release in SAMPLES.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, content in written(release.shown).items():
+            (folder / file).write_bytes(content)
+        assert published(read(Published, folder)) == release.published()
 
 
 def test_the_full_report_says_all_that_the_published_one_does() -> None:
