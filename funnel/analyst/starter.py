@@ -113,7 +113,9 @@ privacy:
   notion: srlip                # no belief about the secret moves by more than a factor e^epsilon,
   epsilon: 1.0                 # nats; smaller is more private
   knows: {min(2, len(found.public))}                     # nor of who knows so many of the person's true public columns
-mechanism: invariant           # raw totals stay right on average; `optimal` keeps most information
+mechanism:
+  kind: invariant              # raw totals stay right on average; `optimal` keeps most information
+  time_limit: 300              # seconds; fewer cells, or a smaller `knows`, take less
 {_draws(found)}release:
   to: releases/{slug}
   private: private/{slug}   # counts and evidence; keep it away from readers of the release
