@@ -8,8 +8,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import optimal
 import polytope
 import throughput
+import wide
 
-BENCHMARKS = {"throughput": throughput.main, "polytope": polytope.main, "optimal": optimal.main}
+BENCHMARKS = {
+    "throughput": throughput.main,
+    "polytope": polytope.main,
+    "optimal": optimal.main,
+    "wide": wide.main,
+}
 
 if len(sys.argv) < 2 or sys.argv[1] not in BENCHMARKS:
     sys.exit(f"usage: python examples/benchmark {{{','.join(BENCHMARKS)}}} [options]")
