@@ -20,6 +20,7 @@ from funnel.audit.extras import (
     meanings,
     mechanism,
     pages,
+    partitions,
     pinned,
     policy,
     signature,
@@ -38,7 +39,7 @@ from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound, fit),
-    *(totals, meanings, composition, budget, signature, table),
+    *(totals, partitions, meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition, budget)

@@ -226,6 +226,20 @@ FORGERIES = {
 }
 
 
+def test_shares_of_cells_are_those_of_the_counts(made, command, tmp_path):
+    """Weights rest on them; the evidence shows it, whatever hashes say."""
+    release = shutil.copytree(made, tmp_path / "forged")
+
+    def moved(block) -> None:
+        first, second = [node for node in block["nodes"] if node["kind"] == "cell"][:2]
+        first["share"], second["share"] = first["share"] - 100, second["share"] + 100
+
+    forged(release, moved)
+    audit = command("audit", release, "--private", made.parents[1] / "private", "--json")
+    failed = {one["claim"]: one["detail"] for one in audit.json["findings"] if one["status"] == "failed"}
+    assert "the shares of person are not those of the counts" in failed["cells"]
+
+
 @pytest.mark.parametrize("how", FORGERIES)
 def test_a_table_that_does_not_follow_from_its_cells_is_found(made, command, tmp_path, how):
     """A changed byte fails its hash; whoever makes the hashes anew fails at the table, which follows from the cells."""
