@@ -133,7 +133,7 @@ def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
     """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
     files = opened.manifest.files
     opened.unchanged(opened.release, {name: files[name] for name in _READ if name in files})
-    rows = opened.rows
+    rows, _ = opened.rows, opened.answers  # an answer that no input could have had is refused
     return protocols_of(opened.protocol), rows
 
 
