@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
-from funnel.audit.kernel.exact import MOST_CELLS, FloatArray, IntArray
+from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
@@ -95,7 +95,7 @@ def across(opened: Opened) -> Iterator[Trial]:
     """
     blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
     channel = replace(opened.channel, counts=opened.records.dense())
-    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= MOST_CELLS
+    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= number  # more outcomes than rows show nothing
     for group in [*combinations(range(len(blocks)), 2), *([tuple(range(len(blocks)))] if few else [])]:
         some = [blocks[place] for place in group]
         masses: list[int] = channel.only(some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
