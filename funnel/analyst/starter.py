@@ -23,8 +23,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no policy can name."""
 _FEW = 40
 _MINIMUM = 10
-_CELLS, _CELL = 40, 50
-"""Cells of the wide block at most, and of how many records each."""
+_CELLS, _CELL = 20, 50
+"""Cells of the wide block at most, few since a program against two known columns is large; and records of each."""
 
 
 @dataclass(frozen=True)

@@ -188,12 +188,10 @@ def test_too_many_columns_are_refused_before_the_run_with_the_block_that_helps(c
     others = [column for column in TWELVE if column not in proposed["columns"]]
     path = write_policy(tmp_path, sensitive=["income"], public=[proposed, *others], mechanism="invariant",
                         estimate={"minimum": 1})  # fmt: skip
-    plan = command("plan", path, "--json")
+    plan = command("plan", path)
     assert plan.code == 0, plan.err
-    assert plan.json["sizes"]["product"] <= 2_000_000
-    text = command("plan", path).out
-    assert "cells of age, " in text
-    assert "combinations with the secret; up to 2,000,000 can be measured" in text
+    assert "cells of age, " in plan.out
+    assert "combinations with the secret; up to 2,000,000 can be measured" in plan.out
 
 
 def test_errors_are_data_for_programs(command, tmp_path):
