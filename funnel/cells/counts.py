@@ -25,7 +25,7 @@ def direction(joint: IntArray) -> IntArray:
     For two classes the best subset is a prefix of such an order (Breiman et al., Classification and Regression Trees,
     section 9.4); for several this is the heuristic of Coppersmith, Hong and Hosking, DMKD 3, 1999.
     """
-    totals = joint.sum(axis=1)
+    totals = np.maximum(joint.sum(axis=1), 1)
     profile = joint / totals[:, None]
     centred = (profile - totals @ profile / totals.sum()) * np.sqrt(totals)[:, None]
     vector = np.linalg.eigh(centred @ centred.T)[1][:, -1] / np.sqrt(totals)

@@ -15,9 +15,9 @@ import numpy as np
 
 from funnel.cells.columns import Codes, Column
 from funnel.cells.counts import counted, direction, met
-from funnel.cells.dependence import spanning
+from funnel.cells.dependence import distances, fitted, spanning
 from funnel.cells.distance import coding
-from funnel.cells.fit import Pairs, fit
+from funnel.cells.fit import fit
 from funnel.cells.pooling import told
 from funnel.cells.profile import Profile, rounded
 from funnel.cells.tree import Nesting, Tree
@@ -44,13 +44,14 @@ def profiles(
         order = _order(groups[place], beside[place], column.ordered)
         masses.append(told(counts, tree.nesting, support, order, tree.possible(place, len(column))).masses())
         tables.append(masses[-1] @ np.eye(widths[place])[groups[place]])
-    pairs = _pairs(beside, widths, support)
-    parents = spanning(tables, pairs)
-    fitted = fit(tables, pairs, parents)
+    pairs = _pairs(beside, widths)
+    far = distances(tables, pairs)
+    parents = spanning(far, len(columns))
+    close = fit(tables, {key: _told(pairs[key], support) for key in fitted(far, parents)}, parents)
     return tuple(
         Profile(parent, group, rounded(links, PARTS), _within(mass, group, table))
         for parent, group, links, mass, table in zip(
-            parents, groups, fitted.links, masses, fitted.tables, strict=True
+            parents, groups, close.links, masses, close.tables, strict=True
         )
     )
 
@@ -63,14 +64,16 @@ def _order(groups: IntArray, beside: IntArray, ordered: bool) -> IntArray:
     return np.argsort(ranks[groups], kind="stable")
 
 
-def _pairs(beside: Sequence[IntArray], widths: Sequence[int], support: int) -> Pairs:
-    """What is told of the groups of every two columns a > b, from how often they meet those of all columns."""
-    found, ends = dict[tuple[int, int], FloatArray](), np.cumsum(widths)
-    for a, counts in enumerate(beside):
-        for b, pair in enumerate(np.split(counts, ends[:-1], axis=1)[:a]):
-            order = np.arange(widths[b])
-            found[a, b] = told(pair, Nesting.flat(len(pair)), support, order).masses()
-    return found
+def _pairs(beside: Sequence[IntArray], widths: Sequence[int]) -> dict[tuple[int, int], IntArray]:
+    """The counts of the groups of every two columns a > b, from how often they meet those of all columns."""
+    ends = np.cumsum(widths)[:-1]
+    parts = [np.split(counts, ends, axis=1) for counts in beside]
+    return {(a, b): parts[a][b] for a in range(len(parts)) for b in range(a)}
+
+
+def _told(pair: IntArray, support: int) -> FloatArray:
+    """What is told of the counts of two columns' groups."""
+    return told(pair, Nesting.flat(len(pair)), support, np.arange(pair.shape[1])).masses()
 
 
 def _grouped(column: Column, codes: Codes) -> IntArray:

@@ -73,8 +73,8 @@ def _asked(now: Fitted, pairs: Pairs, parents: Sequence[int]) -> tuple[list[Floa
         for column, one, other in ((a, of_a, of_b @ more.T), (b, of_b, of_a @ more)):
             masses_of = masses * one
             found[column] += ratio((masses_of * other).sum(axis=1), masses_of.sum(axis=1))
-    number = max(len(now.tables) - 1, 1)
-    return [one / number for one in found], distance
+    number = np.bincount(np.array(list(pairs), np.int64).ravel(), minlength=len(found))
+    return [one / of if of else np.ones(one.shape) for one, of in zip(found, number, strict=True)], distance
 
 
 def _linked(tables: Sequence[FloatArray], pairs: Pairs, parents: Sequence[int]) -> Fitted:

@@ -20,6 +20,8 @@ from funnel.data.joint import FloatArray, IntArray
 
 CODES = 32
 """Codes of a column inside a cell at most, while a split is looked for."""
+SAMPLE = 1 << 14
+"""Records of a cell that are looked at, while a split is looked for, at least; and fewer than twice as many."""
 MOST_DEPTH = 100
 """Conditions on the way to a cell at most: SQL is nested as deep."""
 Mask = npt.NDArray[np.bool_]
@@ -225,20 +227,24 @@ def _best(
     minimum: int,
     logs: FloatArray,
 ) -> _Split | None:
-    """The split of some rows that gains most, None where none leaves the minimum on both sides, or gains."""
+    """The split of some rows that gains most, None where none leaves the minimum on both sides, or gains.
+
+    Of many rows every so-manieth is looked at; how many go where is counted for all.
+    """
     if len(rows) < 2 * minimum:
         return None
-    kept = [column[rows] for column in codes]
-    counts = [np.bincount(one, minlength=size) for one, size in zip(kept, sizes, strict=True)]
+    some = rows[:: max(len(rows) // SAMPLE, 1)]
+    counts = [np.bincount(column[rows], minlength=size) for column, size in zip(codes, sizes, strict=True)]
     maps = [_coarse(one, flag) for one, flag in zip(counts, ordered, strict=True)]
-    local = [table[one] for table, one in zip(maps, kept, strict=True)]
     widths = [int(table.max()) + 1 for table in maps]
+    beside = met([table[column[some]] for table, column in zip(maps, codes, strict=True)], widths)
     best: _Split | None = None
-    for column, joint in enumerate(met(local, widths)):
-        if widths[column] == 1:
-            continue
-        order = np.arange(len(joint)) if ordered[column] else direction(joint)
-        gain, place = _scan(joint[order], len(rows), len(codes), minimum, logs)
+    for column in (place for place, width in enumerate(widths) if width > 1):
+        order = np.arange(widths[column]) if ordered[column] else direction(beside[column])
+        held = np.cumsum(np.bincount(maps[column], weights=counts[column])[order])[:-1]
+        enough = (held >= minimum) & (len(rows) - held >= minimum)
+        gain, place = _scan(beside[column][order], enough, len(some), len(codes), logs)
+        gain *= len(rows) / len(some)
         if gain > (best.gain if best else 1e-9):
             goes = np.zeros(widths[column], bool)
             goes[order[: place + 1]] = True
@@ -267,13 +273,13 @@ def _coarse(counts: IntArray, ordered: bool) -> IntArray:
     return found
 
 
-def _scan(joint: IntArray, rows: int, columns: int, minimum: int, logs: FloatArray) -> tuple[float, int]:
-    """The largest gain of a split behind one of the codes in order, and behind which."""
+def _scan(joint: IntArray, enough: Mask, rows: int, columns: int, logs: FloatArray) -> tuple[float, int]:
+    """The largest gain of a split behind one of the codes in order that leaves enough, and behind which."""
     left = np.cumsum(joint[:-1], axis=0)
     right = joint.sum(axis=0) - left
     size = left.sum(axis=1) // columns
     inside = logs[left].sum(axis=1) + logs[right].sum(axis=1) - logs[joint.sum(axis=0)].sum()
     gain = inside + columns * (logs[rows] - logs[size] - logs[rows - size])
-    gain[(size < minimum) | (rows - size < minimum)] = -np.inf
+    gain[~enough] = -np.inf
     place = int(np.argmax(gain))
     return float(gain[place]), place
