@@ -154,7 +154,6 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     unproven |= {"leakage-true"} | (set() if path.stem == "private-estimate" else estimated)
     unproven |= set() if "\nbudget:" in text else {"ledger-budget"}
     unproven |= set() if summary.protection.mechanism.kind == "invariant" else {"totals"}
-    unproven |= set() if "\n  knows:" in text else {"known"}
     unproven |= set() if "\n    cells:" in text else {"cells"}
     unproven |= set() if summary.measured.measure == "rldp" else {"uncertainty"}  # not claimed elsewhere
     unproven |= set() if "\n  knows:" in text else {"known"}
