@@ -24,6 +24,8 @@ from funnel.optimise.transport import FINE, Facets, Plan, Transport
 
 MANY = 30_000
 """Coefficients of the sides of one row beyond which corners are too many to be gone along."""
+_OPEN = 1e-5
+"""Distance between a plan and its bound beyond which the program was not solved."""
 _SEARCHING = 0.8
 """Share of the time that is left by the clock for the programs: measuring comes after them."""
 
@@ -83,8 +85,10 @@ class Invariant(Mechanism):
         outputs = Alphabet(block.columns, tuple(block.values[y] for y in used))
         protocol = Protocol(block, outputs, found.bits, found.weights[used][:, None, :])
         how = f"linear program, {len(best.prices.owner):,} inequalities that bind; expected distance {best.cost:.6g}"
+        if best.cost > best.bound + _OPEN:
+            how += f", of at least {best.bound:.6g} as far as was found in time"
         deviation = found.deviation if self.totals == "kept" else None
-        return Solved(protocol, None, how, totals=Totals(deviation, best.cost, best.prices))
+        return Solved(protocol, None, how, totals=Totals(deviation, best.bound, best.prices))
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """One program."""

@@ -103,7 +103,8 @@ class Interior:
         used = self._telling(path.u, totals, self.sides[joined])
         owner, side = np.nonzero(used)
         prices = Prices(totals, owner, self.sides[joined[side]], used[owner, side])
-        return Plan(path.z / path.z.sum(axis=0), self._shown(used, totals, self.sides[joined]), prices)
+        protocol, bound = path.z / path.z.sum(axis=0), self._shown(used, totals, self.sides[joined])
+        return Plan(protocol, max(float((self.cost * protocol).sum()), bound), bound, prices)
 
     def _telling(self, multipliers: FloatArray, totals: FloatArray, sides: FloatArray) -> FloatArray:
         """The largest prices (a, m) alone, as few as show nearly the same: of sides that do not bind they are small."""

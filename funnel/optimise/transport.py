@@ -7,7 +7,7 @@ row violates them, so there may be very many of them, or no end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +38,11 @@ _FULL = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A protocol Q[y, x] (a, a), its expected cost Σ p_x d(y, x) Q[y, x], and why nothing costs less."""
+    """A protocol Q[y, x] (a, a), its expected cost Σ p_x d(y, x) Q[y, x], and why nothing costs less than `bound`."""
 
     protocol: FloatArray
     cost: float
+    bound: float
     prices: Prices
 
 
@@ -96,22 +97,44 @@ class Transport:
         self.size, self._mass = len(prior), prior
         self._equal = np.zeros((0, len(prior))) if equal is None else equal
         self._sides = _Sides(np.zeros(0, np.int64), np.zeros((0, self.size)))
+        self._plan: Plan | None = None
         self._program, self._first = self._posed()
 
     def solve(self, budget: Budget, room: float = 0.0) -> Plan:
         """The optimum over rows that keep every inequality v·f <= -room |f|, or less where a total is too small.
 
-        `room` is a chance; where totals are free the optimum without any comes first. Raises SolverError.
+        `room` is a chance; where totals are free the optimum without any comes first. Where the budget ends before,
+        what was found is mixed with rows that tell nothing until it keeps all. Raises SolverError.
         """
         self._program.highs(self._limits(self._sides, room), self._first)
-        plan = self._stay() if self._bare else self._plan(self._program.solve(budget.seconds))
+        self._plan = plan = self._stay() if self._bare else self._next(budget)
         while len((more := self._violated(plan.protocol, room)).owner):
+            if budget.over:
+                return self._inside(plan, room)
             self._program.at_most(self._scaled(more), self._limits(more, room))
             self._sides = self._sides.with_more(more)
-            plan = self._plan(self._program.solve(budget.seconds))
+            self._plan = plan = self._next(budget)
         if not self.kept and not room:
             self._mass = plan.protocol @ self.prior
         return plan
+
+    def _next(self, budget: Budget) -> Plan:
+        """The optimum over the inequalities so far; the one before where the time is over."""
+        answer = self._program.solve(budget.seconds)
+        before = self._plan
+        return before if answer.status == "time" and before is not None else self._found(answer)
+
+    def _inside(self, plan: Plan, room: float) -> Plan:
+        """The plan mixed with the constant rows of its own totals, by one share, until every row keeps its distance."""
+        mass = plan.protocol @ self.prior
+        used = np.flatnonzero(mass > 0)
+        excess, known = self.oracle.worst(plan.protocol[used])
+        wanted = np.minimum(room * np.linalg.norm(known, axis=2), _FULL * mass[used, None])
+        over = np.maximum(excess + wanted, 0.0)
+        share = float((over / (over - wanted + mass[used, None])).max(initial=0.0))
+        mixed = (1 - share) * plan.protocol + share * mass[:, None]
+        cost = float((self.cost * mixed).sum(axis=0) @ self.prior)
+        return replace(plan, protocol=mixed, cost=cost)
 
     @property
     def _bare(self) -> bool:
@@ -121,7 +144,7 @@ class Transport:
     def _stay(self) -> Plan:
         """What is best as long as rows may be anything: everything stays where it is."""
         nothing = Prices(np.zeros(self.size), self._sides.owner, self._sides.facets, np.zeros(0))
-        return Plan(np.eye(self.size), 0.0, nothing)
+        return Plan(np.eye(self.size), 0.0, 0.0, nothing)
 
     def _posed(self) -> tuple[Program, int]:
         """The program in units of mass a·w, with how many rows it begins."""
@@ -182,7 +205,7 @@ class Transport:
         new = over > np.maximum(_MET * size / self.size, self.fine + _GIVEN * wanted)
         return _Sides(sides.owner[new], sides.facets[new])
 
-    def _plan(self, answer: Answer) -> Plan:
+    def _found(self, answer: Answer) -> Plan:
         """What the program found."""
         point, multipliers, optimum = answer.require("the linear program of a protocol that keeps totals")
         chances = np.maximum(point.reshape(self.size, self.size), 0.0) / (self.size * self.prior)
@@ -191,7 +214,7 @@ class Transport:
         totals = -multipliers[self.size : 2 * self.size] if self.kept else np.zeros(self.size)
         # A common amount on all totals changes nothing; what is left bounds what their deviations are worth.
         prices = self._priced(totals - np.median(totals), multipliers[(2 if self.kept else 1) * self.size :])
-        return Plan(chances, -optimum / self.size, prices)
+        return Plan(chances, -optimum / self.size, -optimum / self.size, prices)
 
     def _priced(self, totals: FloatArray, multipliers: FloatArray) -> Prices:
         """The prices of totals, and of what bears on rows: equations first, whose multipliers have any sign."""

@@ -114,6 +114,17 @@ def test_where_only_nothing_can_be_told_the_totals_alone_are():
     assert share_unchanged(joint, found.protocols) == pytest.approx(at_zero(joint).unchanged, abs=1e-4)
 
 
+def test_where_the_time_is_over_there_is_a_protocol_and_it_says_how_far_it_may_be_from_the_best():
+    joint = census("occupation", "relationship")
+    hasty = Invariant(kind="invariant", time_limit=1e-6)
+    found = protect(joint, Lip(notion="lip", epsilon=0.5), hasty, (1.0,))
+    assert found.holds
+    assert off(found) <= NEAR
+    assert at_zero(joint).unchanged < share_unchanged(joint, found.protocols) < 0.748842
+    assert found.solved[0].totals.optimum < 1 - 0.748842
+    assert "as far as was found in time" in found.solved[0].how
+
+
 def test_totals_of_a_thousand_redraws_are_centred_on_the_true_ones():
     joint = census("marital_status", "education")
     found = protect(joint, Lip(notion="lip", epsilon=0.5), KEPT, (1.0,))

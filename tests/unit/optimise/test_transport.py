@@ -111,3 +111,18 @@ def test_a_cone_that_forbids_nothing_leaves_everything_as_it_is():
     prior = np.array([0.5, 0.3, 0.2])
     plan = Transport(1.0 - np.eye(3), prior, Facets(Cone(np.zeros((0, 3)))), kept=True).solve(Budget(1))
     assert (plan.cost, plan.protocol.tolist()) == (0.0, np.eye(3).tolist())
+
+
+@given(joint=joints(most=5), epsilon=st.floats(0.2, 3), kept=st.booleans())
+@SMALL
+def test_where_the_time_is_over_rows_are_inside_all_the_same(joint, epsilon, kept):
+    prior = joint.table().sum(axis=0) / joint.rows
+    cone, cost = cone_of(joint, "lip", epsilon), 1.0 - np.eye(len(prior))
+    plan = Transport(cost, prior, Facets(cone), kept=kept).solve(Budget(0))
+    best = Transport(cost, prior, Facets(cone), kept=kept).solve(Budget(30))
+    assert cone.violation(plan.protocol).max() <= 1e-9
+    assert plan.protocol.sum(axis=0) == pytest.approx(np.ones(len(prior)))
+    if kept:
+        assert plan.protocol @ prior == pytest.approx(prior)
+    assert plan.bound <= best.bound + 1e-7
+    assert plan.cost >= best.cost - 1e-7
