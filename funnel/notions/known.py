@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import FloatArray, IntArray
@@ -32,6 +33,7 @@ from funnel.notions.base import Demand
 from funnel.notions.tables import TableNotion
 from funnel.optimise.cone import Cone
 
+Flags = npt.NDArray[np.bool_]
 MOST_NUMBERS = 1 << 27
 """Coefficients of all inequalities of one cone."""
 
@@ -130,15 +132,33 @@ class KnownDemand(Demand):
 
 
 def _inequalities(table: FloatArray, ratio: float) -> FloatArray:
-    """Σ v p_{x|s} <= e^ε Σ v p_x and its mirror (r, a), from T[g, s, …, x]; those that forbid nothing are left out."""
+    """Σ v p_{x|s} <= e^ε Σ v p_x and its mirror (r, a), from T[g, s, …, x].
+
+    Those that forbid nothing are left out, and so are those that follow from others.
+    """
     table = table.reshape(*table.shape[:2], -1, table.shape[-1])
     there = table.any(axis=3)
     told = there & (there.sum(axis=1, keepdims=True) > 1)
     whole = table.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         given, prior = table / table.sum(axis=3, keepdims=True), whole / whole.sum(axis=3, keepdims=True)
-        rows = np.concatenate([(given - ratio * prior)[told], (prior / ratio - given)[told]])
+        rises, falls = _asked(table.sum(axis=3), told, ratio)
+        rows = np.concatenate([(given - ratio * prior)[rises], (prior / ratio - given)[falls]])
     return np.asarray(rows[(rows > 0).any(axis=1)])
+
+
+def _asked(mass: FloatArray, told: Flags, ratio: float) -> tuple[Flags, Flags]:
+    """Which inequalities of T[g, s, …] are asked: that a belief may rise so far, and that it may fall.
+
+    Of two secret values one belief rises as the other falls: P(y|s) <= k P(y|other) either way, and one k is smaller.
+    """
+    two = told.sum(axis=1, keepdims=True) == 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mass / mass.sum(axis=1, keepdims=True)
+        rising = np.where(ratio * share < 1, ratio * (1 - share) / (1 - ratio * share), np.inf)
+        rises = told & (~two | (rising <= (ratio - (1 - share)) / share))
+    others = two & ((rises.sum(axis=1, keepdims=True) - rises) > 0)
+    return rises, told & ~others
 
 
 def _too_many() -> PlanError:

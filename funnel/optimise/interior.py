@@ -20,7 +20,7 @@ from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Prices
 from funnel.optimise.transport import Plan
 
-_GAP, _COARSE, _FINER = 1e-6, 1e-2, 0.05
+_GAP, _COARSE, _FINER = 4e-6, 1e-2, 0.05
 """Expected cost by which the optimum may be off; by how much while sides still join, and how much finer each time."""
 _ALL = 1000
 """Sides that join at once."""
@@ -200,7 +200,7 @@ class _Path:
         """Nothing is told, and every cost is raised until all reduced costs are positive."""
         a, m = len(self.prior), len(self.sides)
         rows = np.repeat(self.prior[:, None], a, axis=1)
-        prices = np.full((a, m), 1e-3 / max(m, 1))
+        prices = np.full((a, m), float(self.cost.max()) * a / max(m, 1))
         reduced = self.cost + prices @ self.sides
         raised = max(0.0, -float(reduced.min())) + 0.5 * float(self.cost.max())
         return _Point(rows, -(rows @ self.sides.T), prices, reduced + raised, np.full(a, -raised), np.zeros(a))
