@@ -25,7 +25,7 @@ Trial = tuple[str, FloatArray, IntArray]
 
 
 def every_record(opened: Opened) -> str:
-    """Every record was drawn for exactly once, in every block: Σ_y K[s, x, y] = N[s, x]."""
+    """Every record was drawn for exactly once, in every block: Σ_y K[x, y] = N[x], by s too where draws read it."""
     joint = opened.records
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         codes = joint.cells[:, block.axis + 1] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
@@ -52,12 +52,18 @@ def possible(opened: Opened) -> str:
 
 
 def fits(opened: Opened) -> str | Unchecked:
-    """Within each block the draws follow the protocol's chances (Theorem 2), input by input and all together."""
+    """Within each block the draws follow the protocol's chances, input by input and all together.
+
+    By Theorem 2, and for all together Lemma 4.
+    """
     return _tried(by_block(opened))
 
 
 def independent(opened: Opened) -> str | Unchecked:
-    """Draws of two blocks, and of all, are as independent as the channel says; so are the values of a set (Lemma 4)."""
+    """Draws of two blocks, and of all, are as independent as the channel says, and so are the values of a set.
+
+    By Lemma 4, since rows are not alike.
+    """
     return _tried(across(opened)) if len(opened.blocks) > 1 else "one block"
 
 
