@@ -229,7 +229,7 @@ def _best(
 ) -> _Split | None:
     """The split of some rows that gains most, None where none leaves the minimum on both sides, or gains.
 
-    Of many rows every so-manieth is looked at; how many go where is counted for all.
+    Of many rows an evenly spaced part is looked at; how many go where is counted for all.
     """
     if len(rows) < 2 * minimum:
         return None

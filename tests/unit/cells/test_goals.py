@@ -18,7 +18,11 @@ def test_a_release_of_two_hundred_cells_is_as_near_to_the_census_as_promised() -
     """Numbers coded by 20 quantiles; the comparison is a bootstrap of the true rows."""
     table = pq.read_table(CENSUS)
     columns = [
-        source(name, table[name].to_pylist(), "VARCHAR" if table.schema.field(name).type == "string" else "BIGINT")
+        source(
+            name,
+            table[name].to_pylist(),
+            "VARCHAR" if table.schema.field(name).type == "string" else "BIGINT",
+        )
         for name in table.column_names
         if name not in HIDDEN
     ]

@@ -73,3 +73,33 @@ def test_what_a_condition_rules_out_is_not_possible() -> None:
     assert not all(
         made.cells.tree.possible(place, len(one.column)).all() for place, one in enumerate(made.merged)
     )
+
+
+def test_large_cells_are_split_by_a_part_of_their_records_and_keep_their_minimum() -> None:
+    draw = np.random.default_rng(4)
+    group = draw.integers(0, 8, 50_000)
+    columns = [source("g", [f"g{v}" for v in group], "VARCHAR")]
+    columns += [
+        source(f"n{i}", (group * 3 + draw.integers(0, 5, 50_000)).tolist(), "INTEGER") for i in range(2)
+    ]
+    made = make("x", columns, most=8, minimum=2000, support=10)
+    assert np.bincount(made.labels).min() >= 2000
+    assert len(set(zip(made.labels.tolist(), group.tolist(), strict=True))) <= 16
+
+
+def test_many_columns_of_which_few_depend_on_one_another_keep_their_totals() -> None:
+    """More pairs than profiles are made to agree with: columns in none of these stay as they are."""
+    draw = np.random.default_rng(5)
+    columns = [source(f"x{i}", draw.integers(0, 3, 1500).tolist(), "INTEGER") for i in range(24)]
+    made = make("x", columns, most=4, minimum=100, support=10)
+    codings = [distance.coding(one.column, one.codes) for one in made.merged]
+    keys = [(column,) for column in range(24)]
+    labels = np.bincount(made.labels).astype(float)
+    far = distance.expected(made.cells.profiles, labels, made.codes, codings, keys)
+    assert far.largest(1) < 4e-3
+
+
+def test_a_constant_column_is_constant_in_every_row() -> None:
+    columns = [*mixed(3), source("same", ["all"] * 2000, "VARCHAR")]
+    made = make("x", columns, most=10, minimum=50, support=10)
+    assert set(fill(made.cells.profiles, made.labels, made.cells.seed)[-1].tolist()) == {0}
