@@ -220,15 +220,15 @@ def text(trial: Trial) -> str:
     lines = [
         "linkers: factors of belief at the worst label; shares of (person, set) and of people moved beyond"
     ]
-    lines += [f"{'claim':<9}{'knows':<14}{'sets':>6}{'covered':>9}{'claimed':>9}{'real':>10}"
+    lines += [f"{'claim':<9}{'knows':<14}{'sets':>6}{'covered':>9}{'claimed':>9}{'real':>11}"
               f"{'e^ε':>8}{'e^2ε':>8}{'anyone':>9}{'e^2ε':>8}"]  # fmt: skip
     for one in trial.linked:
         knows = f"{one.knows}{', vaguely' if one.vague else ''}"
         claimed = "-" if one.claimed is None else f"{np.exp(one.claimed):.4f}"
-        real = f"{np.exp(one.real):.4f}" if np.isfinite(one.real) else "certain"
+        real = f"{np.exp(one.real):,.4f}" if np.isfinite(one.real) else "certain"
         shares = f"{one.beyond[0]:8.2%}{one.beyond[1]:8.2%}{one.anyone[0]:9.2%}{one.anyone[1]:8.2%}"
         lines.append(
-            f"{one.claim:<9}{knows:<14}{one.sets:>6}{one.covered:>9.1%}{claimed:>9}{real:>10}{shares}"
+            f"{one.claim:<9}{knows:<14}{one.sets:>6}{one.covered:>9.1%}{claimed:>9}{real:>11}{shares}"
         )
     lines += ["", "classifier: of the people for whom it believes most in a value, the share who have it"]
     for row in trial.learned:
