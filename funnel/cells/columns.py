@@ -63,6 +63,18 @@ class Column:
             return np.arange(len(self.values), dtype=float)
         return np.array([np.nan if one is None else number(one, self.type) for one in self.values], float)
 
+    def places(self, texts: Sequence[str | None]) -> Codes:
+        """The code of what each of the source's values is released as, -1 for none."""
+        other = -1 if self.other is None else self.other
+        missing = -1 if self.missing is None else self.missing
+        if self.cuts is None:
+            known = {value: code for code, value in enumerate(self.values) if value is not None}
+            return np.array([missing if one is None else known.get(one, other) for one in texts], np.int32)
+        cuts = np.array([number(cut, self.type) for cut in self.cuts])
+        told = np.array([0.0 if one is None else number(one, self.type) for one in texts])
+        gone = np.array([one is None for one in texts], bool)
+        return np.where(gone, missing, np.searchsorted(cuts, told, side="right")).astype(np.int32)
+
 
 def number(text: str, kind: str) -> float:
     """A number, date or time as SQL writes it, as a number that orders; dates and times in seconds.

@@ -65,12 +65,13 @@ class Finer:
 def finer(
     placed: IntArray, counts: IntArray, levels: Sequence[Level], codes: IntArray, minimum: int
 ) -> Finer:
-    """Records at codes (m, 1+k) and (m, l) of every value of each level; those too few share become RARE."""
+    """Records at codes (m, 1+k) and (m, l) of each level's values, RARE for none; those too few share become RARE."""
     common, known = list[Level](), np.array(codes, np.int64)
     for place, level in enumerate(levels):
-        shared = np.bincount(codes[:, place], weights=counts, minlength=len(level.values)) >= minimum
+        told = codes[:, place] != RARE
+        shared = np.bincount(codes[told, place], weights=counts[told], minlength=len(level.values)) >= minimum
         renamed = np.where(shared, np.cumsum(shared) - 1, RARE)
-        known[:, place] = renamed[codes[:, place]]
+        known[told, place] = renamed[codes[told, place]]
         values = tuple(value for value, enough in zip(level.values, shared, strict=True) if enough)
         common.append(Level(level.column, level.level, values))
     return Finer(tuple(common), *added_up(np.column_stack([placed, known]), counts), minimum)

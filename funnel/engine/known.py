@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from funnel.cells.columns import Column
 from funnel.data import Alphabet, Joint
-from funnel.data.finer import added_up, finer
+from funnel.data.finer import RARE, added_up, finer
 from funnel.data.joint import IntArray
 from funnel.engine.base import Engine
-from funnel.format.known import Level
+from funnel.format.known import MERGED, OWN, RELEASED, Level
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,12 +22,18 @@ _BATCH = 1 << 17
 
 
 def with_known(
-    engine: Engine, statement: str, levels: Sequence[tuple[str, str, str]], joint: Joint, minimum: int
+    engine: Engine,
+    statement: str,
+    levels: Sequence[tuple[str, str, str]],
+    joint: Joint,
+    minimum: int,
+    inside: Sequence[Column] = (),
 ) -> Joint:
     """The joint distribution, with the same records by what may be known of them.
 
     The statement gives texts under the plan's names s0, x0_0 and so on, and a count n. A level is a column, the level's
-    name, and the text that it is. Values that fewer than `minimum` records share are no knowledge.
+    name, and the text that it is. Values that fewer than `minimum` records share are no knowledge. Columns `inside`
+    cells have one more level where these merge values: somebody may know the bin of an income that nobody else has.
     """
     read = _read(engine, statement)
     counts = read.pop("n")[1]
@@ -34,16 +41,38 @@ def with_known(
     names += [[f"x{j}_{i}" for i in range(len(block.columns))] for j, block in enumerate(joint.blocks)]
     alphabets = (joint.secret, *joint.blocks)
     placed = [_placed([read[name] for name in own], one) for own, one in zip(names, alphabets, strict=True)]
-    codes = [read[text][1] for _, _, text in levels]
+    told = list(_levels(read, levels, {column.name: column for column in inside}))
+    codes = [own for _, own in told]
     rows, counts = added_up(np.column_stack([*placed, *codes]), counts)
     there = (rows[:, : len(placed)] >= 0).all(axis=1)
-    named = [Level(column, level, read[text][0]) for column, level, text in levels]
+    named = [level for level, _ in told]
     seen = finer(rows[there, : len(placed)], counts[there], named, rows[there, len(placed) :], minimum)
     return replace(joint, finer=seen)
 
 
 Texts = tuple[tuple[str | None, ...], IntArray]
 """The distinct texts of a column in their natural order, and the place (m,) of each record's among them."""
+
+
+def _levels(
+    read: Mapping[str, Texts], levels: Sequence[tuple[str, str, str]], inside: Mapping[str, Column]
+) -> Iterator[tuple[Level, IntArray]]:
+    """Every level with the code (m,) of each record; what cells merge a column's values to, behind these."""
+    shown = {column: text for column, level, text in levels if level in (OWN, RELEASED)}
+    for column, level, text in levels:
+        values, codes = read[text]
+        yield Level(column, level, values), codes
+        if column in inside and text == shown[column]:
+            merged = _merged(inside[column], values)
+            if (merged != RARE).any():
+                yield Level(column, MERGED, inside[column].values), merged[codes]
+
+
+def _merged(column: Column, texts: Sequence[str | None]) -> IntArray:
+    """The code of what each text (v,) is released as, RARE where nothing else is released as that."""
+    places = column.places(texts).astype(np.int64)
+    several = np.bincount(places[places >= 0], minlength=len(column)) > 1
+    return np.where((places >= 0) & several[places], places, RARE)
 
 
 def _read(engine: Engine, statement: str) -> dict[str, Texts]:

@@ -16,6 +16,8 @@ OWN = "own"
 """The level of a column's own values, before any of them are put together."""
 RELEASED = "released"
 """The level of what is released of a column whose values are put together: bins, `other`, multiples of a step."""
+MERGED = "merged"
+"""The level of what several values of a column inside cells are released as; one that stands for itself is 0 there."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class KnownFile:
     """Rows [s, x_1, …, x_k, v_1, …, v_l, count], each once, in the order of their codes; s and x as in counts.json.
 
     v_i is 0 for a value that fewer records than the promised minimum share, else the place in `levels[i]`, from 1 on.
-    The first level of a column is the finest; one of them is what is released of it, those behind are groups of that.
+    The first level of a column is the finest; one of them is what is released of it, those behind are groups of that,
+    or what it is merged to inside cells.
     """
 
     format: Literal["funnel-known/1"]

@@ -121,7 +121,7 @@ def count(
     counted = replace(counted, partitions=looked.partitions, merged=looked.merged)
     if (know := plan.know) is not None:
         progress(know.title)
-        joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum)
+        joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum, counted.columns)
         counted = replace(counted, joint=joint)
     counted = replace(counted, joint=placed(policy, counted.cells, counted.joint))
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from funnel.cells.accuracy import accuracies, chances, law_of_labels
-from funnel.cells.columns import Codes, Column, Source, number
+from funnel.cells.columns import Codes
 from funnel.cells.counts import counted
 from funnel.cells.distance import QUANTILES, coding, expected
 from funnel.data import Protocol
@@ -70,20 +70,6 @@ def _codes(one: Partition) -> list[Codes]:
     if one.made is not None:
         return list(one.made.codes)
     pairs = zip(one.cells.columns, one.sources, strict=True)
-    codes = [_place(column, source)[source.codes] for column, source in pairs]
+    codes = [column.places(source.values)[source.codes] for column, source in pairs]
     kept = np.logical_and.reduce([own >= 0 for own in codes])
     return [own[kept] for own in codes]
-
-
-def _place(column: Column, source: Source) -> Codes:
-    """The column's code of each of the source's values, -1 for none."""
-    known = {value: code for code, value in enumerate(column.values) if value is not None}
-    other = -1 if column.other is None else column.other
-    missing = -1 if column.missing is None else column.missing
-    if column.cuts is None:
-        places = [missing if value is None else known.get(value, other) for value in source.values]
-        return np.array(places, np.int32)
-    cuts = np.array([number(cut, column.type) for cut in column.cuts])
-    told = np.array([0.0 if value is None else number(value, column.type) for value in source.values])
-    gone = np.array([value is None for value in source.values], bool)
-    return np.where(gone, missing, np.searchsorted(cuts, told, side="right")).astype(np.int32)

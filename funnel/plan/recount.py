@@ -60,7 +60,8 @@ def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory
         if plan.know is None:
             return Recounted(json.loads(plan.text()), found, names=names)
         joint = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
-        joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum)
+        inside = [column for one in cells for column in one.columns]
+        joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum, inside)
         told = _told(plan, found, joint if lock is None else relabelled(policy, lock, joint).joint)
         return replace(told, names=names)
 

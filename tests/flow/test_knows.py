@@ -122,6 +122,20 @@ def test_columns_inside_a_wide_block_may_be_known(folder: Path) -> None:
     assert json.loads((release / "release.json").read_text())["leakage"]["srlip"] <= 1.0
 
 
+def test_what_cells_merge_may_be_known(table: Path, tmp_path: Path) -> None:
+    """Nobody shares an income with anybody, but some share what is released of it, and they have a bound."""
+    query = "SELECT *, 1000 + id + 500 * (ill = 'yes')::INT + 0.5 AS income"
+    duckdb.sql(f"COPY ({query} FROM '{table}/people.parquet') TO '{tmp_path}/people.parquet'")
+    wide = {"name": "person", "columns": ["income", "job"], "cells": {"most": 8, "minimum": 20}}
+    privacy = {"notion": "srlip", "epsilon": 1.0, "knows": 1}
+    _, release, known = released(tmp_path, public=[wide], privacy=privacy, mechanism="invariant")
+    levels = {(one["column"], one["level"]): one["values"] for one in known["levels"]}
+    assert [*levels] == [("income", "own"), ("income", "merged"), ("job", "own")]
+    cells = json.loads((release / "cells.json").read_text())["blocks"][0]
+    assert levels["income", "own"] == [] and levels["income", "merged"] == cells["columns"][0]["values"]
+    assert audit(tmp_path, release) == set()
+
+
 def test_a_lock_pins_what_may_be_known(folder: Path) -> None:
     policy = written(folder)
     funnel.make_lock(policy)

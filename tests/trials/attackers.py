@@ -7,7 +7,7 @@ The table is released under lip, under srlip with `knows: 1`, and with `knows: 2
 published folder, is told which row is whose, knows the distribution of everybody's true records, and has code of its
 own. Linkers know any 0, 1, … `--most` true columns of a person by their own values, and become surer by exact Bayes;
 a person is covered where at least ten share what is known. A second kind of them knows some of the columns, two at
-most, only as rare values of it are put together in the release (`vague`): no claim is about these. The classifier knows
+most, only as rare values of it are put together in the release (`vague`): they are covered alike. The classifier knows
 nothing true of the person: naive Bayes learned from one half of the people, whose secret it is told, tried on the rest.
 
 Held: nobody who is covered is moved beyond e^ε by whoever a claim is about, by the label that was released or by any
@@ -173,7 +173,7 @@ def summed(asked: Asked, claim: str, vague: bool, found: Sequence[Moved], sizes:
         vague,
         len(found),
         pairs / max(people * len(found), 1),
-        asked.epsilon if size <= NOTIONS[claim][1] and not vague else None,
+        asked.epsilon if size <= NOTIONS[claim][1] else None,
         max((one.worst for one in found), default=0.0),
         (beyond[0], beyond[1]),
         (float((most > limits[0]).mean()), float((most > limits[1]).mean())),

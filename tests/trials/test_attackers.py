@@ -24,12 +24,12 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> attackers.Trial:
 
 def test_no_claim_falls(trial: attackers.Trial) -> None:
     assert trial.findings == []
-    claimed = [(one.claim, one.knows) for one in trial.linked if one.claimed is not None]
-    assert claimed == [("lip", 0), ("knows-1", 0), ("knows-1", 1)]
+    claimed = [(one.claim, one.knows, one.vague) for one in trial.linked if one.claimed is not None]
+    assert claimed == [("lip", 0, False), ("knows-1", 0, False), ("knows-1", 1, False), ("knows-1", 1, True)]
     for one in trial.linked:
         if one.claimed is not None:
             assert one.real <= one.claimed
-            assert one.real > 0.9 or one.knows < attackers.NOTIONS[one.claim][1], (
+            assert one.real > 0.9 or one.vague or one.knows < attackers.NOTIONS[one.claim][1], (
                 "attacks come near to the claim"
             )
             assert one.beyond == one.anyone == (0, 0)
