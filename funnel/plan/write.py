@@ -70,8 +70,9 @@ def _table(
     """
     stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
     shown = protocol_file(protocols)
-    wide = release.counted.cells
-    table = released_file(protocols, stage.columns, stage.types, drawn.codes, drawn.counts, stage.keys, wide)
+    wide, locked = release.counted.cells, stated.locked is not None
+    codes, counts = drawn.codes, drawn.counts
+    table = released_file(protocols, stage.columns, stage.types, codes, counts, stage.keys, wide, locked=locked)
     _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
     named, target, keys = drawn.rows, public / stated.data, stated.identify
     if named is not None and release.run.policy.release.refuses_formulas:
@@ -79,7 +80,7 @@ def _table(
     if partitioned is not None:
         _write(public, {cells.NAME: schema.write(partitioned)})
         rows = None if named is None else Rows.of(named.rows(), len(keys))
-        export_filled(protocols, table, wide, stage.format, target, keys, rows)
+        export_filled(protocols, table, wide, stage.format, target, keys, rows, locked=locked)
     elif named is not None:
         export_named(protocols, table, keys, named.rows(), stage.format, target)
     else:

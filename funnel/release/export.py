@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from funnel.data.unary import AnyProtocol, Sets
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import PlanError, ReleaseError
 from funnel.format.released import ReleasedFile
-from funnel.release.weights import WEIGHT_TYPE, weights
+from funnel.release.weights import WEIGHT_TYPE, row_weights
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,29 +41,36 @@ def released_file(
     counts: IntArray,
     keys: Sequence[str] = (),
     cells: Sequence[Cells] = (),
+    *,
+    locked: bool = False,
 ) -> ReleasedFile:
     """released.json: distinct rows of output codes (m, k), in order, with their counts (m,).
 
     `columns` and `types` are those of the public columns; sets have names of their own, and `cells` tell the columns
-    inside wide blocks. `keys` are columns of the table that are not among these.
+    inside wide blocks. `keys` are columns of the table that are not among these; `locked` as in `row_weights`.
     Raises PlanError where two released columns would have the same name to a reader that ignores case.
     """
     filled = {column.name for one in cells for column in one.columns}
     plain = iter([one for one in zip(columns, types, strict=True) if one[0] not in filled])
-    found = [one for protocol in protocols for one in _columns(protocol, plain, cells, bool(keys))]
+    rows = np.column_stack([codes, counts])
+    weighed = row_weights(cells, protocols, rows, locked=locked)
+    found = [one for protocol in protocols for one in _columns(protocol, plain, cells, bool(keys), weighed)]
     _refuse_equal([*keys, *(name for name, _ in found)])
-    rows = grid(np.column_stack([codes, counts]))
     names, kinds = (tuple(part) for part in zip(*found, strict=True))
-    return ReleasedFile("funnel-released/1", names, kinds, rows)
+    return ReleasedFile("funnel-released/1", names, kinds, grid(rows))
 
 
 def _columns(
-    protocol: AnyProtocol, plain: Iterator[tuple[str, str]], cells: Sequence[Cells], named: bool
+    protocol: AnyProtocol,
+    plain: Iterator[tuple[str, str]],
+    cells: Sequence[Cells],
+    named: bool,
+    weighed: Container[str],
 ) -> Iterator[tuple[str, str]]:
     """Names and types of one block's columns, those that stand for themselves from `plain`."""
     outputs = protocol.outputs
     own = [
-        (name, None if isinstance(outputs, Sets) else inside(name, protocol, cells, named))
+        (name, None if isinstance(outputs, Sets) else inside(name, cells, named, weighed))
         for name in outputs.columns
     ]
     told = [one for _, wide in own for one in ([next(plain)] if wide is None else wide)]
@@ -73,9 +80,9 @@ def _columns(
 
 
 def inside(
-    name: str, protocol: AnyProtocol, cells: Sequence[Cells], named: bool
+    name: str, cells: Sequence[Cells], named: bool, weighed: Container[str]
 ) -> list[tuple[str, str]] | None:
-    """Names and types of the columns that a wide block's labels stand for, and of a weight where their rows need one.
+    """Names and types of the columns that a wide block's labels stand for, and of a weight where it is `weighed`.
 
     Where rows are `named` the label itself comes first: without it, nobody could tell that a row was filled in rightly.
     None for a column that stands for itself.
@@ -84,8 +91,7 @@ def inside(
     if wide is None:
         return None
     label = [(name, LABEL_TYPE)] if named else []
-    weighted = weights(wide, protocol) is not None
-    weight = [("weight" if len(cells) == 1 else f"{name}_weight", WEIGHT_TYPE)] if weighted else []
+    weight = [("weight" if len(cells) == 1 else f"{name}_weight", WEIGHT_TYPE)] if name in weighed else []
     return label + [(column.name, column.type) for column in wide.columns] + weight
 
 

@@ -24,7 +24,7 @@ from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
 from funnel.release.export import BATCH, connected, typed, write_table
 from funnel.release.named import key_types
-from funnel.release.weights import decimal, weights
+from funnel.release.weights import Weights, decimal, row_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +63,16 @@ def filled(
     released: ReleasedFile,
     blocks: Sequence[Cells],
     rows: Rows | None = None,
+    *,
+    locked: bool,
 ) -> tuple[Filled, ...]:
     """The columns of the table behind its keys, row by row: in the order of `rows`, else in that of their values."""
-    if rows is None:
-        told = np.array(released.rows, np.int64)
-        codes = np.repeat(told[:, :-1], told[:, -1], axis=0)
-    else:
-        codes = rows.codes
+    told = np.array(released.rows, np.int64)
+    weighed = row_weights(blocks, protocols, told, locked=locked)
+    codes = np.repeat(told[:, :-1], told[:, -1], axis=0) if rows is None else rows.codes
     wide = {one.name: one for one in blocks}
     parts = [part for protocol, own in zip(protocols, codes.T, strict=True)
-             for part in _parts(protocol, own, wide, rows)]  # fmt: skip
+             for part in _parts(protocol, own, wide, rows, weighed)]  # fmt: skip
     named = zip(released.columns, released.types, parts, strict=True)
     columns = tuple(Filled(name, kind, values, own) for (name, kind, (values, own)) in named)
     if rows is not None:
@@ -89,9 +89,11 @@ def export_filled(
     target: Path,
     keys: Sequence[Key] = (),
     rows: Rows | None = None,
+    *,
+    locked: bool,
 ) -> None:
     """Write the table of a release with wide blocks as parquet or csv; `rows` hold its `keys`. Raises ReleaseError."""
-    columns = filled(protocols, released, blocks, rows)
+    columns = filled(protocols, released, blocks, rows, locked=locked)
     with connected(target) as connection:
         kinds = key_types(connection, keys) if keys else []
         own = [column.cast(kind) for column, kind in zip(rows.keys if rows else (), kinds, strict=True)]
@@ -121,7 +123,11 @@ _Part = tuple[tuple[str | None, ...], IntArray | Codes]
 
 
 def _parts(
-    protocol: AnyProtocol, codes: IntArray, wide: dict[str, Cells], rows: Rows | None
+    protocol: AnyProtocol,
+    codes: IntArray,
+    wide: dict[str, Cells],
+    rows: Rows | None,
+    weighed: dict[str, Weights],
 ) -> Iterator[_Part]:
     """Values and codes (n,) of the columns of one block, for rows with these outputs."""
     if not isinstance(protocol, Protocol):
@@ -132,8 +138,8 @@ def _parts(
             if rows is not None:
                 yield _texts(texts, codes)
             yield from _columns(wide[name], np.array([int(text or 0) - 1 for text in texts])[codes], rows)
-            if (weight := weights(wide[name], protocol)) is not None:
-                yield _texts(list(map(decimal, weight)), codes)
+            if name in weighed:
+                yield _texts(list(map(decimal, weighed[name])), codes)
         else:
             yield _texts(texts, codes)
 

@@ -1,43 +1,63 @@
-"""What a row of each label counts for, where a mechanism does not leave the totals of the cells as they are."""
+"""What a row of each label counts for, where the totals of the labels are not those of the cells."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from funnel.cells.cells import Cells
 from funnel.data import Protocol
+from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol
+from funnel.measure.reweighing import reweighed
 
 WEIGHT_TYPE = "DECIMAL(18,6)"
+Weights = tuple[Fraction, ...]
+"""One for each output of a protocol."""
 _DECIMALS = 6
 _EVEN = Fraction(1, 200)
 """Weights that are all this near to one are not worth a column."""
 
 
-def weights(cells: Cells, protocol: AnyProtocol) -> tuple[Fraction, ...] | None:
-    """What a row of each output counts for, so that weighted rows have the cells' shares: P(T=t) / P(T'=t).
+def row_weights(
+    blocks: Sequence[Cells], protocols: Sequence[AnyProtocol], rows: IntArray, *, locked: bool
+) -> dict[str, Weights]:
+    """What a row of each output counts for, by the wide block's name; `rows` (m, k+1) are those of released.json.
 
-    None where rows count alike, and where no weights can do that: a cell is never answered, or answers depend on
-    more than the cell.
+    Where the protocol was solved for these records, weighted rows have the cells' shares. Under a lock the table has
+    moved since, and they have the totals that follow from the released ones. A block is left out where rows count
+    alike, and where no weights can do that: a cell is never answered, or answers depend on more than the cell.
     """
-    if (
-        protocol.secret is not None
-        or protocol.inputs.columns != (cells.name,)
-        or not isinstance(protocol, Protocol)
-    ):
-        return None
+    found = dict[str, Weights]()
+    for axis, protocol in enumerate(protocols):
+        cells = next((one for one in blocks if (one.name,) == protocol.inputs.columns), None)
+        if cells is None or protocol.secret is not None or not isinstance(protocol, Protocol):
+            continue
+        weights = (_tonight(protocol, rows[:, axis], rows[:, -1]) if locked else None) or _solved(cells, protocol)
+        if weights is not None and any(abs(one - 1) > _EVEN for one in weights):
+            found[cells.name] = weights
+    return found
+
+
+def _tonight(protocol: Protocol, codes: IntArray, counts: IntArray) -> Weights | None:
+    seen = np.zeros(len(protocol.outputs), np.int64)
+    np.add.at(seen, codes, counts)
+    return reweighed(protocol, seen)
+
+
+def _solved(cells: Cells, protocol: Protocol) -> Weights | None:
+    """P(T=t) / P(T'=t)."""
     shares = [int(cells.shares[int(value[0] or 0) - 1]) for value in protocol.inputs.values]
     own = dict(zip(protocol.inputs.values, shares, strict=True))
     if set(own) != set(protocol.outputs.values) or not all(shares):
         return None
     answered = (protocol.weights[:, 0, :].astype(object) @ np.array(shares, object)).tolist()
-    found = tuple(
+    return tuple(
         Fraction(own[value] << protocol.bits, chance)
         for value, chance in zip(protocol.outputs.values, answered, strict=True)
     )
-    return None if all(abs(one - 1) <= _EVEN for one in found) else found
 
 
 def decimal(number: Fraction) -> str:

@@ -55,7 +55,7 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "scope": _scope(t),
         "measured": _measured(t, notion),
         "blocks": blocks,
-        "wide": wide.told(t),
+        "wide": wide.told(t, released),
         "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
         "truth": words.paragraphs("truth.txt", t=t, shown=[one for one in blocks if one["truth"]]),

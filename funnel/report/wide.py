@@ -11,7 +11,8 @@ from funnel.cells.accuracy import accuracies, chances, law_of_labels
 from funnel.cells.cells import Cells
 from funnel.data import Protocol
 from funnel.format.distances import Block
-from funnel.release.weights import weights
+from funnel.format.released import ReleasedFile
+from funnel.release.weights import row_weights
 from funnel.report import words
 from funnel.report.facts import Facts
 from funnel.text import human
@@ -20,12 +21,14 @@ SUFFERED = 5
 """Columns named as those that came out worst."""
 
 
-def told(t: Facts) -> list[dict[str, Any]]:
+def told(t: Facts, released: ReleasedFile) -> list[dict[str, Any]]:
     """What the published files tell of each wide block."""
-    return [_said(t, _block(t, one)) for one in t.wide]
+    rows = np.array(released.rows, np.int64)
+    weighed = row_weights(t.wide, t.protocols, rows, locked=t.m.locked is not None)
+    return [_said(t, _block(t, one, one.name in weighed)) for one in t.wide]
 
 
-def _block(t: Facts, cells: Cells) -> dict[str, Any]:
+def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
     total = int(cells.shares.sum())
     columns = [
         {
@@ -43,7 +46,7 @@ def _block(t: Facts, cells: Cells) -> dict[str, Any]:
             {"cell": label, "words": condition.words(cells, place), "share": round(int(cells.shares[place]) / total, 4)}
             for place, label in enumerate(cells.labels())
         ],
-        "totals": _totals(t, cells),
+        "totals": _totals(t, cells, weighed),
         "accuracy": _accuracy(t, cells),
     }
 
@@ -59,12 +62,12 @@ def _own(t: Facts, cells: Cells) -> Protocol | None:
     return found if isinstance(found, Protocol) and not found.reads_secret else None
 
 
-def _totals(t: Facts, cells: Cells) -> str:
+def _totals(t: Facts, cells: Cells, weighed: bool) -> str:
     """How the table is read: `face` value, by `weight`, or by `estimate` where neither would do."""
     own = _own(t, cells)
     if own is None:
         return "estimate"
-    if weights(cells, own) is not None:
+    if weighed:
         return "weight"
     return "face" if set(own.inputs.values) == set(own.outputs.values) else "estimate"
 

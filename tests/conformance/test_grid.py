@@ -278,6 +278,6 @@ def test_cells_are_values_like_any_other(notion, mechanism):
         (protocol,) = protection.protocols
         drawn = np.arange(protocol.size)
         table = released_file([protocol], (), (), drawn[:, None], np.full(len(drawn), 7), cells=[made.cells])
-        columns = filled([protocol], table, [made.cells])
+        columns = filled([protocol], table, [made.cells], locked=False)
         assert [one.name for one in columns][:5] == ["age", "wage", "town", "since", "trade"]
         assert {len(one.codes) for one in columns} == {7 * len(drawn)}

@@ -110,6 +110,26 @@ def test_under_a_lock_nobody_answers_otherwise(released, command, tmp_path):
     assert "the lock of" in audit.out
 
 
+def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, tmp_path):
+    """A protocol that keeps the totals of the lock's night shows a part of what moves; weighted rows show it all."""
+    people(tmp_path, rows=20_000)
+    terms = {"mechanism": "invariant", "privacy__epsilon": 0.5, "release__identify": ["id"]}
+    assert command("lock", write_policy(tmp_path, **WIDE | terms), "--room", "0.5").code == 0
+    people(tmp_path, rows=20_000, change="* REPLACE (CASE WHEN hash(id, 11) % 3 = 0 THEN 20 ELSE age END AS age)")
+    release = released("--locked", **terms)
+    rows = table(release)
+    assert rows.columns == ["id", "person", *INNER, "weight"]
+    counts = json.loads((tmp_path / "private" / release.name / "counts.json").read_text())
+    labels = [int(value) for (value,) in counts["blocks"][0]["values"]]
+    true = {label: sum(n for _, x, n in counts["cells"] if labels[x] == label) for label in labels}
+    found = duckdb.sql("SELECT person, count(*), sum(weight) FROM rows GROUP BY person").fetchall()
+    plain = sum(abs(shown - true[label]) for label, shown, _ in found)
+    weighed = sum(abs(float(total) - true[label]) for label, _, total in found)
+    assert weighed < plain / 2
+    audit = command("audit", release, "--private", tmp_path / "private")
+    assert audit.code == 0, audit.out
+
+
 COMMON = "replace(town, 'Oslo', 'Bergen') AS town"
 """Without the rare town, no town is `other`."""
 TONIGHT = "* REPLACE (CASE WHEN id < 30 THEN 'Paris' ELSE replace(town, 'Oslo', 'Bergen') END AS town)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import filecmp
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from funnel.format.released import NAME
 from funnel.release.export import export, inside, text_of
 from funnel.release.filled import Rows, export_filled, filled
 from funnel.release.named import export_named
+from funnel.release.weights import row_weights
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,10 +75,10 @@ def check(opened: Release) -> str | Unchecked:
 def _write_again(opened: Release, path: Path, again: Path) -> None:
     """The table as its writer writes it. Raises FunnelError, ValueError, Broken."""
     protocols, form = protocols_of(opened.protocol), opened.manifest.format_of_data
-    keys = opened.manifest.identify
+    keys, locked = opened.manifest.identify, opened.manifest.locked is not None
     if opened.wide:
         rows = _rows(opened, path) if keys else None
-        export_filled(protocols, opened.released, opened.wide, form, again, keys, rows)
+        export_filled(protocols, opened.released, opened.wide, form, again, keys, rows, locked=locked)
     elif keys:
         _, batches = _columns(opened, path)
         export_named(protocols, opened.released, keys, named(opened, batches, _labels(opened)), form, again)
@@ -97,7 +98,9 @@ def _rows(opened: Release, path: Path) -> Rows:
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
     names, batches = read_table(path, opened.manifest.format_of_data)
-    expected = [name for one in protocols_of(opened.protocol) for name in _names(one, opened)]
+    protocols, locked = protocols_of(opened.protocol), opened.manifest.locked is not None
+    weighed = row_weights(opened.wide, protocols, opened.rows, locked=locked)
+    expected = [name for one in protocols for name in _names(one, opened, weighed)]
     keys = [key.name for key in opened.manifest.identify]
     for file, found, right in (
         (NAME, list(opened.released.columns), expected),
@@ -129,12 +132,12 @@ def _read_back(opened: Release, path: Path) -> int:
     return place
 
 
-def _names(protocol: AnyProtocol, opened: Release) -> list[str]:
+def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> list[str]:
     """The columns of one block in the table."""
     if isinstance(protocol, UnaryProtocol):
         return list(protocol.outputs.names)
     named, columns = bool(opened.manifest.identify), protocol.inputs.columns
-    told = ((column, inside(column, protocol, opened.wide, named)) for column in columns)
+    told = ((column, inside(column, opened.wide, named, weighed)) for column in columns)
     return [name for column, own in told for name in ([column] if own is None else [name for name, _ in own])]
 
 
@@ -143,7 +146,8 @@ def _shown(opened: Release, path: Path) -> list[tuple[Sequence[str | None], Code
     if opened.wide:
         try:
             rows = _rows(opened, path) if opened.manifest.identify else None
-            found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows)
+            locked = opened.manifest.locked is not None
+            found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows, locked=locked)
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
         return [(one.values, partial(_of_rows, one.codes)) for one in found]
