@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,18 @@ def test_what_cells_merge_may_be_known(table: Path, tmp_path: Path) -> None:
     cells = json.loads((release / "cells.json").read_text())["blocks"][0]
     assert levels["income", "own"] == [] and levels["income", "merged"] == cells["columns"][0]["values"]
     assert audit(tmp_path, release) == set()
+    edit(tmp_path / "private" / release.name / "known.json", hide_incomes)
+    found = funnel.audit_release(release, tmp_path / "private")
+    assert "known" in failures(found)
+
+
+def hide_incomes(known: dict[str, Any]) -> None:
+    """As if nobody shared an income, or a bin of them, with anybody."""
+    rows = Counter[tuple[int, ...]]()
+    for s, x, own, _, job, count in known["cells"]:
+        rows[s, x, own, 0, job] += count
+    known["levels"][1]["values"] = []
+    known["cells"] = [[*row, count] for row, count in sorted(rows.items())]
 
 
 def test_a_lock_pins_what_may_be_known(folder: Path) -> None:

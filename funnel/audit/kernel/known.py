@@ -88,11 +88,24 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: tuple[Wide, .
     every = set(chain.from_iterable(inside.get(name, {name}) for block in manifest.public for name in block))
     if missing := (every | {*(knows if isinstance(knows, tuple) else ())}) - {*shown}:
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
+    if manifest.locked is None:
+        _shared(file.levels, rows[:, axes:-1], {*chain.from_iterable(inside.values())})
     for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
         for name in {*alphabet.columns} - {*inside}:
             told = rows[:, axes + shown[name]], file.levels[shown[name]].values
             _as_released(column(alphabet, name)[rows[:, axis]].tolist(), *told, rows[:, -1].tolist(), minimum)
     return Known(file.levels, rows[:, :axes], rows[:, axes:-1], rows[:, -1], knows, minimum)
+
+
+def _shared(levels: tuple[Level, ...], codes: IntArray, inside: set[str]) -> None:
+    """Enough records share what is released of a column inside cells, so that of every record it may be known.
+
+    Its own value, or what cells merge that to; under a lock fewer may be left. Raises Broken.
+    """
+    for name in sorted(inside):
+        places = [place for place, level in enumerate(levels) if level.column == name]
+        if not codes[:, places].any(axis=1).all():
+            raise Broken(NAME, "what is released of a column may be known, and is not told of all", name, "none")
 
 
 def _as_released(
