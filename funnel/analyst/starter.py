@@ -115,7 +115,6 @@ privacy:
   knows: {min(2, len(found.public))}                     # nor of who knows so many of the person's true public columns
 mechanism:
   kind: invariant              # raw totals stay right on average; `optimal` keeps most information
-  time_limit: 300              # seconds; fewer cells, or a smaller `knows`, take less
 {_draws(found)}release:
   to: releases/{slug}
   private: private/{slug}   # counts and evidence; keep it away from readers of the release

@@ -13,7 +13,7 @@ from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Solved, Totals
 from funnel.mechanisms.distance import DISTANCE_SCHEMA, Rule, as_distance, distances
 from funnel.mechanisms.exactly_robust import adversary, polytope
-from funnel.mechanisms.optimal import TIME_LIMIT, TimeLimit
+from funnel.mechanisms.optimal import TimeLimit
 from funnel.notions import Demand, Notion, as_robust
 from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
@@ -52,7 +52,7 @@ class Invariant(Mechanism):
         "kept", description="kept: raw totals are right on average; free: whatever is nearest to the truth"
     )
     distance: Distance = "match"
-    time_limit: TimeLimit = TIME_LIMIT
+    time_limit: TimeLimit = 300.0
 
     @property
     def of_totals(self) -> Literal["kept", "free"]:
