@@ -140,6 +140,26 @@ def test_what_cells_merge_may_be_known(table: Path, tmp_path: Path) -> None:
     assert "known" in failures(found)
 
 
+def test_a_lock_leaves_out_what_its_cells_do_not_know(folder: Path) -> None:
+    """A job that is new tonight has no value that is released; ages of few people have one still."""
+    table = folder / "people.parquet"
+    duckdb.sql(f"CREATE OR REPLACE TABLE tonight AS SELECT * REPLACE (age + (id < 40)::INT * id AS age) FROM '{table}'")
+    duckdb.sql(f"COPY tonight TO '{table}'")
+    columns = ["age", {"name": "job", "unseen": "drop"}]
+    wide = {"name": "person", "columns": columns, "cells": {"most": 4, "minimum": 20}}
+    policy = written(folder, public=[wide], privacy={"notion": "srlip", "epsilon": 1.0, "knows": 1},
+                     mechanism="invariant")  # fmt: skip
+    funnel.make_lock(policy, room=0.5)
+    duckdb.sql(f"COPY (SELECT * REPLACE (CASE WHEN id = 200 THEN 'z' ELSE job END AS job) FROM tonight) TO '{table}'")
+    release = Path(funnel.run(policy, locked=True).release)
+    known = json.loads((folder / "private" / release.name / "known.json").read_text())
+    assert [(one["column"], one["level"]) for one in known["levels"]][:2] == [
+        ("age", "own"), ("age", "merged"),
+    ]  # fmt: skip
+    assert sum(row[-1] for row in known["cells"]) == 899
+    assert audit(folder, release) == set()
+
+
 def hide_incomes(known: dict[str, Any]) -> None:
     """As if nobody shared an income, or a bin of them, with anybody."""
     rows = Counter[tuple[int, ...]]()

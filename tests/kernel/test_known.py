@@ -18,7 +18,7 @@ from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.convert import known_file
 from funnel.format.cells import Values, Wide
-from funnel.format.known import NAME, KnownFile, Level
+from funnel.format.known import MERGED, NAME, KnownFile, Level
 from funnel.format.manifest import Parameters
 from funnel.measure.side import Knowledge, uncovered
 from tests.kernel.samples import sample
@@ -106,14 +106,54 @@ def renamed(file):
     return replace(file, levels=(replace(one, column="a"), *rest))
 
 
-def wide(*inside):
-    """Cells named as the first column of the release, over other columns."""
-    values = tuple(Values(name, "VARCHAR", (None,), None, None, 0) for name in inside)
+def wide(*inside, labels=("column00", "column01", "column02")):
+    """Cells named as the first column of the release, over other columns, which are released with these labels."""
+    values = tuple(Values(name, "VARCHAR", labels, None, None, None) for name in inside)
     return (Wide("column0", values, (), (), "0" * 64),)
 
 
 def test_columns_inside_cells_have_no_label_to_be_compared_with():
     assert kernel.known(*made(renamed), wide("a")).knows == 1
+
+
+def merged(file):
+    """With the second and the third value of the column put together, as they are released."""
+    file = renamed(file)
+    level = Level("a", MERGED, (file.levels[0].values[0], "other"))
+    return replace(file, levels=(*file.levels, level),
+                   cells=tuple((*row[:-1], min(row[3], 2), row[-1]) for row in file.cells))  # fmt: skip
+
+
+def no_longer_itself(file):
+    file = merged(file)
+    return replace(file, cells=tuple((*row[:-2], 3 - row[-2], row[-1]) for row in file.cells))
+
+
+def rarely_itself(file):
+    file = merged(file)
+    return replace(file, cells=tuple((*row[:-2], 0, row[-1]) for row in file.cells))
+
+
+def test_what_values_inside_cells_are_put_together_to_may_be_known():
+    labels = (first(), "other")
+    assert [level.level for level in kernel.known(*made(merged), wide("a", labels=labels)).levels][-1] == MERGED
+    for change in (renamed, no_longer_itself, rarely_itself):
+        with pytest.raises(Broken, match="what is released of a column"):
+            kernel.known(*made(change), wide("a", labels=labels))
+    with pytest.raises(Broken, match="what is released of a column"):
+        kernel.known(*made(merged), wide("a", labels=(first(), "another")))
+
+
+def test_rare_values_inside_cells_are_put_together_to_something():
+    def rare(file):
+        return hidden_value(renamed(file))
+
+    with pytest.raises(Broken, match="what is released of a column"):
+        kernel.known(*made(rare), wide("a"))
+
+
+def first():
+    return made()[0].levels[0].values[0]
 
 
 def test_nothing_that_may_be_known_is_left_out():

@@ -16,8 +16,8 @@ from funnel.audit.kernel.counts import Joint, column
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.files import table
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.cells import Wide
-from funnel.format.known import NAME, OWN, RELEASED, KnownFile, Level
+from funnel.format.cells import Values, Wide
+from funnel.format.known import MERGED, NAME, OWN, RELEASED, KnownFile, Level
 from funnel.format.manifest import Manifest
 
 
@@ -90,6 +90,9 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: tuple[Wide, .
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
     if manifest.locked is None:
         _shared(file.levels, rows[:, axes:-1], {*chain.from_iterable(inside.values())})
+        for one in chain.from_iterable(block.columns for block in wide):
+            if one.name in shown:
+                _as_merged(one, file.levels, rows[:, axes:-1], shown[one.name])
     for axis, alphabet in enumerate(joint.alphabets[1:], start=1):
         for name in {*alphabet.columns} - {*inside}:
             told = rows[:, axes + shown[name]], file.levels[shown[name]].values
@@ -106,6 +109,20 @@ def _shared(levels: tuple[Level, ...], codes: IntArray, inside: set[str]) -> Non
         places = [place for place, level in enumerate(levels) if level.column == name]
         if not codes[:, places].any(axis=1).all():
             raise Broken(NAME, "what is released of a column may be known, and is not told of all", name, "none")
+
+
+def _as_merged(column: Values, levels: tuple[Level, ...], codes: IntArray, own: int) -> None:
+    """What cells merge of a column is told as cells.json has it: a value listed there is itself, any other is merged.
+
+    `own` is the place of the level that cells are made of. Raises Broken.
+    """
+    merged = [place for place, level in enumerate(levels) if (level.column, level.level) == (column.name, MERGED)]
+    values, shown = (None, *levels[own].values), (None, *(levels[merged[0]].values if merged else ()))
+    released = codes[:, merged[0]] if merged else np.zeros(len(codes), np.int64)
+    for code, became in np.unique(np.column_stack([codes[:, own], released]), axis=0).tolist():
+        listed = code > 0 and values[code] in column.values
+        if not (shown[became] in ([values[code]] if listed else column.values) if became else listed or not code):
+            raise Broken(NAME, "what is released of a column is not what cells make of it", column.name, values[code])
 
 
 def _as_released(
