@@ -31,7 +31,8 @@ def check(opened: Release) -> str | Unchecked:
             raise Broken(NAME, f"{one.name} has too many cells", asked[one.name].most, len(one))
         if opened.manifest.locked is None:
             _fits(one, _records(opened, one), asked[one.name].minimum)
-    return f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
+    cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
+    return f"{cells}; what rows are filled in with, and that it is like the source, is the publisher's word"
 
 
 def _fits(cells: Cells, records: IntArray, minimum: int) -> None:

@@ -40,14 +40,15 @@ LEFT = (
     " promises, and its lock fixed this protocol; I(S;Y) where no notion bounds it, utility and its bound; which values"
     " a private estimate is about, and what it spent; whether an uncertainty set is as large as its confidence asks;"
     " how the composed leakage was worked out, the budget, and what the ledger says was drawn for whom; whether"
-    " permanent draws follow from the key; free text; a signature"
+    " permanent draws follow from the key; what cells.json and distances.json say of columns inside cells; free text; a"
+    " signature"
 )
 """What the kernel does not look at, beside the hashes."""
 UNKNOWABLE = (
     "that the counts are the source's; that answers stand beside the keys of those for whom they were drawn; that"
-    " nobody drew or estimated several times and chose; who else holds the key; that the ledger is whole, a chain"
-    " without an anchor, which whoever can write the private folder can cut short or write anew; what is released"
-    " about the same people elsewhere"
+    " nobody drew, estimated, or tried seeds of the filling several times and chose; who else holds the key; that the"
+    " ledger is whole, a chain without an anchor, which whoever can write the private folder can cut short or write"
+    " anew; what is released about the same people elsewhere"
 )
 """What nobody can know from these files."""
 
