@@ -17,8 +17,6 @@ An error is data: a stable code from `CATALOGUE`, what is wrong, where, and what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -103,7 +101,7 @@ CATALOGUE: dict[str, str] = {
 class FunnelError(Exception):
     """Base of all errors: `code` (a key of CATALOGUE), `message`, `where`, `advice`; `exit_code` for the CLI.
 
-    `values` are people's, and end the message; `plain` is the message without them.
+    `values` are people's: what an error prints goes into logs and mail, so no text and no JSON has them unasked.
     """
 
     exit_code: ClassVar[int] = 1
@@ -119,30 +117,19 @@ class FunnelError(Exception):
     ) -> None:
         if code not in CATALOGUE:
             raise KeyError(f"error code {code!r} is not in the catalogue")
-        self.code, self.plain, self.where, self.advice = code, message, where, advice
-        self.message = message if values is None else f"{message}: {values}"
+        self.code, self.message, self.where, self.advice, self.values = code, message, where, advice, values
         super().__init__(self.text())
 
-    def text(self) -> str:
-        """One paragraph for a person: where, what, the code, and what to do next."""
+    def text(self, *, values: bool = False) -> str:
+        """One paragraph for a person: where, what, the code, and what to do next; with people's `values` if asked."""
         place = f"{self.where}: " if self.where else ""
+        named = f": {self.values}" if values and self.values else ""
         hint = f"\n  {self.advice}" if self.advice else ""
-        return f"{place}{self.message} [{self.code}]{hint}"
+        return f"{place}{self.message}{named} [{self.code}]{hint}"
 
     def as_dict(self) -> dict[str, Any]:
         """The same for a program."""
         return {"code": self.code, "message": self.message, "where": self.where, "advice": self.advice}
-
-
-@contextmanager
-def without_values() -> Iterator[None]:
-    """Errors that are raised inside name no values of people."""
-    try:
-        yield
-    except FunnelError as error:
-        error.message = error.plain
-        error.args = (error.text(),)
-        raise
 
 
 @dataclass(frozen=True)
@@ -175,8 +162,8 @@ class PolicyError(FunnelError):
             advice=first.suggestion,
         )
 
-    def text(self) -> str:
-        """Every problem on its own line."""
+    def text(self, *, values: bool = False) -> str:
+        """Every problem on its own line; a policy's are no values of people."""
         return "\n".join(problem.text() for problem in self.problems)
 
     def as_dict(self) -> dict[str, Any]:
@@ -217,12 +204,15 @@ class LedgerError(FunnelError):
 
 
 class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an error of the program
-    """A claim does not hold; `bound` and `achieved` are what was promised and what was measured."""
+    """A claim does not hold; `bound` and `achieved` are what was promised and what was measured.
+
+    What was measured may name values of people.
+    """
 
     def __init__(self, message: str, *, bound: str, achieved: str, where: str | None = None) -> None:
         self.bound, self.achieved = bound, achieved
         super().__init__(
-            "audit-failed", message, where=where, advice="Do not use this release; run funnel again."
+            "audit-failed", message, where=where, values=achieved, advice="Do not use this release; run funnel again."
         )
 
 
@@ -231,5 +221,6 @@ class InternalError(FunnelError):
 
     exit_code = 3
 
-    def __init__(self, message: str) -> None:
-        super().__init__("internal", message, advice="Please report this with the output of --traceback.")
+    def __init__(self, message: str, *, values: str | None = None) -> None:
+        advice = "Please report this with the output of --traceback."
+        super().__init__("internal", message, values=values, advice=advice)

@@ -117,7 +117,8 @@ def _ordered(source: Source, counts: IntArray, support: int) -> Merged:
     except ValueError as error:
         raise PlanError(
             "column-type",
-            f"column {source.name!r}: {error}",
+            f"column {source.name!r} holds what is no finite number",
+            values=str(error),
             advice="Filter such records, or leave the column out.",
         ) from None
     missing = next((code for code in ranks if source.values[code] is None), None)

@@ -32,6 +32,8 @@ from funnel.errors import FunnelError, InternalError
 
 _INTERRUPTED = 130
 """What the shell, and typer, say after Ctrl-C."""
+_USAGE = 2
+_VALUES = "--show-values"
 
 app = typer.Typer(
     name="funnel",
@@ -51,6 +53,9 @@ def _root(
     traceback: Annotated[
         bool, typer.Option("--traceback", help="With any command: show where in the code an error arose.")
     ] = False,
+    show_values: Annotated[
+        bool, typer.Option(_VALUES, help="With any command, at a terminal: errors name the values they are about.")
+    ] = False,
 ) -> None:
     if version:
         say(f"funnel {funnel.__version__}")
@@ -65,9 +70,12 @@ for _command in (init, check, plan, run, compare, audit, ledger, lock, diff, rep
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code; errors are one paragraph, never a traceback unless asked."""
     given = sys.argv[1:] if arguments is None else arguments
+    if _VALUES in given and not sys.stderr.isatty():
+        complain(f"{_VALUES} is for a terminal: here, what errors print goes into a file, a log or a mail")
+        sys.exit(_USAGE)
     try:
-        # --traceback may stand anywhere: it is asked for after something went wrong, at the end of the line.
-        app([word for word in given if word != "--traceback"])
+        # Both may stand anywhere: they are asked for after something went wrong, at the end of the line.
+        app([word for word in given if word not in ("--traceback", _VALUES)])
     except SystemExit as end:
         if end.code == _INTERRUPTED:
             complain("interrupted; nothing was published [interrupted]")
@@ -78,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
-        _fail(InternalError(f"{type(error).__name__}: {error}"), given)
+        _fail(InternalError(type(error).__name__, values=str(error)), given)
 
 
 def _fail(error: FunnelError, given: list[str]) -> None:
@@ -87,5 +95,7 @@ def _fail(error: FunnelError, given: list[str]) -> None:
         console(error=True).print_exception()
     if "--json" in given:
         emit({"error": error.as_dict()})
-    complain(error.text())
+    complain(error.text(values=_VALUES in given))
+    if error.values and _VALUES not in given:
+        complain(f"  The values it is about are left out here; at a terminal, {_VALUES} names them.")
     sys.exit(error.exit_code)

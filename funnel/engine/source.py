@@ -20,6 +20,8 @@ from funnel.errors import SourceError
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_OF_VALUES = (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.OutOfRangeException)
+"""Complaints that name the values they are about."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,11 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
         said = "the source table is not UTF-8 text"
         advice = "Convert it, for example with `iconv -f latin1 -t utf-8`."
+    elif isinstance(error, _OF_VALUES):
+        said = f"the source table holds what cannot be read ({type(error).__name__})"
+        advice = "Check the types of its columns, and what the filter makes of them."
+        values = str(error).splitlines()[0]
+        return SourceError("source-unreadable", said, where=source.pattern, values=values, advice=advice)
     else:
         said = f"the source table cannot be read: {str(error).splitlines()[0]}"
         advice = "Check the file's format, encoding and permissions."

@@ -137,7 +137,8 @@ def _refuse(unseen: Sequence[Unseen]) -> None:
         shown = some([f"{readable(one.value)!r} ({one.rows:,})" for one in here], _SHOWN)
         raise SourceError(
             "unseen-value",
-            f"{len(here):,} values of {columns} are not among those of the lock: {shown}",
+            f"{len(here):,} values of {columns} are not among those of the lock",
+            values=shown,
             advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or `unseen: drop`) "
             "and make a new lock with `funnel lock --force`; or make one that knows them.",
         )

@@ -30,7 +30,8 @@ def check_seen(block: Block, cells: Cells, sources: Sequence[Source]) -> None:
             shown = some([f"{readable((value,))!r} ({rows:,})" for value, rows in unknown], _SHOWN)
             raise SourceError(
                 "unseen-value",
-                f"{len(unknown):,} values of {column.name} are not among those of the lock: {shown}",
+                f"{len(unknown):,} values of {column.name} are not among those of the lock",
+                values=shown,
                 advice="Nothing was drawn. Write `unseen: drop` at the column, which leaves such rows out, and make a "
                 "new lock with `funnel lock --force`; or make one that knows them.",
             )

@@ -170,7 +170,8 @@ def _number(part: str | None, column: str) -> Decimal:
     except InvalidOperation:
         raise PlanError(
             "column-type",
-            f"{column} holds {'missing values' if part is None else repr(part)}, and only numbers can have noise added",
+            f"{column} holds {'missing values' if part is None else 'texts'}, and only numbers can have noise added",
+            values=part,
             advice="Use `round` on a numeric column, and `missing: drop`.",
         ) from None
 

@@ -9,7 +9,6 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.engine import Engine, Source
 from funnel.engine.counting import cardinalities, occurring
-from funnel.errors import without_values
 from funnel.mechanisms import Outlook
 from funnel.mechanisms.product import arrange
 from funnel.notions import Shape
@@ -60,7 +59,7 @@ def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
 
     Raises FunnelError.
     """
-    with located(source), without_values():
+    with located(source):
         check_apart(policy, source)
         merged = _refuse(policy, plan, engine)
     return _sizes(policy, plan, engine, merged)

@@ -137,17 +137,6 @@ def test_check_and_plan_refuse_what_a_run_refuses(command, tmp_path, code, query
         assert (check.code, f"[{code}]" in check.err) == (1, True), check.err
 
 
-def test_a_plan_names_no_values_of_people_where_a_run_does(command, tmp_path):
-    table(tmp_path, "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'Smith', 'x') AS x FROM range(99) t(i)")
-    path = write_policy(tmp_path, source={"table": "table.parquet", "entity": "id"}, sensitive=["s"], public=["x"])
-    assert "1 of 2 values of x have fewer than 10 records: 'Smith' (3)" in command("run", path).err
-    for name in ("plan", "check"):
-        said = command(name, path).err
-        assert "1 of 2 values of x have fewer than 10 records [below-minimum]" in said
-        assert "rare: other" in said
-        assert "Smith" not in said
-
-
 IDENTIFIERS = [
     ("'key ' || i", "x", {}),
     ("i * 7", "x", {}),

@@ -201,8 +201,9 @@ def test_who_decides_about_a_value_that_is_new(value, rules, outcome):
     )  # fmt: skip
     told = dict(zip(("x", "z"), rules, strict=True))
     if outcome is SourceError:
-        with pytest.raises(SourceError, match=r"\(7\)"):
+        with pytest.raises(SourceError) as caught:
             relabel(joint, [BLOCK], told)
+        assert "(7)" in (caught.value.values or "")
         return
     found = relabel(joint, [BLOCK], told)
     records = dict(zip(BLOCK.values, found.joint.table().sum(axis=0).tolist(), strict=True))
