@@ -48,7 +48,7 @@ def glance(engine: Engine, source: Source) -> Glance:
 
     Raises SourceError.
     """
-    reader = source.as_texts if source.is_text else source.reader
+    reader = source.as_texts if source.is_text else source.reading()
     schema = engine.schema(texts=source.is_text)
     found = _likely(engine, reader, schema, guess=source.is_text)
     counts = [_counts(identifier(name), *likely, texts=source.is_text) for name, likely in found.items()]
@@ -59,7 +59,7 @@ def glance(engine: Engine, source: Source) -> Glance:
 def rarest(engine: Engine, source: Source, name: str) -> int:
     """Records of the least frequent value of a column. Raises SourceError."""
     (fewest,) = engine.row(
-        f"SELECT min(n) FROM (SELECT count(*) AS n FROM {source.reader} GROUP BY {identifier(name)})"
+        f"SELECT min(n) FROM (SELECT count(*) AS n FROM {source.reading()} GROUP BY {identifier(name)})"
     )
     return int(fewest)
 

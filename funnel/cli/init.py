@@ -13,7 +13,12 @@ EPILOG = "Example: funnel init census.parquet --to census.yaml"
 
 
 def init(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file, or a glob.", show_default=False)],
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="A file, a glob, a folder of partitions, or people.duckdb#table.", show_default=False
+        ),
+    ],
     to: Annotated[
         Path | None, typer.Option(help="Where to write the policy; - prints it. Default: NAME.yaml here.")
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.engine.base import Engine
-from funnel.engine.source import Source, changed, find
+from funnel.engine.sources import Dialect, Source, changed, find
 
 
 def open_engine(
@@ -17,4 +17,4 @@ def open_engine(
     return DuckDB(source, memory=memory, threads=threads, scratch=scratch)
 
 
-__all__ = ["Engine", "Source", "changed", "find", "open_engine"]
+__all__ = ["Dialect", "Engine", "Source", "changed", "find", "open_engine"]

@@ -13,15 +13,11 @@ import numpy as np
 
 from funnel.data import Alphabet
 from funnel.engine.scratch import Scratch
-from funnel.engine.source import Source, describe, unreadable
+from funnel.engine.sources import TROUBLE, Source, describe, unreadable
 from funnel.engine.sql import literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
-"""What reading a source through DuckDB can raise."""
 
 
 class DuckDB:
@@ -49,9 +45,10 @@ class DuckDB:
         config["temp_directory"] = str(spill)
         try:
             self.connection = duckdb.connect(":memory:", config=config)
-        except duckdb.Error as error:
+            source.attach(self.connection)
+        except TROUBLE as error:
             raise unreadable(source, error) from None
-        reachable = ", ".join(literal(str(folder)) for folder in (source.folder, spill))
+        reachable = ", ".join(literal(str(folder)) for folder in (*source.folders, spill))
         self.connection.execute(f"SET allowed_directories = [{reachable}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from funnel.engine.source import Source
+from funnel.engine.sources import Source
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import PolicyError
 from funnel.plan.columns import NARROW, Key

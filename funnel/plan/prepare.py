@@ -10,7 +10,7 @@ from typing import Protocol
 
 from funnel.data.alphabet import folded
 from funnel.draw.keys import Key, one_time_key
-from funnel.engine import Engine, Source, find, open_engine
+from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import DrawError, SourceError
 from funnel.files import writing
 from funnel.ledger.journal import Journal
@@ -81,9 +81,15 @@ def planned(
     policy: Policy, limits: Limits = USUAL, lock: Lock | None = None
 ) -> Iterator[tuple[Plan, Engine, Source]]:
     """The plan of a policy, and an engine on its source that has read nothing but the columns. Raises FunnelError."""
-    source = find(policy.path(policy.source.table))
+    source = find(policy.source.table, policy.directory, dialect(policy))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         yield compile_plan(policy, engine.schema(), source, lock.checksum if lock else None), engine, source
+
+
+def dialect(policy: Policy) -> Dialect:
+    """How a CSV is written, as the policy says."""
+    told = policy.source.csv
+    return Dialect() if told is None else Dialect(told.header, told.delimiter, told.decimal, told.names)
 
 
 def prepare(
@@ -130,7 +136,7 @@ def located(source: Source) -> Iterator[None]:
         yield
     except SourceError as error:
         if error.where is None:
-            error.where = source.pattern
+            error.where = source.name
             error.args = (error.text(),)
         raise
 
@@ -186,6 +192,6 @@ def check_apart(policy: Policy, source: Source) -> None:
             raise SourceError(
                 "release-path",
                 "the pattern of the source also matches files in a release folder",
-                where=source.pattern,
+                where=source.name,
                 advice="Narrow `source.table`, or release somewhere else.",
             )

@@ -26,10 +26,32 @@ MOST_RECORDS = 10**12
 MOST_BUDGET = 1e6
 
 
+class Csv(Section):
+    """How a CSV is written, where the engine cannot find it out."""
+
+    header: bool | None = Field(
+        None, description="Whether the first line holds names; without `names` it does"
+    )
+    delimiter: str | None = Field(
+        None, min_length=1, max_length=1, description="What separates fields, such as ;"
+    )
+    decimal: Literal[",", "."] | None = Field(None, description="The decimal point of numbers")
+    names: tuple[Column, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        description="The columns' names, in order; instead of those in the file",
+    )
+
+
 class Source(Section):
     """Where the records are and which of them count."""
 
-    table: Text = Field(description="A CSV or Parquet file (globs allowed), relative to the policy file")
+    table: Text = Field(
+        description="A CSV, Parquet or JSON lines file (globs allowed), a folder of partitions, or a DuckDB file with "
+        "#table, relative to the policy file"
+    )
+    csv: Csv | None = Field(None, description="How a CSV is written, where sniffing is wrong")
     filter: Text | None = Field(None, description="A predicate over source columns; other rows are left out")
     entity: Column | None = Field(None, description="Column that identifies a person; at most one row each")
     missing: Literal["category", "drop", "error"] = Field(
@@ -40,16 +62,19 @@ class Source(Section):
     @field_validator("table")
     @classmethod
     def _offered(cls, table: str) -> str:
-        """Files only, in this version."""
+        """Files and tables in them, in this version."""
         scheme, found, _ = table.partition("://")
-        lower = table.lower()
-        inside = "#" in lower and not lower.endswith((".csv", ".parquet"))
-        if found or inside or lower.endswith((".duckdb", ".ddb")):
-            where = f"behind {shortened(scheme)}://" if found else "inside a database file"
+        if found:
             raise PydanticCustomError(
                 "unsupported",
-                "tables {where} are not offered in this version of funnel; it reads CSV and Parquet files",
-                {"where": where},
+                "tables behind {scheme}:// are not offered in this version of funnel; it reads files",
+                {"scheme": shortened(scheme)},
+            )
+        if table.lower().endswith((".duckdb", ".ddb")):
+            raise PydanticCustomError(
+                "wrong_value",
+                "a DuckDB file holds many tables: name one, as in {table}#people",
+                {"table": table},
             )
         return table
 
@@ -165,7 +190,6 @@ def _exactly_one(value: Any) -> Any:
     if type(value) is not int:
         raise PydanticCustomError("not_version_1", "`version` must be 1")
     return value
-
 
 
 class Policy(Section):

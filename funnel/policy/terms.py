@@ -38,6 +38,7 @@ def terms(policy: Policy) -> dict[str, Any]:
         "source.entity": source.entity,
         "source.filter": source.filter,
         "source.missing": source.missing,
+        **({} if source.csv is None else {"source.csv": source.csv.model_dump(mode="json", exclude_none=True)}),
         **{
             f"estimate.{key}": value
             for key, value in policy.estimate.model_dump(mode="json").items()

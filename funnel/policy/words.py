@@ -16,11 +16,12 @@ from funnel.notions import NOTIONS
 from funnel.policy.blocks import Block, Cells, is_wide
 from funnel.policy.columns import Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
-from funnel.policy.model import NAME_LENGTH, Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import NAME_LENGTH, Csv, Draws, Estimate, Policy, Release, Source
 from funnel.policy.scalars import is_number
 
 SECTIONS: dict[Path, type[BaseModel]] = {
-    (): Policy, ("source",): Source, ("estimate",): Estimate, ("draws",): Draws, ("release",): Release,
+    (): Policy, ("source",): Source, ("source", "csv"): Csv, ("estimate",): Estimate, ("draws",): Draws,
+    ("release",): Release,
 }  # fmt: skip
 _TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "privacy": ("notion", NOTIONS), "mechanism": ("kind", MECHANISMS),
@@ -41,7 +42,9 @@ _BOUNDS = {
     "greater_than": "must be above {gt:g}", "greater_than_equal": "must be {ge:g} or more",
     "less_than": "must be below {lt:g}", "less_than_equal": "must be {le:g} or less",
     "finite_number": "must be finite", "too_short": "must not be empty",
-    "string_too_short": "must not be empty", "string_pattern_mismatch": "must not be blank",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must be at most {max_length} letters long",
+    "string_pattern_mismatch": "must not be blank",
 }  # fmt: skip
 
 

@@ -89,6 +89,7 @@ JUDGES: dict[str, Judge] = {
         "more is said of records with missing values",
         "less is said of records with missing values",
     ),
+    "source.csv": _another("the same file is read as other values"),
     "source.filter": _another("other people: what is promised to whom cannot be compared"),
     "source.entity": _optional(
         "no person may have more than one row",

@@ -221,6 +221,7 @@ IRRELEVANT = {
 """Fields of a policy that a change is not told of, and why."""
 NUMBERS = {"name": "x", "round": 5, "clip": [0, 10]}
 CHANGES: dict[str, tuple[dict, dict]] = {
+    "source.csv": ({}, {"source": {"csv": {"decimal": ","}}}),
     "source.filter": CASES["another filter"][:2],
     "source.entity": CASES["several rows each"][:2],
     "source.missing": CASES["missing as an error"][:2],

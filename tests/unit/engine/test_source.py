@@ -13,7 +13,7 @@ import pytest
 
 import funnel
 from funnel.engine.duckdb import DuckDB
-from funnel.engine.source import find
+from funnel.engine.sources import find
 from funnel.errors import SourceError
 from tests.support.policies import write_policy
 
@@ -38,7 +38,7 @@ def test_csv_parquet_and_globs_are_read(tmp_path):
     assert schema(tmp_path / "b.csv.gz") == {"x": "VARCHAR", "n": "BIGINT"}
     with DuckDB(find(tmp_path / "part-*.parquet")) as engine:
         assert set(engine.schema()) == {"x", "n"}
-        assert sorted(engine.rows(f"SELECT x, n FROM {engine.source.reader}")) == [("u", 1), ("v", 7)]
+        assert sorted(engine.rows(f"SELECT x, n FROM {engine.source.reading()}")) == [("u", 1), ("v", 7)]
 
 
 def test_the_last_line_of_a_csv_counts_for_its_types(tmp_path):
@@ -138,7 +138,7 @@ def test_the_engine_reaches_no_file_beyond_its_folders(tmp_path):
     (inside / "a.csv").write_text("x\nu\n")
     (outside / "secret.csv").write_text("x\nu\n")
     with DuckDB(find(inside / "a.csv")) as engine:
-        assert engine.rows(f"SELECT x FROM {engine.source.reader}") == [("u",)]
+        assert engine.rows(f"SELECT x FROM {engine.source.reading()}") == [("u",)]
         for statement in (
             f"SELECT * FROM read_csv('{outside}/secret.csv')",
             f"COPY (SELECT 1) TO '{outside}/x.csv'",
@@ -183,7 +183,7 @@ def test_what_spills_is_private_and_goes_away(tmp_path, monkeypatch):
     with DuckDB(find(path), memory="12MB", threads=1) as engine:
         scratch = Path(engine.row("SELECT current_setting('temp_directory')")[0])
         assert scratch.stat().st_mode & 0o077 == 0
-        engine.prepare((f"CREATE TEMP TABLE t AS SELECT id FROM {engine.source.reader}",))
+        engine.prepare((f"CREATE TEMP TABLE t AS SELECT id FROM {engine.source.reading()}",))
         assert any(scratch.iterdir())
     assert not scratch.exists()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["big.parquet"]

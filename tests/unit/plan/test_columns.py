@@ -10,7 +10,7 @@ import pytest
 import funnel
 from funnel.cells.columns import number
 from funnel.engine.duckdb import DuckDB
-from funnel.engine.source import find
+from funnel.engine.sources import find
 from funnel.plan import compile_plan
 from funnel.plan.tabulate import tabulate
 from tests.support.policies import write_policy

@@ -7,7 +7,7 @@ import pytest
 
 import funnel
 from funnel.engine.duckdb import DuckDB
-from funnel.engine.source import find
+from funnel.engine.sources import find
 from funnel.errors import PolicyError
 from funnel.plan import compile_plan
 from funnel.plan.columns import bin_labels

@@ -37,6 +37,7 @@ def test_every_field_of_the_good_policy() -> None:
     policy = accepted(GOOD)
     assert policy.source.model_dump() == {
         "table": "census.parquet",
+        "csv": None,
         "filter": "age >= 18",
         "entity": "person_id",
         "missing": "category",

@@ -14,12 +14,13 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.blocks import Block, Cells
 from funnel.policy.columns import Attribute
-from funnel.policy.model import Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import Csv, Draws, Estimate, Policy, Release, Source
 
 PAGE = (Path(__file__).parents[3] / "policies" / "README.md").read_text(encoding="utf-8")
 SECTIONS: dict[str, type[BaseModel]] = {
     "The policy": Policy,
     "`source`": Source,
+    "`source.csv`": Csv,
     "`estimate`": Estimate,
     "A column of `public`": Attribute,
     "`draws`": Draws,

@@ -1,0 +1,107 @@
+"""What a source is to everybody else: a name, files or none, SQL that reads it, and a word on whether it has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import duckdb
+
+from funnel.errors import SourceError
+
+TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
+"""What reading a source through DuckDB can raise."""
+_OF_VALUES = (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.OutOfRangeException)
+"""Complaints that name the values they are about."""
+
+
+class Source(Protocol):
+    """A table as the policy names it; found once, and read twice.
+
+    `name` is what messages, plans and logs say, `files` those that it consists of, `folders` what the engine has to
+    reach to read them.
+    """
+
+    @property
+    def name(self) -> str:
+        """As people name it; never with a password."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold it; none where no file of this machine does."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where these lie."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its columns have no types but guessed ones."""
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make it known to a connection that may reach everything still."""
+
+    def reading(self, texts: Sequence[str] = ()) -> str:
+        """The SQL that reads the table; columns `texts` are the texts that stand there where types are guessed."""
+
+    @property
+    def as_texts(self) -> str:
+        """The SQL that reads it in one pass, every column as a text where types are guessed."""
+
+    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Raise SourceError where the names of its columns cannot be used."""
+
+    def check_unchanged(self) -> None:
+        """Raise SourceError (source-changed) when it has moved since it was found."""
+
+
+def changed(name: str) -> SourceError:
+    """The error of a source that moved under a run."""
+    return SourceError(
+        "source-changed",
+        "the source table changed or vanished while it was being read",
+        where=name,
+        advice="Nothing was published. Run again when the table is at rest, or point the policy at a snapshot.",
+    )
+
+
+def missing(name: str) -> SourceError:
+    """The error of a source that is not there."""
+    return SourceError(
+        "source-missing",
+        "the source table does not exist",
+        where=name,
+        advice="`source.table` is relative to the policy file; globs such as part-*.parquet and folders are allowed.",
+    )
+
+
+def refused(said: str, where: object, advice: str) -> SourceError:
+    """The error of a table that is there and cannot be read."""
+    return SourceError("source-unreadable", said, where=str(where), advice=advice)
+
+
+def unreadable(source: Source, error: Exception) -> SourceError:
+    """DuckDB's complaint in one line. An interrupt that DuckDB wrapped is raised again as what it was."""
+    if isinstance(error, duckdb.InterruptException) or "interrupt" in str(error).lower():
+        raise KeyboardInterrupt
+    try:
+        source.check_unchanged()
+    except SourceError as moved:
+        return moved
+    told = str(error).lower()
+    if isinstance(error, duckdb.OutOfMemoryException):
+        said = "the table does not fit in the memory allowed"
+        advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."
+    elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
+        said = "the source table is not UTF-8 text"
+        advice = "Convert it, for example with `iconv -f latin1 -t utf-8`."
+    elif isinstance(error, _OF_VALUES):
+        said = f"the source table holds what cannot be read ({type(error).__name__})"
+        advice = "Check the types of its columns, and what the filter makes of them."
+        values = str(error).splitlines()[0]
+        return SourceError("source-unreadable", said, where=source.name, values=values, advice=advice)
+    else:
+        said = f"the source table cannot be read: {str(error).splitlines()[0]}"
+        advice = "Check the file's format, encoding and permissions."
+    return refused(said, source.name, advice)

@@ -1,0 +1,62 @@
+"""A table or view in a DuckDB file: people.duckdb#table, or #schema.table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from funnel.engine.sources.base import changed
+from funnel.engine.sources.files import Stamp, stamp_of
+from funnel.engine.sql import identifier, literal
+
+ENDINGS = (".duckdb", ".ddb")
+
+
+@dataclass(frozen=True)
+class Database:
+    """A DuckDB file, opened for reading alone, and a table in it."""
+
+    name: str
+    file: Path
+    table: str
+    stamp: Stamp
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file of the database."""
+        return (self.file,)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """None: it is open before the doors are shut."""
+        return ()
+
+    @property
+    def is_text(self) -> bool:
+        """Types stand in the database."""
+        return False
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Open the file, for reading. Raises duckdb.Error."""
+        connection.execute(f"ATTACH {literal(str(self.file))} AS stored (READ_ONLY)")
+
+    def reading(self, texts: Sequence[str] = ()) -> str:
+        """The table in the file."""
+        parts = self.table.split(".") if "." in self.table else ("main", self.table)
+        return ".".join(map(identifier, ("stored", *parts)))
+
+    @property
+    def as_texts(self) -> str:
+        """There is nothing to guess."""
+        return self.reading()
+
+    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """A database has no two columns of one name."""
+
+    def check_unchanged(self) -> None:
+        """Raise SourceError when the file was written to since it was found."""
+        if stamp_of(self.files) != self.stamp:
+            raise changed(self.name)

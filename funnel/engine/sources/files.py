@@ -1,0 +1,108 @@
+"""Tables that are files: one, those of a pattern, or all of a kind in a folder of partitions."""
+
+from __future__ import annotations
+
+import glob
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from funnel.engine.sources.base import changed, refused
+from funnel.engine.sql import listed, literal
+from funnel.errors import SourceError
+
+Stamp = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a table; `stamp` tells whether they have changed since they were found.
+
+    `pattern` is the path or the glob that DuckDB reads, `name` as the policy has it.
+    """
+
+    name: str
+    pattern: str
+    files: tuple[Path, ...]
+    stamp: Stamp
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The deepest folder without a wildcard: all of the table lies below it."""
+        parts = Path(self.pattern).parts
+        plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+        return (Path(*parts[:plain]),)
+
+    @property
+    def many(self) -> list[str]:
+        """What DuckDB is told of several files: columns go by name, and folders named key=value are columns."""
+        return ["union_by_name = true"] if glob.has_magic(self.pattern) else []
+
+    @property
+    def is_text(self) -> bool:
+        """Types stand in the files."""
+        return False
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """DuckDB reads files by itself."""
+
+    def reading(self, texts: Sequence[str] = ()) -> str:
+        """The SQL that reads the table."""
+        raise NotImplementedError
+
+    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Raise SourceError where the names of its columns cannot be used."""
+        raise NotImplementedError
+
+    @property
+    def as_texts(self) -> str:
+        """Where types stand in the files there is nothing to guess."""
+        return self.reading()
+
+    def check_unchanged(self) -> None:
+        """Raise SourceError when a file has gone, come or been rewritten since the source was found."""
+        if stamp_of(matches(self.pattern)) != self.stamp:
+            raise changed(self.name)
+
+    def _call(self, function: str, options: Sequence[str]) -> str:
+        return f"{function}({listed([literal(self.pattern), *options, *self.many])})"
+
+
+def matches(pattern: str) -> tuple[Path, ...]:
+    """The files that DuckDB will read for a pattern, which are not all that Python would find. Raises SourceError."""
+    if not glob.has_magic(pattern):
+        return (Path(pattern),) if Path(pattern).is_file() else ()
+    found = duckdb.execute("SELECT file FROM glob($1)", [pattern]).fetchall()
+    files = tuple(sorted(Path(row[0]) for row in found))
+    hidden = next((file for file in files if file.name.startswith(".")), None)
+    if hidden is not None:
+        said = f"the pattern also matches the hidden file {hidden.name}, such as copying tools leave behind"
+        raise refused(said, pattern, "Remove it, or narrow the pattern: its rows would count as people.")
+    return files
+
+
+def stamp_of(files: tuple[Path, ...]) -> Stamp:
+    """Identity, size, and times of change of every file; the time of the inode cannot be set back."""
+    try:
+        stats = [file.stat() for file in files]
+    except OSError:
+        return ()
+    return tuple(
+        (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats
+    )
+
+
+def check_names(names: Sequence[str], where: object) -> None:
+    """DuckDB renames equal headers in silence; a policy must not pick one of them by luck. Raises SourceError."""
+    repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
+    if repeated or any(not name.strip() for name in names):
+        what = f"the column name {repeated[0]!r} appears twice" if repeated else "a column has no name"
+        raise SourceError(
+            "source-header",
+            f"{what} in the header (upper and lower case are the same)",
+            where=str(where),
+            advice="Give every column a name of its own.",
+        )

@@ -1,0 +1,156 @@
+"""CSV files, sniffed, or as the policy says where sniffing is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import duckdb
+
+from funnel.engine.sources.base import refused
+from funnel.engine.sources.files import Files, check_names
+from funnel.engine.sql import listed, literal
+from funnel.errors import SourceError
+
+ENDINGS = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
+_LINE = 1 << 20
+"""Characters of a line that are looked at."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV is written where it is not for the engine to find out; None: it is."""
+
+    header: bool | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    names: tuple[str, ...] | None = None
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first line holds names; where names are given and nothing is said, it does not."""
+        return self.names is None if self.header is None else self.header
+
+    def options(self) -> list[str]:
+        """What DuckDB is told."""
+        if self.names is None:
+            found = ["header = true"]
+        else:
+            # With names of its own DuckDB would read a header as the first record.
+            skipped = ["skip = 1"] if self.has_header else []
+            found = ["header = false", *skipped, f"names = [{listed(map(literal, self.names))}]"]
+        if self.delimiter is not None:
+            found.append(f"delim = {literal(self.delimiter)}")
+        if self.decimal is not None:
+            found.append(f"decimal_separator = {literal(self.decimal)}")
+        return found
+
+
+@dataclass(frozen=True)
+class Text(Files):
+    """Tables of texts, whose types are a guess."""
+
+    dialect: Dialect = Dialect()
+
+    @property
+    def is_text(self) -> bool:
+        """They are."""
+        return True
+
+    def reading(self, texts: Sequence[str] = ()) -> str:
+        """The SQL that reads the table, with the columns `texts` as the text that stands there."""
+        # The whole file decides the types: a sample would let the first odd value break a nightly run. Only
+        # numbers are guessed; dates and booleans would be rewritten into another spelling.
+        options = ["sample_size = -1", "auto_type_candidates = ['BIGINT', 'DOUBLE', 'VARCHAR']"]
+        if texts:
+            kept = listed(f"{literal(name)}: 'VARCHAR'" for name in texts)
+            options.append(f"types = {{{kept}}}")
+        return self._call("read_csv", [*self.dialect.options(), *options])
+
+    @property
+    def as_texts(self) -> str:
+        """The SQL that reads it in one pass: every column as the text that stands there."""
+        return self._call("read_csv", [*self.dialect.options(), "all_varchar = true"])
+
+    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Raise SourceError for names that cannot be used, a first line that holds none, and lines of other widths."""
+        if self.dialect.names is not None:
+            check_names(self.dialect.names, self.name)
+            self._check_widths()
+            return
+        for file in self.files:
+            names = self._header(connection, file)
+            if self.dialect.header is None:
+                _check_headed(names, file)
+            check_names(names, file)
+        if len(connection.execute(f"DESCRIBE SELECT * FROM {self.as_texts}").fetchall()) == 1:
+            self._check_fields()
+
+    def _header(self, connection: duckdb.DuckDBPyConnection, file: Path) -> list[str]:
+        """The names in the first line, as they stand there."""
+        told = f", delim = {literal(self.dialect.delimiter)}" if self.dialect.delimiter else ""
+        asked = f"SELECT Delimiter, Quote FROM sniff_csv({literal(str(file))}{told})"
+        delimiter, quote = connection.execute(asked).fetchone() or (",", '"')
+        with opened(file) as handle:
+            line = handle.readline(_LINE)
+        quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
+        return next(csv.reader(io.StringIO(line), delimiter=delimiter or ",", quotechar=quote), [])
+
+    def _check_widths(self) -> None:
+        """As many names as the first line has fields, where the policy says what separates them."""
+        names, delimiter = self.dialect.names or (), self.dialect.delimiter
+        for file in self.files if delimiter else ():
+            with opened(file) as handle:
+                row = next(csv.reader(io.StringIO(handle.readline(_LINE)), delimiter=delimiter or ","), [])
+            if row and len(row) != len(names):
+                said = f"`source.csv.names` has {len(names):,} names and the first line {len(row):,} fields"
+                raise SourceError(
+                    "source-header", said, where=str(file), advice="Name every column, in order."
+                )
+
+    def _check_fields(self) -> None:
+        """A CSV that reads as one column while its header holds several: say which line breaks the table."""
+        for file in self.files:
+            with opened(file) as handle:
+                header = handle.readline(_LINE)
+                delimiter = max(",;\t|", key=header.count)
+                width = header.count(delimiter) + 1
+                rows = csv.reader(handle, delimiter=delimiter)
+                for row in rows if width > 1 else ():
+                    if row and len(row) != width:
+                        said = f"line {rows.line_num + 1} has {len(row)} fields, the header has {width}"
+                        advice = "Give every line the same number of fields, and quote values that hold a delimiter."
+                        raise refused(said, file, advice)
+
+
+def _check_headed(names: Sequence[str], file: Path) -> None:
+    """Nobody names a column by a number: a first line with one holds a record. Raises SourceError."""
+    number = next((name for name in names if _is_number(name)), None)
+    if number is not None:
+        raise SourceError(
+            "source-header",
+            "the first line holds a number, so that it seems to be a record and not the columns' names",
+            where=str(file),
+            advice="Name the columns: `csv: {header: false, names: [...]}` under `source`; or, where a column is "
+            "named by a number, say `csv: {header: true}`.",
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def opened(file: Path) -> IO[str]:
+    """A CSV file as text, unpacked."""
+    import pyarrow as pa
+
+    packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower())
+    return io.TextIOWrapper(pa.input_stream(str(file), compression=packed), encoding="utf-8-sig", newline="")

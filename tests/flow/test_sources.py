@@ -1,0 +1,58 @@
+"""One policy over every kind of source: the same protocol and the same table, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import funnel
+from tests.support.policies import write_policy
+
+PEOPLE = (
+    "SELECT i AS id, ['u', 'v'][i % 2 + 1] AS answer, ['red', 'blue', 'green'][(i * i) % 3 + 1] AS colour, "
+    "i % 90 + 0.5 AS age FROM range(600) t(i)"
+)
+PLACES = {
+    "people.parquet": "",
+    "people.csv.gz": "(HEADER, COMPRESSION gzip)",
+    "people.tsv.zst": "(FORMAT csv, DELIMITER '\t', HEADER, COMPRESSION zstd)",
+    "people.jsonl": "(FORMAT json)",
+    "people": "(FORMAT parquet, PARTITION_BY (colour))",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same people in every place."""
+    folder = tmp_path_factory.mktemp("places")
+    for name, options in PLACES.items():
+        duckdb.sql(f"COPY ({PEOPLE}) TO '{folder / name}' {options}")
+    with duckdb.connect(str(folder / "people.duckdb")) as connection:
+        connection.execute(f"CREATE VIEW people AS {PEOPLE}")
+    return folder
+
+
+def released(table: str, folder: Path, target: Path) -> tuple[bytes, bytes]:
+    """The protocol and the data of a release of a table."""
+    source = {"table": str(folder / table), "entity": "id"}
+    public = ["colour", {"name": "age", "bins": [0, 30, 60]}]
+    target.mkdir()
+    policy = write_policy(target, source=source, sensitive=["answer"], public=public)
+    release = Path(funnel.run(policy).release)
+    return (release / "protocol.json").read_bytes(), (release / "data.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("table", [*list(PLACES)[1:], "people.duckdb#people"])
+def test_every_kind_gives_the_same_release(folder: Path, tmp_path: Path, monkeypatch, table: str) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    assert released(table, folder, tmp_path / "a") == released("people.parquet", folder, tmp_path / "b")
+
+
+def test_init_starts_from_a_table_in_a_database(folder: Path) -> None:
+    command = [sys.executable, "-m", "funnel", "init", str(folder / "people.duckdb#people"), "--to", "-"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, "people.duckdb#people" in found.stdout) == (0, True), found.stderr
