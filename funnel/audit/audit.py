@@ -80,7 +80,7 @@ class AuditReport:
 
     @property
     def verdict(self) -> str:
-        """In one line: what failed; or what the kernel showed, what extras did, and what no file can show."""
+        """In one line: what failed; or that all that was compared holds, and how much was not."""
         left = len(self.unchecked)
         also = f"; {left} {'was' if left == 1 else 'were'} not checked" if left else ""
         if failed := self.of("failed"):
@@ -89,23 +89,29 @@ class AuditReport:
         shown = [sum(one.status == "passed" for one in part) for part in (self.kernel, self.extras)]
         private = any(one.detail == NEEDS_PRIVATE for one in self.findings)
         within = " from the published files" if private else ""
-        holds = f"every claim that can be checked{within} holds{also}" if left else "every claim holds"
+        holds = f"every claim that can be checked{within} holds{also}" if left else "every claim that is made holds"
+        return f"{holds} (kernel {shown[0]}, extras {shown[1]})"
+
+    @property
+    def unknowable(self) -> tuple[str, ...]:
+        """What no file can show, of this release; the first only where the source was not counted again."""
         source = next(one for one in self.extras if one.claim == table.CLAIM)
-        beyond = "" if source.status == "passed" else f". Nobody can know from the files {table.NOBODY}"
-        return f"{holds} (kernel {shown[0]}, extras {shown[1]}){beyond}"
+        first, *rest = kernel.UNKNOWABLE
+        return (table.COUNTED if source.status == "passed" else f"{first} ({table.AGAIN})", *rest)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: release (path), passed, verdict, findings (claim, title, status, detail, by)."""
+        """JSON form: release (path), passed, verdict, unknowable, findings (claim, title, status, detail, by)."""
         by = (*("kernel" for _ in self.kernel), *("extra" for _ in self.extras))
         return {
             "release": str(self.release),
             "passed": self.passed,
             "verdict": self.verdict,
+            "unknowable": list(self.unknowable),
             "findings": [vars(one) | {"by": who} for one, who in zip(self.findings, by, strict=True)],
         }
 
     def text(self) -> str:
-        """One line per finding, one for all that wait for the private evidence, and the verdict last."""
+        """One line per finding, one for all that wait for the private evidence; the verdict, what nobody can know."""
         waiting = [one.claim for one in self.findings if one.detail == NEEDS_PRIVATE]
         lines = [one.text() for one in self.kernel if one.detail != NEEDS_PRIVATE]
         lines += [f"{one.text()} (extra)" for one in self.extras if one.detail != NEEDS_PRIVATE]
@@ -113,7 +119,7 @@ class AuditReport:
             needs = f"{counted(len(waiting), 'claim')} {'needs' if len(waiting) == 1 else 'need'}"
             asked = f"the private evidence: --private DIR; {PUBLISHED_ONLY}"
             lines.append(f"not checked {needs} {asked} [{', '.join(waiting)}]")
-        return "\n".join([*lines, self.verdict])
+        return "\n".join([*lines, self.verdict, kernel.NOBODY.format("; ".join(self.unknowable))])
 
 
 def audit_release(

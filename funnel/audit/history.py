@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release, holds_files
+from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.files import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
@@ -67,18 +68,20 @@ class HistoryReport:
             "release": str(self.folder),
             "passed": self.passed,
             "verdict": self.verdict,
+            "unknowable": list(UNKNOWABLE),
             "findings": [vars(finding) | {"by": "extra"} for finding in self.findings],
             "releases": [one.as_dict() for one in self.releases],
         }
 
     def text(self) -> str:
-        """A line per release with what fails in it, the claims about all, the verdict."""
+        """A line per release with what fails in it, the claims about all, the verdict, what nobody can know."""
         lines = []
         for one in self.releases:
             composed = next(f.detail for f in one.findings if f.claim == "ledger-composed")
             lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {composed}")
             lines += [f"  {finding.text()}" for finding in one.of("failed")]
-        return "\n".join([*lines, *(finding.text() for finding in self.findings), self.verdict])
+        nobody = NOBODY.format("; ".join(UNKNOWABLE))
+        return "\n".join([*lines, *(finding.text() for finding in self.findings), self.verdict, nobody])
 
 
 def _fails(number: int) -> str:

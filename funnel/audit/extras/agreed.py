@@ -9,7 +9,7 @@ from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.format.manifest import NAME, Parameters
 
 CLAIM = "policy-terms"
-TITLE = "the manifest states what the policy's terms ask for"
+TITLE = "release.json states what terms.json asks for"
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data")
 _NEAR = 1e-9

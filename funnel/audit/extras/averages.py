@@ -15,7 +15,7 @@ from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format.manifest import NAME
 
 CLAIM = "averages-stated"
-TITLE = "the manifest's I(S;Y), I(X;Y), H(X) and their ratio are the true ones, rounded"
+TITLE = "I(S;Y), I(X;Y), H(X) and their ratio in release.json are those of protocol.json at counts.json, rounded"
 PRIVATE = True
 _FLOAT = 1e-9
 

@@ -31,7 +31,7 @@ from funnel.format.journal import NAME, Together
 from funnel.measure.robust_certificate import robust_certificate
 
 CLAIM = "ledger-composed"
-TITLE = "the composed leakage stated is that of this release and all before it in the ledger"
+TITLE = "the composed leakage stated is that of the draws that the ledger tells of, of this release and all before it"
 PRIVATE = True
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be off."""

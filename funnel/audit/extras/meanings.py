@@ -20,7 +20,7 @@ from funnel.format.schema import as_json
 from funnel.format.terms import Attribute
 
 CLAIM = "ledger-drawn"
-TITLE = "the ledger says rightly whom and what this release drew for"
+TITLE = "the entry's columns, their meanings and its entity are what terms.json makes of those of protocol.json"
 PRIVATE = True
 LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 

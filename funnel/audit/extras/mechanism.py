@@ -17,7 +17,7 @@ from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME, Sets, Weights
 
 CLAIM = "mechanism"
-TITLE = "the protocol is of the mechanism named, and reads the secret just where that does"
+TITLE = "protocol.json has the form of the mechanism named (an optimum may have any), and reads the secret as that does"
 PRIVATE = False
 ANY = ("optimal", "polyopt", "non-robust")
 """Mechanisms whose protocols, being optima, may have any form."""

@@ -1,4 +1,4 @@
-"""report.json and report.html of both folders: rendered again from the files that they are functions of."""
+"""report.json and report.html of both folders: written again from the files that they are functions of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funnel.format.schema import read
 
 T = TypeVar("T")
 CLAIM = "report"
-TITLE = "report.json and report.html are, byte for byte, what this version of funnel makes of the other files"
+TITLE = "each report is, byte for byte, what this funnel writes of the files that it rests on, the published ones alone"
 PRIVATE = False
 DATA, PAGE = "report.json", "report.html"
 
@@ -33,13 +33,13 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked("whoever has just written the report has no need to write it again")
     wide = opened.cells if opened.partitioned else None
     shown = Published(opened.manifest, opened.protocol, opened.released, wide)
-    told = [_same(opened, opened.release, lambda: report.published(shown))]
+    told = [f"published: {_same(opened, opened.release, lambda: report.published(shown))}"]
     if opened.private is not None:
         known = None if opened.manifest.parameters.knows is None else opened.known_file
         drift, near = _kept(opened, DriftFile, DRIFT), _kept(opened, DistancesFile, DISTANCES)
         kept = Evidence(opened.counts, opened.draws, opened.solution, opened.terms, drift, known, near)
-        told.append(_same(opened, opened.folder, lambda: report.full(shown, kept)))
-    return f"{' and '.join(told)} bytes rendered again"
+        told.append(f"full: {_same(opened, opened.folder, lambda: report.full(shown, kept))}")
+    return f"{', '.join(told)} bytes are the same when written again; titles and descriptions are the publisher's words"
 
 
 def _kept(opened: Release, record: type[T], name: str) -> T | None:
@@ -49,7 +49,7 @@ def _kept(opened: Release, record: type[T], name: str) -> T | None:
 
 
 def _same(opened: Release, folder: Path, compose: Any) -> str:
-    """How many bytes were rendered again. Raises Broken."""
+    """How many bytes were written again. Raises Broken."""
     try:
         found = compose()
         rendered = {DATA: canonical.encode(found), PAGE: report.page(found).encode()}
@@ -58,8 +58,8 @@ def _same(opened: Release, folder: Path, compose: Any) -> str:
     for name, expected in rendered.items():
         if (raw := opened.content(folder / name)) != expected:
             place = next((i for i, (a, b) in enumerate(zip(raw, expected, strict=False)) if a != b), len(expected))
-            raise Broken(name, f"this is not the release's report, from byte {place} on",
-                         _around(expected, place), _around(raw, place))  # fmt: skip
+            what = f"this is not what this version of funnel writes of the other files, from byte {place} on"
+            raise Broken(name, what, _around(expected, place), _around(raw, place))
     return str(sum(map(len, rendered.values())))
 
 

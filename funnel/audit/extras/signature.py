@@ -15,7 +15,7 @@ from funnel.format.manifest import NAME, SIGNATURE
 from funnel.release.keys import Form
 
 CLAIM = "signature"
-TITLE = "release.json, and so every file that it lists, is as the owner of the public key signed it"
+TITLE = "the owner of the public key signed release.json as it is, and so the hash of every file that it lists"
 PRIVATE = False
 _SIGNED = "funnel-signature-1:"
 _DOMAIN = b"funnel release signature 1\0"

@@ -10,7 +10,7 @@ from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, c
 from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
 
 CLAIM = "estimate-spent"
-TITLE = "the ledger holds one charge for this private estimate, and what is stated as spent is the sum so far"
+TITLE = "the ledger holds one charge for this private estimate, and release.json states the sum of all charges so far"
 PRIVATE = True
 
 

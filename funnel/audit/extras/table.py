@@ -18,9 +18,10 @@ from funnel.format.known import NAME as KNOWN
 from funnel.release.named import digest
 
 CLAIM = "source-counts"
-TITLE = "the counts are those of the source, counted again as the policy says"
+TITLE = "the counts are those of the table given, counted again as the policy says"
 PRIVATE = True
-NOBODY = "that the counts are the source's: --table FILE counts it again"
+AGAIN = "--table FILE counts it again"
+COUNTED = "that the table counted again is the source, and that what it says of people is true"
 RARE = False
 """What stands for a value that too few records share."""
 Known = tuple[str | bool | None, ...]
@@ -55,8 +56,7 @@ def check(opened: Release) -> str | Unchecked:
     if kept != found.cells:
         wrong = (kept - found.cells) + (found.cells - kept)
         what = f"{len(wrong)} cells have another number of records in the source"
-        cell = min(wrong, key=str)
-        raise Broken("counts.json", what, f"{found.cells[cell]} for {cell}", kept[cell])
+        raise Broken("counts.json", what, "those of the source", f"{wrong.total()} records more or fewer")
     if opened.manifest.parameters.knows is not None:
         _check_known(opened, found)
     steps = [[step for step in plan["steps"] if step["step"] not in _PLACES]

@@ -18,7 +18,7 @@ from funnel.format.counts import Private
 from funnel.format.manifest import NAME
 
 CLAIM = "uncertainty"
-TITLE = "the set of distributions protected against is as large as the stated confidence asks for"
+TITLE = "the set of distributions protected against is as large as its confidence asks for, if records are a sample"
 PRIVATE = True
 _ROUNDING = 1e-9
 """Relative: by how much a radius may fall short, for a quantile is a float."""

@@ -36,21 +36,31 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
 }
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
-    "whether the data file and the reports are those of released.json; whether the policy asks for what the manifest"
-    " promises, and its lock fixed this protocol; I(S;Y) where no notion bounds it, utility and its bound; which values"
-    " a private estimate is about, and what it spent; whether an uncertainty set is as large as its confidence asks;"
-    " how the composed leakage was worked out, the budget, and what the ledger says was drawn for whom; whether"
-    " permanent draws follow from the key; what cells.json and distances.json say of columns inside cells; free text; a"
-    " signature"
+    "the data file and both reports: their hashes are stated, and whatever stands in them, in words or numbers, passes"
+    " here (extras write both again)",
+    "what cells.json and distances.json say of columns inside cells",
+    "whether the policy asks for what release.json promises, and its lock fixed this protocol",
+    "utility and its bound, and I(S;Y) where no notion bounds it",
+    "which values a private estimate is about, and what estimates spent",
+    "whether an uncertainty set is as large as its confidence asks",
+    "how the composed leakage was worked out, the budget, and what the ledger says was drawn for whom",
+    "whether permanent draws follow from the key",
+    "names, descriptions and other free text",
+    "a signature",
 )
-"""What the kernel does not look at, beside the hashes."""
+"""What the kernel compares with nothing, beside hashes."""
 UNKNOWABLE = (
-    "that the counts are the source's; that answers stand beside the keys of those for whom they were drawn; that"
-    " nobody drew, estimated, or tried seeds of the filling several times and chose; who else holds the key; that the"
-    " ledger is whole, a chain without an anchor, which whoever can write the private folder can cut short or write"
-    " anew; what is released about the same people elsewhere"
+    "that the counts are the source's",
+    "whose rows they are, and that people, columns and values of several releases are the same",
+    "that draws, noise, keys and seeds were made once, and not several times to choose from",
+    "that answers stand beside the keys of those for whom they were drawn",
+    "who else holds the key",
+    "that the ledger is whole: a chain without an anchor, which whoever can write the private folder can write anew",
+    "what is released about the same people elsewhere, or known of them",
 )
-"""What nobody can know from these files."""
+"""What nobody can know from these files; the first can be known from the source."""
+NOBODY = "Nobody can know from the files: {}."
+"""The one sentence for it, whoever audits."""
 
 
 def check(release: Path, private_folder: Path | None = None, *, staged: bool = False) -> list[Finding]:
@@ -80,10 +90,11 @@ def findings(opened: Opened) -> Iterator[Finding]:
 
 
 def verdict(found: list[Finding]) -> str:
-    """What was shown, what was not looked at, and what nobody can know."""
+    """What holds, what was compared with nothing, and what nobody can know."""
     failed = [one.claim for one in found if one.status == "failed"]
     waiting = [one.claim for one in found if one.status == "not checked" and one.claimed]
-    lines = [f"FAILS: {', '.join(failed)}" if failed else "every claim that was looked at holds"]
+    lines = [f"FAILS: {', '.join(failed)}" if failed else "every claim that was compared holds"]
     if waiting:
         lines.append(f"not checked: {', '.join(waiting)}")
-    return "\n".join([*lines, f"not looked at here: {LEFT}", f"nobody can know from these files: {UNKNOWABLE}"])
+    lines += [f"compared with nothing here: {'; '.join(LEFT)}", NOBODY.format("; ".join(UNKNOWABLE))]
+    return "\n".join(lines)

@@ -40,7 +40,7 @@ _WAITS = Unchecked("the release is not entered in the ledger yet")
 
 
 def manifest_whole(opened: Opened) -> str:
-    """release.json is whole, of a known version, and its parts fit.
+    """release.json is whole, of a known version, and its parts fit each other.
 
     Figures have four decimals, for more would tell counts; a leakage may be epsilon itself.
     """
@@ -81,31 +81,31 @@ def manifest_whole(opened: Opened) -> str:
 
 
 def listed(opened: Opened) -> str:
-    """The folder holds the manifest, the files it lists, release.sig if it is signed, and nothing else."""
+    """The folder holds release.json, the files it lists, release.sig if it is signed, and no other file."""
     signature = (manifest.SIGNATURE,) if opened.manifest.signed else ()
     holds_only(opened.release, {manifest.NAME, *opened.manifest.files, *signature})
     return counted(len(opened.manifest.files), "listed file")
 
 
 def hashed(opened: Opened) -> str:
-    """Every listed file has the stated size and SHA-256."""
+    """Every listed file, whatever it says, has the size and SHA-256 that release.json states."""
     return opened.unchanged(opened.release, opened.manifest.files)
 
 
 def protocols(opened: Opened) -> str:
-    """The protocol is sound, labels distinct and whole weights that sum to 2^bits, and as the manifest states it."""
+    """protocol.json has distinct labels and whole weights that sum to 2^bits, for the columns of release.json."""
     bits, sizes = {one.bits for one in opened.blocks}, opened.manifest.alphabet
     told = (f"{inputs} to {outputs}" for inputs, outputs in zip(sizes.public, sizes.released, strict=True))
     return f"{', '.join(told)} values, weights of {', '.join(map(str, sorted(bits)))} bits"
 
 
 def answered(opened: Opened) -> str:
-    """The released values are ones that the protocol can produce, as many as the manifest states."""
+    """released.json holds rows that protocol.json can produce, as many as release.json states."""
     return f"{counted(len(opened.answers), 'distinct row')} for {counted(opened.manifest.rows, 'record')}"
 
 
 def promised(opened: Opened) -> str:
-    """The leakage that the manifest states, which leakage-stated shows to be the true one, is at most epsilon."""
+    """The leakage that release.json states, which leakage-stated compares with the counts, is at most its epsilon."""
     one = opened.manifest
     measure = NOTIONS[one.notion].measure
     figure = one.leakage[measure]
@@ -115,7 +115,7 @@ def promised(opened: Opened) -> str:
 
 
 def belonging(opened: Opened) -> str:
-    """The private files are the whole evidence of this very manifest, unchanged, and nothing else lies beside them."""
+    """The private files are those that evidence.json lists for this release.json, and no other lies beside them."""
     one, stated = opened.evidence, opened.manifest
     locked = {LOCK, drift.NAME} if stated.locked else set()
     shown = {robust.NAME} if stated.notion == "rldp" else {known.NAME} if stated.parameters.knows is not None else set()
@@ -134,13 +134,13 @@ def belonging(opened: Opened) -> str:
 
 
 def counts_fit(opened: Opened) -> str:
-    """The counts are of the protocol's inputs, for as many records as were released."""
+    """counts.json counts the inputs of protocol.json, for as many records as were released."""
     shape = " x ".join(map(str, opened.joint.shape))
     return f"{counted(opened.records.rows, 'record')}, {counted(len(opened.joint.cells), 'cell')} of {shape}"
 
 
 def knowing(opened: Opened) -> str | Unchecked:
-    """The records by what may be known of them are those of the counts, and tell what is released of plain columns."""
+    """known.json holds the records of counts.json, and knows of plain columns at least what is released of them."""
     if opened.manifest.parameters.knows is None:
         return Unchecked(NOT_CLAIMED + "the notion does not say what may be known")
     people, pairs, sets = opened.knowledge.uncovered()
@@ -148,7 +148,7 @@ def knowing(opened: Opened) -> str | Unchecked:
 
 
 def enough(opened: Opened) -> str | Unchecked:
-    """Every public value has at least the promised number of records, and so has each secret value that is named.
+    """In counts.json every public value has the promised number of records, and each secret value that is named.
 
     A lock's protocol says nothing of tonight's records, but of those it was made from; noisy counts are the lock's.
     """
@@ -168,7 +168,7 @@ def enough(opened: Opened) -> str | Unchecked:
 
 
 def bounded(opened: Opened) -> str:
-    """The leakage of the channel released, measured exactly as `notions` defines it, is at most epsilon."""
+    """The leakage of protocol.json at counts.json, measured exactly as the notion is defined, is at most epsilon."""
     one, notion, words = opened.manifest, NOTIONS[opened.manifest.notion], list[str]()
     limits = [(notion.measure, notion.leakage, one.epsilon)]
     if notion.beside and one.parameters.lower is not None:
@@ -183,7 +183,7 @@ def bounded(opened: Opened) -> str:
 
 
 def stated(opened: Opened) -> str:
-    """The manifest's lip, ldp and own leakage are the exact ones, rounded up at the fourth decimal or to epsilon."""
+    """The lip, ldp and own leakage in release.json are those of protocol.json at counts.json, rounded up."""
     one, words = opened.manifest, []
     own = NOTIONS[one.notion]
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
@@ -195,12 +195,12 @@ def stated(opened: Opened) -> str:
 
 
 def unbroken(opened: Opened) -> str | Unchecked:
-    """The ledger's chain of hashes is unbroken, as far as its head says."""
+    """The ledger's chain of hashes is unbroken up to the line that its head names."""
     return _WAITS if opened.staged else counted(len(opened.journal), "line")
 
 
 def entered(opened: Opened) -> str | Unchecked:
-    """The ledger holds exactly one entry for this release, with its hashes and its figures."""
+    """The ledger holds exactly one entry for this release, with its hashes and the figures of release.json."""
     if opened.staged:
         return _WAITS
     one, (*before, own) = opened.manifest, opened.entries

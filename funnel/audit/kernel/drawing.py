@@ -25,7 +25,7 @@ Trial = tuple[str, FloatArray, IntArray]
 
 
 def every_record(opened: Opened) -> str:
-    """Every record was drawn for exactly once, in every block: Σ_y K[x, y] = N[x], by s too where draws read it."""
+    """draws.json has a draw for each record of counts.json in each block: Σ_y K[x, y] = N[x], by s where it is read."""
     joint = opened.records
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         codes = joint.cells[:, block.axis + 1] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
@@ -34,7 +34,7 @@ def every_record(opened: Opened) -> str:
 
 
 def into_table(opened: Opened) -> str:
-    """The drawn values are those that were released, block by block."""
+    """The values of draws.json are those of released.json, block by block."""
     rows = opened.answers
     for place, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
         _same(block, "outputs", _totals(rows[:, place], rows[:, -1]), _totals(drawn[:, 1], drawn[:, 2]))
@@ -42,7 +42,7 @@ def into_table(opened: Opened) -> str:
 
 
 def possible(opened: Opened) -> str:
-    """Nothing was drawn that the protocol gives no weight."""
+    """draws.json holds no draw that protocol.json gives no weight."""
     for block, rows in zip(opened.blocks, opened.drawn, strict=True):
         wrong = int((block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0).sum())
         if wrong:
@@ -52,15 +52,15 @@ def possible(opened: Opened) -> str:
 
 
 def fits(opened: Opened) -> str | Unchecked:
-    """Within each block the draws follow the protocol's chances, input by input and all together.
+    """In each block draws.json strays from the chances of protocol.json no further than chance does.
 
-    By Theorem 2, and for all together Lemma 4.
+    Input by input by Theorem 2, and all together by Lemma 4.
     """
     return _tried(by_block(opened))
 
 
 def independent(opened: Opened) -> str | Unchecked:
-    """Draws of two blocks, and of all, are as independent as the channel says, and so are the values of a set.
+    """Rows of released.json stray from independent draws of blocks, and of a set's values, no further than chance.
 
     By Lemma 4, since rows are not alike.
     """

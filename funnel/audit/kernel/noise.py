@@ -27,7 +27,7 @@ _CELLS, _BINS = 8, 16
 
 
 def lawful(opened: Opened) -> str | Unchecked:
-    """The counts that claims are about are true ones with the noise of a private estimate on every combination.
+    """The counts that claims are about are those kept as true with noise on every combination, as large as stated.
 
     Counts below one become one; under a robust notion those below 2t are dropped (`width`).
     """

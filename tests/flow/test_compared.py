@@ -1,0 +1,102 @@
+"""A claim says what was compared: words written into a report are found where it is written again, and named there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.audit.audit import EXTRAS, audit_release
+from funnel.audit.kernel.check import LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, check, verdict
+from funnel.format.canonical import encode
+from tests.support.forging import Forged, seal
+from tests.support.policies import write_policy
+
+COUNTS = "One thousand seven hundred and twenty-three people are Masters; twelve of those are widowed"
+
+
+@pytest.fixture
+def made(tmp_path: Path, key: str, monkeypatch) -> Forged:
+    """A small honest release."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    source = {"source__filter": "person_id < 3000", "source__entity": "person_id", "estimate": {"minimum": 1}}
+    folder = Path(funnel.run(write_policy(tmp_path, **source)).release or "")
+    return Forged(folder, tmp_path / "private" / folder.name)
+
+
+def on_the_page(folder: Path) -> None:
+    page = folder / "report.html"
+    page.write_text(page.read_text().replace("</footer>", f" {COUNTS}.</footer>"))
+
+
+def in_a_comment(folder: Path) -> None:
+    page = folder / "report.html"
+    page.write_text(page.read_text().replace("</body>", f"<!-- {COUNTS} --></body>"))
+
+
+def in_a_sentence(folder: Path) -> None:
+    told = json.loads((folder / "report.json").read_text())
+    told["limits"][0]["text"] += f" {COUNTS}."
+    (folder / "report.json").write_bytes(encode(told))
+
+
+def in_a_new_key(folder: Path) -> None:
+    told = json.loads((folder / "report.json").read_text())
+    (folder / "report.json").write_bytes(encode(told | {"note": COUNTS}))
+
+
+@pytest.mark.parametrize("room", ["published", "full"])
+@pytest.mark.parametrize("tell", [on_the_page, in_a_comment, in_a_sentence, in_a_new_key])
+def test_counts_in_words_fail_by_name_with_every_hash_refitted(
+    made: Forged, tell: Callable[[Path], None], room: str
+) -> None:
+    tell(made.folder if room == "published" else made.kept)
+    seal([made], reports=False)
+    with_all = audit_release(made.folder, made.private)
+    assert [one.claim for one in with_all.of("failed")] == ["report"]
+    alone = audit_release(made.folder)
+    assert [one.claim for one in alone.of("failed")] == (["report"] if room == "published" else [])
+    # The kernel reads no report, and says so.
+    found = check(made.folder, made.private)
+    assert not [one for one in found if one.status == "failed"]
+    assert "both reports: their hashes are stated, and whatever stands in them" in verdict(found)
+
+
+def test_what_is_compared_with_nothing_is_said_in_one_sentence(made: Forged, command) -> None:
+    first, *rest = UNKNOWABLE
+    sentence = NOBODY.format("; ".join(UNKNOWABLE))
+    assert sentence in verdict(check(made.folder))
+    assert all(one in verdict(check(made.folder)) for one in LEFT)
+    for private in ((), ("--private", made.private)):
+        audit = command("audit", made.folder, *private)
+        last = audit.out.splitlines()[-1]
+        assert last.startswith(NOBODY.format(first)[:-1]), audit.out
+        assert all(one in last for one in rest)
+        told = command("audit", made.folder, *private, "--json").json["unknowable"]
+        assert (told[0].startswith(first), told[1:]) == (True, rest)
+    assert sentence in command("audit", made.folder.parent, "--private", made.private).out
+
+
+def test_whoever_counts_the_source_again_still_takes_its_word(made: Forged, command) -> None:
+    table = next(line for line in (made.kept / "policy.yaml").read_text().splitlines() if "table:" in line)
+    audit = command("audit", made.folder, "--private", made.private, "--table", table.partition(": ")[2])
+    assert audit.code == 0, audit.out
+    assert "that the table counted again is the source" in audit.out.splitlines()[-1]
+
+
+def test_no_title_claims_what_nobody_compared() -> None:
+    """Titles name the files that are compared; none says of a figure, a row or a report that it is true."""
+    titles = [(one.__doc__ or "").partition("\n")[0] for one in (PUBLISHED | PRIVATE).values()]
+    for title in [*titles, *(one.TITLE for one in EXTRAS)]:
+        assert not {"true", "truth", "honest", "whole evidence", "rightly"} & set(title.split()) or title in TRUE, title
+
+
+TRUE = {
+    "the leakage at the true counts, where the claims are about noisy ones",
+    "every expected total is as near to the true one, and every row as near to the truth, as is stated",
+    "The counts that claims are about are those kept as true with noise on every combination, as large as stated.",
+}
+"""Those that mean by `true` the counts before noise or draws."""
