@@ -122,6 +122,12 @@ class Facts:
         """The blocks that are released as they are, listed."""
         return listed([name for name, same in zip(self.names, self.as_is, strict=True) if same])
 
+    @cached_property
+    def parted(self) -> tuple[tuple[str, int], ...]:
+        """Other blocks in which some totals can be counted in the table: their columns, and how many totals."""
+        found = ((name, parts(protocol)) for name, protocol in zip(self.names, self.protocols, strict=True))
+        return tuple(one for one, same in zip(found, self.as_is, strict=True) if one[1] > 1 and not same)
+
     @property
     def drawn(self) -> str:
         """The blocks that are not, listed."""
@@ -153,6 +159,23 @@ def slope(protocol: AnyProtocol) -> float:
     """(Σ_x Q(x|x) - 1) / (a - 1): the mean of Q's eigenvalues but for the one that keeps the number of records."""
     values = len(protocol.inputs)
     return float(kept(protocol).mean(axis=0).sum() - 1) / (values - 1) if values > 1 else 1.0
+
+
+def parts(protocol: AnyProtocol) -> int:
+    """How many groups of values no draw ever leaves: the totals of each, and no others, are exact in the table.
+
+    A sum of released counts that equals one of true counts whatever is drawn is constant on each of them.
+    """
+    if protocol.coins is not None:
+        return 1
+    drawn = (protocol.telling_weights > 0).any(axis=1)
+    group = np.arange(drawn.shape[1])
+    while True:
+        least = np.where(drawn, group, drawn.shape[1]).min(axis=1, initial=drawn.shape[1])
+        joined = np.where(drawn, least[:, None], drawn.shape[1]).min(axis=0)
+        if (joined == group).all():
+            return len(np.unique(group))
+        group = joined
 
 
 def names(protocol: AnyProtocol) -> list[str]:

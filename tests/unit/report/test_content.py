@@ -8,7 +8,7 @@ import json
 import math
 import re
 from dataclasses import fields, replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.data import Joint, Protocol
+from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.channel import released_table
 from funnel.format import canonical
 from funnel.format.drift import DriftFile
@@ -26,6 +26,7 @@ from funnel.format.reported import Published, read, written
 from funnel.format.solution import Certificate, Proof, SolutionFile
 from funnel.measure.leakage import lip
 from funnel.report import FORMAT, figures, page, published
+from funnel.report.facts import parts
 from funnel.report.promise import within
 from funnel.report.released import significant
 from funnel.text import label
@@ -359,6 +360,38 @@ def test_a_release_of_the_truth_says_so_and_speaks_of_no_draws(notion: str, publ
     for untrue in ("pull them away", "can keep more than", "2⁰", "out of 2", "without bias", "each is drawn for",
                    "Released, sanitised", "Draws are", "narrow down its true values"):  # fmt: skip
         assert untrue not in text
+
+
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_totals_that_can_be_counted_are_those_of_groups_that_no_draw_leaves(a: int, seed: int) -> None:
+    """A sum over some values is one of released counts, whatever is drawn, where no output is shared."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.random((a + 1, a)) < rng.choice([0.2, 0.5])
+    drawn[a, ~drawn.any(axis=0)] = True
+    ends = [[drawn[:, [x in group for x in range(a)]].any(axis=1) for group in (inside, set(range(a)) - inside)]
+            for size in range(a + 1) for inside in map(set, combinations(range(a), size))]  # fmt: skip
+    countable = sum(not (one & rest).any() for one, rest in ends)
+    weights = np.where(drawn, 1, 0)[:, None, :].astype(np.int64)
+    weights[drawn.argmax(axis=0), 0, np.arange(a)] += 8 - drawn.sum(axis=0)
+    values, outputs = (Alphabet(("x",), tuple((str(i),) for i in range(size))) for size in (a, a + 1))
+    assert 2 ** parts(Protocol(values, outputs, 3, weights)) == countable
+
+
+def test_values_under_other_names_and_columns_that_stay_are_not_called_withheld() -> None:
+    """What `funnel estimate` finds exactly, the report does not count among what is not released."""
+    release = SAMPLES["one_block"]
+    values = release.joint.blocks[0]
+    turned = np.roll(np.eye(len(values), dtype=np.int64), 1, axis=0)[:, None, :]
+    mixed = release.protocols[0].weights.copy()
+    mixed[0, :, 1:], mixed[:, :, 0] = 0, 0
+    mixed[0, 0, 0] = 1 << release.protocols[0].bits
+    mixed[1, 0, 1:] += (1 << release.protocols[0].bits) - mixed[:, 0, 1:].sum(axis=0)
+    for weights, bits, groups in ((turned, 0, len(values)), (mixed, release.protocols[0].bits, 2)):
+        told = sample.sample(release.joint, [Protocol(values, values, bits, weights)], "lip").published()
+        exact = [one for one in told["blocks"][0]["totals"]["entries"] if one["error"] == 0]
+        assert exact, "estimates find these totals"
+        assert f"fall into {groups} groups that no draw leaves" in told["scope"]["withheld"]
+    assert "groups that no draw leaves" not in release.published()["scope"]["withheld"]
 
 
 def test_beside_another_block_one_released_as_it_is_is_named() -> None:
