@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -11,8 +11,8 @@ from funnel.cells.accuracy import accuracies, chances, law_of_labels
 from funnel.cells.columns import Codes
 from funnel.cells.counts import counted
 from funnel.cells.distance import QUANTILES, coding, expected
-from funnel.data import Protocol
-from funnel.data.joint import FloatArray
+from funnel.data import AnyProtocol, Protocol
+from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import InternalError
 from funnel.format import distances as files
 from funnel.plan.partition import Partition
@@ -22,14 +22,22 @@ _DECIMALS = 6
 
 
 def distances_file(release: Settled) -> files.DistancesFile | None:
-    """distances.json; None where no block is wide."""
-    found = release.counted.partitions
-    return files.DistancesFile("funnel-distances/1", tuple(_block(release, one) for one in found)) if found else None
+    """distances.json of a release; None where no block is wide."""
+    return distances_of(release.counted.partitions, release.protection.protocols, release.joint.table)
 
 
-def _block(release: Settled, one: Partition) -> files.Block:
-    cells, codes = one.cells, _codes(one)
-    law, size = _law(release, one), len(one.cells)
+def distances_of(
+    partitions: Sequence[Partition], protocols: Sequence[AnyProtocol], table: Callable[[int], IntArray]
+) -> files.DistancesFile | None:
+    """distances.json of some wide blocks and the protocols of all; `table` gives N[s, x] (c, a) of each of these."""
+    if not partitions:
+        return None
+    blocks = tuple(_block(one, _law(one, protocols, table)) for one in partitions)
+    return files.DistancesFile("funnel-distances/1", blocks)
+
+
+def _block(one: Partition, law: FloatArray) -> files.Block:
+    cells, codes, size = one.cells, _codes(one), len(one.cells)
     labels = cells.assign(codes)
     seen = np.bincount(labels, minlength=size)
     true = [counted(own, len(column), labels, size) / np.maximum(seen, 1)[:, None]
@@ -44,11 +52,11 @@ def _block(release: Settled, one: Partition) -> files.Block:
     return files.Block(cells.name, QUANTILES, columns, near, nobody)
 
 
-def _law(release: Settled, one: Partition) -> FloatArray:
+def _law(one: Partition, protocols: Sequence[AnyProtocol], table: Callable[[int], IntArray]) -> FloatArray:
     """The law of labels of this wide block in the release."""
-    for index, protocol in enumerate(release.protection.protocols):
+    for index, protocol in enumerate(protocols):
         if one.cells.name in protocol.inputs.columns and isinstance(protocol, Protocol):
-            return law_of_labels(one.cells.name, len(one.cells), protocol, release.joint.table(index))
+            return law_of_labels(one.cells.name, len(one.cells), protocol, table(index))
     raise InternalError(f"nothing was drawn for {one.cells.name}")
 
 

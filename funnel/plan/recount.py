@@ -12,16 +12,19 @@ from pathlib import Path
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import LOCK, policy_of
 from funnel.audit.extras.table import RARE, Known, Recounted
-from funnel.cells.cells import Cells
-from funnel.data import Joint, Label
+from funnel.audit.extras.wide import outline
+from funnel.data import Label
+from funnel.data.convert import protocols_of
 from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
 from funnel.engine.known import with_known
+from funnel.format.distances import DistancesFile
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.distances import distances_of
 from funnel.plan.draw import BATCH
-from funnel.plan.partition import macros
-from funnel.plan.prepare import Limits, planned
+from funnel.plan.partition import Partition, partition
+from funnel.plan.prepare import Limits, planned, silent
 from funnel.plan.stages import Count, Name, Plan
 from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
@@ -41,34 +44,48 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
         )
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
-        return _recounted(policy, lock, opened.wide, memory)
+        return _recounted(policy, lock, opened, memory)
 
     return recount
 
 
-def _recounted(policy: Policy, lock: Lock | None, cells: Sequence[Cells], memory: str) -> Recounted:
-    """Wide blocks are counted by the cells that were published, which whoever made them chose."""
+def _recounted(policy: Policy, lock: Lock | None, opened: Release, memory: str) -> Recounted:
+    """Wide blocks are cut into cells once more, or into those of the lock."""
     with planned(policy, Limits(memory), lock) as (plan, engine, _):
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements)
-        if plan.cells is not None:
-            engine.prepare(plan.cells.statements + macros(policy, plan.cells, cells))
+        parts = partition(policy, plan.cells, engine, silent, () if lock is None else lock.cells)
         tabulate(engine, plan.count)
         found = _cells(policy, plan.count, engine, lock)
         names = None if plan.naming is None else _names(plan.naming, engine)
-        if plan.know is None:
-            return Recounted(json.loads(plan.text()), found, names=names)
-        joint = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
-        inside = [column for one in cells for column in one.columns]
-        joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum, inside)
-        told = _told(plan, found, joint if lock is None else relabelled(policy, lock, joint).joint)
-        return replace(told, names=names)
+        told = Recounted(json.loads(plan.text()), found, names=names)
+        if plan.know is not None:
+            told = _knowing(policy, lock, plan, engine, parts, told)
+    made = tuple(one.cells for one in parts) if lock is None else ()
+    return replace(told, wide=made, distances=_near(opened, parts))
 
 
-def _told(plan: Plan, cells: Counter[tuple[Label, Label]], joint: Joint) -> Recounted:
+def _near(opened: Release, parts: Sequence[Partition]) -> DistancesFile | None:
+    """What distances.json has to say of the cells published, from the source; None where they are not those made."""
+    if [outline(one) for one in opened.wide] != [outline(one.cells) for one in parts]:
+        return None
+    shown = [replace(one, cells=cells) for one, cells in zip(parts, opened.wide, strict=True)]
+    return distances_of(shown, protocols_of(opened.protocol), opened.by_block)
+
+
+def _knowing(
+    policy: Policy, lock: Lock | None, plan: Plan, engine: Engine, parts: Sequence[Partition], told: Recounted
+) -> Recounted:
     """With what somebody may know of the records."""
-    known, seen = Counter[tuple[Label, Label, Known]](), joint.known()
+    if plan.know is None:
+        return told
+    joint = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
+    inside = [column for one in parts for column in one.cells.columns]
+    joint = with_known(engine, plan.know.statement, plan.know.levels, joint, plan.know.minimum, inside)
+    joint = joint if lock is None else relabelled(policy, lock, joint).joint
+    seen = joint.known()
+    known = Counter[tuple[Label, Label, Known]]()
     rows = zip(seen.placed.tolist(), seen.known.tolist(), seen.counts.tolist(), strict=True)
     for (s, *x), codes, number in rows:
         labels = chain.from_iterable(block.values[code] for block, code in zip(joint.blocks, x, strict=True))
@@ -76,8 +93,7 @@ def _told(plan: Plan, cells: Counter[tuple[Label, Label]], joint: Joint) -> Reco
             RARE if code < 0 else level.values[code] for level, code in zip(seen.levels, codes, strict=True)
         )
         known[joint.secret.values[s], tuple(labels), tuple(values)] += number
-    levels = tuple((level.column, level.level) for level in seen.levels)
-    return Recounted(json.loads(plan.text()), cells, levels, known)
+    return replace(told, levels=tuple((level.column, level.level) for level in seen.levels), known=known)
 
 
 def _names(stage: Name, engine: Engine) -> tuple[int, str]:

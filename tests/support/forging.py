@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from funnel import report
+from funnel.cells.record import opened
 from funnel.data.convert import protocols_of
 from funnel.errors import FunnelError
 from funnel.format import drift, evidence, manifest, protocol, released, solution, terms
@@ -22,6 +23,7 @@ from funnel.format.journal import NAME as LEDGER
 from funnel.format.reported import Evidence, Published
 from funnel.format.reported import read as read_files
 from funnel.release.export import export
+from funnel.release.filled import export_filled
 
 Json = dict[str, Any]
 LOCK, POLICY, PLAN, SEEN = "lock.yaml", "policy.yaml", "plan.json", "published"
@@ -78,8 +80,13 @@ class Forged:
     def write_data(self) -> None:
         """The table anew, of the released labels."""
         shown = self.published()
-        stated = shown.manifest
-        export(protocols_of(shown.protocol), shown.released, stated.format_of_data, self.folder / stated.data)
+        stated, target = shown.manifest, self.folder / shown.manifest.data
+        protocols, wide = protocols_of(shown.protocol), shown.cells
+        if wide is None:
+            export(protocols, shown.released, stated.format_of_data, target)
+            return
+        inside, locked = tuple(map(opened, wide.blocks)), stated.locked is not None
+        export_filled(protocols, shown.released, inside, stated.format_of_data, target, locked=locked)
 
     def answer(self, rows: Iterable[tuple[int, ...]], *, count: bool = True) -> None:
         """Other released rows of output codes, one for each record; the manifest counts them."""

@@ -62,6 +62,12 @@ class Release(Opened):
         """N[s, x_1, …, x_k] that claims are about."""
         return self.joint.dense()
 
+    def by_block(self, index: int) -> IntArray:
+        """N[s, x] (c, a) that claims are about, of one block."""
+        found = np.zeros((len(self.secret.values), len(self.alphabets[index].values)), np.int64)
+        np.add.at(found, (self.joint.cells[:, 0], self.joint.cells[:, index + 1]), self.joint.number)
+        return found
+
     def read(self, name: str) -> bytes:
         """A private file of this release. Raises Broken."""
         return self.content(self.folder / name)

@@ -32,7 +32,7 @@ def check(opened: Release) -> str | Unchecked:
         if opened.manifest.locked is None:
             _fits(one, _records(opened, one), asked[one.name].minimum)
     cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
-    return f"{cells}; what rows are filled in with, and that it is like the source, is the publisher's word"
+    return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
 
 def _fits(cells: Cells, records: IntArray, minimum: int) -> None:

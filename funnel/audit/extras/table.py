@@ -12,13 +12,16 @@ from funnel.audit.extras.base import Release
 from funnel.audit.extras.export import read_table
 from funnel.audit.extras.policy import PLAN
 from funnel.audit.extras.rows import key_columns
+from funnel.audit.extras.wide import inside
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
+from funnel.cells.cells import Cells
+from funnel.format.distances import DistancesFile
 from funnel.format.fields import Label
 from funnel.format.known import NAME as KNOWN
 from funnel.release.named import digest
 
 CLAIM = "source-counts"
-TITLE = "the counts are those of the table given, counted again as the policy says"
+TITLE = "counts, plan, and cells and distances of wide blocks are those of the table given, by the policy"
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
 COUNTED = "that the table counted again is the source, and that what it says of people is true"
@@ -34,7 +37,8 @@ class Recounted:
     """The plan of the policy for the source (JSON), and records by the labels of s and of all public columns.
 
     `known`: the same by what somebody may know too, the value of each of `levels` or RARE, where a notion asks.
-    `names`: the number of keys and their digest, where rows have names.
+    `names`: the number of keys and their digest, where rows have names. `wide`: the cells made of wide blocks, none
+    where a lock has fixed them; `distances`: what distances.json has to say, where the published cells are those.
     """
 
     plan: dict[str, Any]
@@ -42,6 +46,8 @@ class Recounted:
     levels: tuple[tuple[str, str], ...] = ()
     known: Counter[tuple[Label, Label, Known]] = field(default_factory=Counter)
     names: tuple[int, str] | None = None
+    wide: tuple[Cells, ...] = ()
+    distances: DistancesFile | None = None
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -49,6 +55,7 @@ def check(opened: Release) -> str | Unchecked:
     if opened.recount is None:
         return Unchecked(NOT_CLAIMED + "nobody can know it from the files; --table FILE counts the source again")
     found, joint = opened.recount(opened), opened.records
+    wide = inside(opened, found.wide, found.distances)
     kept = Counter[tuple[Label, Label]]()
     for (s, *x), number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
         values = (one.values[code] for one, code in zip(joint.alphabets[1:], x, strict=True))
@@ -64,7 +71,7 @@ def check(opened: Release) -> str | Unchecked:
     if steps[0] != steps[1]:
         raise Broken(PLAN, "the plan is not the policy's for this source", "the same SQL", "another")
     named = "" if found.names is None else _named(opened, *found.names)
-    return f"{len(kept)} cells of {joint.rows} records counted again{named}"
+    return f"{len(kept)} cells of {joint.rows} records counted again{named}{wide}"
 
 
 def _named(opened: Release, rows: int, names: str) -> str:
