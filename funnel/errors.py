@@ -47,6 +47,7 @@ CATALOGUE: dict[str, str] = {
     # source
     "source-missing": "the source table does not exist",
     "source-unreadable": "the source table cannot be read",
+    "source-unreachable": "the source table cannot be reached",
     "source-empty": "the source table has no rows to release",
     "source-nulls": "a used column has missing values",
     "source-all-null": "a used column holds nothing but missing values",

@@ -52,6 +52,7 @@ def starter(table: Path, folder: Path) -> str:
     """
     source = find(table.absolute())
     with open_engine(source) as engine:
+        engine.fetch(tuple(engine.schema(texts=source.is_text)))
         seen = glance(engine, source)
         if seen.rows == 0:
             raise SourceError("source-empty", "the table has no rows", where=str(table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -25,6 +25,9 @@ class Engine(Protocol):
 
     def schema(self, *, texts: bool = False) -> dict[str, str]:
         """Column names and types of the source; with `texts`, those of a CSV are texts. Raises SourceError."""
+
+    def fetch(self, columns: Sequence[str]) -> None:
+        """Bring in the rows of these columns, where the source is not read in place. Raises SourceError."""
 
     def prepare(self, statements: tuple[str, ...]) -> None:
         """Run statements that name or build temporary tables. Raises SourceError."""

@@ -44,14 +44,23 @@ class DuckDB:
         spill = self._scratch.path if self._scratch else scratch
         config["temp_directory"] = str(spill)
         try:
-            self.connection = duckdb.connect(":memory:", config=config)
-            source.attach(self.connection)
-        except TROUBLE as error:
-            raise unreadable(source, error) from None
+            self._connect(config)
+        except BaseException:
+            if self._scratch:
+                self._scratch.remove()
+            raise
         reachable = ", ".join(literal(str(folder)) for folder in (*source.folders, spill))
         self.connection.execute(f"SET allowed_directories = [{reachable}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
+
+    def _connect(self, config: dict[str, Any]) -> None:
+        """Open the connection, and make the source known to it."""
+        try:
+            self.connection = duckdb.connect(":memory:", config=config)
+            self.source.attach(self.connection)
+        except TROUBLE as error:
+            raise unreadable(self.source, error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +83,11 @@ class DuckDB:
     def schema(self, *, texts: bool = False) -> dict[str, str]:
         """Column names and types of the source; with `texts`, those of a CSV are texts. Raises SourceError."""
         return describe(self.connection, self.source, texts=texts)
+
+    def fetch(self, columns: Sequence[str]) -> None:
+        """Bring in the rows of these columns, where the source is not read in place. Raises SourceError."""
+        with self._reading():
+            self.source.fetch(self.connection, columns)
 
     def prepare(self, statements: tuple[str, ...]) -> None:
         """Run statements that name or build temporary tables. Raises SourceError."""

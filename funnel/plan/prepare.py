@@ -54,13 +54,15 @@ USUAL = Limits()
 class Prepared:
     """A run before it begins.
 
-    `release` is the name of what is to be released, `dry` says that nothing is; `estimate` the name under which a
-    private estimate is charged, None where nothing is to be spent. `told` is for the one who runs it.
+    `columns` are those of the source that the plan reads, `release` is the name of what is to be released, `dry` says
+    that nothing is; `estimate` the name under which a private estimate is charged, None where nothing is to be spent.
+    `told` is for the one who runs it.
     """
 
     policy: Policy
     plan: Plan
     source: Source
+    columns: tuple[str, ...]
     lock: Lock | None
     key: Key
     release: str
@@ -80,10 +82,20 @@ class Prepared:
 def planned(
     policy: Policy, limits: Limits = USUAL, lock: Lock | None = None
 ) -> Iterator[tuple[Plan, Engine, Source]]:
-    """The plan of a policy, and an engine on its source that has read nothing but the columns. Raises FunnelError."""
+    """The plan of a policy, and an engine on its source. Raises FunnelError."""
+    plan, source, columns = _compiled(policy, limits, lock)
+    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
+        engine.fetch(columns)
+        yield plan, engine, source
+
+
+def _compiled(policy: Policy, limits: Limits, lock: Lock | None) -> tuple[Plan, Source, tuple[str, ...]]:
+    """The plan, its source, and the columns that it reads; no row is read. Raises FunnelError."""
     source = find(policy.source.table, policy.directory, dialect(policy))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
-        yield compile_plan(policy, engine.schema(), source, lock.checksum if lock else None), engine, source
+        schema = engine.schema()
+    plan = compile_plan(policy, schema, source, lock.checksum if lock else None)
+    return plan, source, plan.reads(schema)
 
 
 def dialect(policy: Policy) -> Dialect:
@@ -96,14 +108,13 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
-    with planned(policy, limits, lock) as (plan, _, source):
-        pass
+    plan, source, columns = _compiled(policy, limits, lock)
     key = key or (any_key(policy) if dry else key_of(policy))
     release, told = name_release(policy)
     signer = None if dry else signer_of(policy)
     check_apart(policy, source)
     charged = estimate if dry else release
-    return Prepared(policy, plan, source, lock, key, release, signer, dry, charged, limits, tuple(told))
+    return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, charged, limits, tuple(told))
 
 
 @contextmanager
@@ -113,6 +124,7 @@ def opened(run: Prepared) -> Iterator[tuple[Engine, Publisher | None]]:
         scratch = None if publisher is None else publisher.scratch
         limits = run.limits
         with open_engine(run.source, memory=limits.memory, threads=limits.threads, scratch=scratch) as engine:
+            engine.fetch(run.columns)
             for name, values in kept_values(run.policy, run.lock).items():
                 engine.provide(name, values)
             yield engine, publisher

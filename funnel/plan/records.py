@@ -94,7 +94,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         policy_sha256=policy.sha256,
         terms_sha256=terms_sha256,
         plan_sha256=run.plan.sha256,
-        versions=_versions(),
+        versions=_versions() | ({} if run.source.version is None else {"source": run.source.version}),
         files={},
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -242,6 +244,12 @@ class Plan:
     write: Write
     audit: Audit
     publish: Publish
+
+    def reads(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Those of a source's columns that some statement may name: the same letters somewhere are enough."""
+        text = json.dumps(self.as_dict(), ensure_ascii=False).casefold()
+        odd = {'"', "\\"}
+        return tuple(name for name in columns if name.casefold() in text or odd & set(name))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -22,6 +22,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
 """Safe as the name of a folder everywhere: no separators, no leading or trailing dot."""
 NAME_LENGTH = 64
 KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
+_SCHEMES = ("postgresql", "s3", "gs", "abfs", "hdfs")
+"""Where tables may be beside files of this machine."""
 MOST_RECORDS = 10**12
 MOST_BUDGET = 1e6
 
@@ -62,13 +64,22 @@ class Source(Section):
     @field_validator("table")
     @classmethod
     def _offered(cls, table: str) -> str:
-        """Files and tables in them, in this version."""
-        scheme, found, _ = table.partition("://")
-        if found:
+        """Files, tables of databases by name, and addresses without a password."""
+        scheme, found, rest = table.partition("://")
+        if found and scheme not in _SCHEMES:
             raise PydanticCustomError(
                 "unsupported",
-                "tables behind {scheme}:// are not offered in this version of funnel; it reads files",
-                {"scheme": shortened(scheme)},
+                "tables behind {scheme}:// are not offered in this version of funnel; it reads {offered}",
+                {"scheme": shortened(scheme), "offered": ", ".join(f"{one}://" for one in _SCHEMES)},
+            )
+        person, told, _ = rest.partition("/")[0].rpartition("@")
+        if (told and ":" in person) or (found and "password" in rest.lower()):
+            raise PydanticCustomError(
+                "wrong_value", "no password belongs into a policy: give it in PGPASSWORD or in ~/.pgpass"
+            )
+        if scheme.startswith("postgres") and "#" not in rest:
+            raise PydanticCustomError(
+                "wrong_value", "a database holds many tables: name one behind the address, as #schema.table"
             )
         if table.lower().endswith((".duckdb", ".ddb")):
             raise PydanticCustomError(

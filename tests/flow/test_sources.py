@@ -8,13 +8,15 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from deltalake import write_deltalake
+from pyiceberg.catalog.memory import InMemoryCatalog
 
 import funnel
 from tests.support.policies import write_policy
 
 PEOPLE = (
     "SELECT i AS id, ['u', 'v'][i % 2 + 1] AS answer, ['red', 'blue', 'green'][(i * i) % 3 + 1] AS colour, "
-    "i % 90 + 0.5 AS age FROM range(600) t(i)"
+    "(i % 90 + 0.5)::DOUBLE AS age FROM range(600) t(i)"
 )
 PLACES = {
     "people.parquet": "",
@@ -33,6 +35,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         duckdb.sql(f"COPY ({PEOPLE}) TO '{folder / name}' {options}")
     with duckdb.connect(str(folder / "people.duckdb")) as connection:
         connection.execute(f"CREATE VIEW people AS {PEOPLE}")
+    rows = duckdb.sql(PEOPLE).to_arrow_table()
+    write_deltalake(folder / "delta", rows, partition_by=["colour"])
+    made = InMemoryCatalog("made", warehouse=f"file://{folder}")
+    made.create_namespace("city")
+    made.create_table("city.people", rows.schema, location=f"file://{folder}/iceberg").append(rows)
     return folder
 
 
@@ -46,7 +53,7 @@ def released(table: str, folder: Path, target: Path) -> tuple[bytes, bytes]:
     return (release / "protocol.json").read_bytes(), (release / "data.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("table", [*list(PLACES)[1:], "people.duckdb#people"])
+@pytest.mark.parametrize("table", [*list(PLACES)[1:], "people.duckdb#people", "delta", "iceberg"])
 def test_every_kind_gives_the_same_release(folder: Path, tmp_path: Path, monkeypatch, table: str) -> None:
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
     assert released(table, folder, tmp_path / "a") == released("people.parquet", folder, tmp_path / "b")

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import duckdb
 
-from funnel.engine.sources import database, lines, parquet, text
+from funnel.engine.sources import database, lines, parquet, postgres, text
 from funnel.engine.sources.base import TROUBLE, Source, changed, missing, refused, unreadable
 from funnel.engine.sources.database import Database
 from funnel.engine.sources.files import Files, matches, stamp_of
+from funnel.engine.sources.lake import delta, iceberg, is_delta, is_iceberg
 from funnel.engine.sources.lines import Lines
+from funnel.engine.sources.objects import objects
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Dialect, Text
 
@@ -25,17 +27,22 @@ ENDINGS = tuple(ending for endings, _ in _KINDS for ending in endings)
 def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = None) -> Source:
     """The table that a policy in `directory` names. Raises SourceError when it is not there, or of no known kind."""
     table = str(table)
+    scheme, remote, _ = table.partition("://")
     stem, _, inside = table.rpartition("#")
+    if remote and scheme == postgres.SCHEME:
+        return postgres.Postgres(table, stem or table, inside)
+    if remote:
+        return objects(table)
     if inside and stem.lower().endswith(database.ENDINGS):
         return _database(table, directory / stem, inside)
     path = directory / table
     if re.search(r"[\ud800-\udfff]", str(path.absolute())):
         said = "the path of the table holds bytes that are no text, and the engine takes none"
         raise refused(said, table, "Rename the folder or the file that is not named in UTF-8.")
-    if path.is_dir() and (path / "_delta_log").is_dir():
-        raise refused(
-            "the folder is a Delta table, of which its files are no truth", path, "Export it to Parquet."
-        )
+    if is_delta(path):
+        return delta(path)
+    if is_iceberg(path):
+        return iceberg(path)
     pattern = _inside(path) if path.is_dir() else str(path)
     files = matches(pattern)
     if not files:

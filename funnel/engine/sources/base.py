@@ -39,8 +39,15 @@ class Source(Protocol):
     def is_text(self) -> bool:
         """Whether its columns have no types but guessed ones."""
 
+    @property
+    def version(self) -> str | None:
+        """Which state of the table it is, where tables have states with names."""
+
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make it known to a connection that may reach everything still."""
+        """Make its columns known to a connection that may reach everything still. Raises SourceError."""
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+        """Bring in the rows of these columns, where they are not read in place. Raises SourceError."""
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The SQL that reads the table; columns `texts` are the texts that stand there where types are guessed."""

@@ -39,9 +39,17 @@ class Database:
         """Types stand in the database."""
         return False
 
+    @property
+    def version(self) -> str | None:
+        """A database has none."""
+        return None
+
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Open the file, for reading. Raises duckdb.Error."""
         connection.execute(f"ATTACH {literal(str(self.file))} AS stored (READ_ONLY)")
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+        """Rows are read where they are."""
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The table in the file."""

@@ -46,8 +46,16 @@ class Files:
         """Types stand in the files."""
         return False
 
+    @property
+    def version(self) -> str | None:
+        """Files have none."""
+        return None
+
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """DuckDB reads files by itself."""
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+        """And where they are."""
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The SQL that reads the table."""

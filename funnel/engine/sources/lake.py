@@ -1,0 +1,112 @@
+"""Tables of lakehouses: a folder with the log of a Delta table, or with the metadata of an Iceberg table.
+
+The version that is found is the one that is read, whatever is written meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from funnel.engine.sources.base import refused
+from funnel.engine.sources.pulled import Pulled, library
+from funnel.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Delta(Pulled):
+    """A version of a Delta table."""
+
+    name: str
+    number: int
+
+    @property
+    def version(self) -> str:
+        """The version's number."""
+        return f"Delta version {self.number}"
+
+    def rows(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+        """The rows of these columns; None: all columns and no rows. Raises SourceError."""
+        module = library("deltalake", "delta", self.name)
+        try:
+            table = module.DeltaTable(self.name, version=self.number)
+            dataset = table.to_pyarrow_dataset()
+        except module.exceptions.DeltaError as error:
+            raise _damaged("Delta", self.name, error) from None
+        return dataset.scanner(**_asked(dataset.schema.names, columns)).to_reader()
+
+
+@dataclass(frozen=True)
+class Iceberg(Pulled):
+    """A snapshot of an Iceberg table, without a catalogue's service: its metadata file says all."""
+
+    name: str
+    metadata: str
+    snapshot: int | None
+
+    @property
+    def version(self) -> str:
+        """The snapshot's number."""
+        return f"Iceberg snapshot {self.snapshot}"
+
+    def rows(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+        """The rows of these columns; None: all columns and no rows. Raises SourceError."""
+        table = library("pyiceberg.table", "iceberg", self.name).StaticTable.from_metadata(self.metadata)
+        names = [field.name for field in table.schema().fields]
+        chosen = names if columns is None else [name for name in names if name in columns]
+        limit = 0 if columns is None else None
+        return table.scan(
+            selected_fields=tuple(chosen or names[:1]), snapshot_id=self.snapshot, limit=limit
+        ).to_arrow_batch_reader()
+
+
+def delta(folder: Path) -> Delta:
+    """The newest version of a Delta table. Raises SourceError."""
+    module = library("deltalake", "delta", str(folder))
+    try:
+        return Delta(str(folder), module.DeltaTable(str(folder)).version())
+    except module.exceptions.DeltaError as error:
+        raise _damaged("Delta", str(folder), error) from None
+
+
+def iceberg(folder: Path) -> Iceberg:
+    """The current snapshot of an Iceberg table. Raises SourceError."""
+    module = library("pyiceberg.table", "iceberg", str(folder))
+    newest = max(
+        (folder / "metadata").glob("*.metadata.json"), key=lambda file: (file.stat().st_mtime_ns, file.name)
+    )
+    try:
+        snapshot = module.StaticTable.from_metadata(str(newest)).current_snapshot()
+    except (ValueError, OSError, library("pyiceberg.exceptions", "iceberg", "").ValidationError) as error:
+        raise _damaged("Iceberg", str(folder), error) from None
+    return Iceberg(str(folder), str(newest), None if snapshot is None else snapshot.snapshot_id)
+
+
+def is_delta(folder: Path) -> bool:
+    """Whether a folder is a Delta table."""
+    return (folder / "_delta_log").is_dir()
+
+
+def is_iceberg(folder: Path) -> bool:
+    """Whether a folder is an Iceberg table."""
+    return any((folder / "metadata").glob("*.metadata.json"))
+
+
+def _asked(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, Any]:
+    """What a scanner is asked for: some columns, or no rows."""
+    import pyarrow.compute as pc
+
+    if columns is None:
+        return {"filter": pc.scalar(False)}
+    return {"columns": [name for name in names if name in columns] or list(names[:1])}
+
+
+def _damaged(kind: str, where: str, error: Exception) -> SourceError:
+    return refused(
+        f"the {kind} table cannot be read ({type(error).__name__})", where, "Check its log and its files."
+    )

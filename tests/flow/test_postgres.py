@@ -1,0 +1,153 @@
+"""A table in PostgreSQL: the same release as from a file, and one clear error for whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.engine.duckdb import DuckDB
+from funnel.engine.sources import find
+from funnel.errors import SourceError
+from tests.support.policies import write_policy
+from tests.support.postgres import PASSWORD, Server, programs, served
+
+pytestmark = pytest.mark.skipif(programs() is None, reason="no PostgreSQL on this machine")
+ROWS = 600
+PEOPLE = """
+CREATE TABLE people AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer,
+    (ARRAY['red', 'blue', 'green'])[(i * i) % 3 + 1]::char(5) AS colour, (i % 90 + 0.5)::numeric AS age,
+    '{"a": 1}'::jsonb AS odd, DATE '2020-01-01' + i AS day FROM generate_series(0, 599) t(i);
+CREATE VIEW adults AS SELECT * FROM people WHERE age >= 18;
+CREATE VIEW slow AS SELECT *, pg_sleep(0.02)::text AS slept FROM people;
+GRANT SELECT ON people, adults, slow TO reader;
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory.mktemp("postgres")) as found:
+        found.run(PEOPLE)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+
+
+def policy(folder: Path, table: str, **changes: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    public = ["colour", {"name": "age", "bins": [0, 30, 60]}]
+    source = {"table": table, "entity": "id"}
+    return write_policy(folder, source=source, sensitive=["answer"], public=public, **changes)
+
+
+def test_the_same_release_as_from_a_file(server: Server, tmp_path: Path) -> None:
+    with DuckDB(find(server.address())) as engine:
+        kinds = engine.schema()
+        assert (kinds["age"], kinds["odd"], kinds["day"]) == ("DOUBLE", "VARCHAR", "DATE")
+        engine.fetch(("id", "answer", "colour", "age"))
+        rows = engine.connection.sql("FROM pulled").to_arrow_table()
+    pq.write_table(rows, tmp_path / "p.parquet")
+    releases = [
+        Path(funnel.run(policy(tmp_path / name, table)).release)
+        for name, table in (("a", server.address()), ("b", str(tmp_path / "p.parquet")))
+    ]
+    for name in ("protocol.json", "data.parquet"):
+        assert len({(release / name).read_bytes() for release in releases}) == 1
+    assert all(
+        PASSWORD not in file.read_bytes().decode("latin-1") for file in tmp_path.rglob("*") if file.is_file()
+    )
+
+
+def test_only_what_the_plan_reads_comes(server: Server, tmp_path: Path) -> None:
+    with DuckDB(find(server.address())) as engine:
+        engine.schema()
+        engine.fetch(("answer", "colour"))
+        assert engine.rows("SELECT DISTINCT answer, colour FROM pulled ORDER BY ALL")[0] == ("u", "blue")
+        with pytest.raises(SourceError):
+            engine.rows("SELECT odd FROM pulled")
+
+
+def test_check_plan_and_a_view_serve_as_well(server: Server, tmp_path: Path) -> None:
+    path = policy(tmp_path, server.address(table="adults"))
+    for command in ("check", "plan"):
+        found = subprocess.run(
+            [sys.executable, "-m", "funnel", command, str(path)], capture_output=True, text=True, check=False
+        )
+        assert found.returncode == 0, found.stderr
+        assert PASSWORD not in found.stdout + found.stderr
+    assert funnel.run(path, dry_run=True).rows == sum(i % 90 + 0.5 >= 18 for i in range(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("table", "environment", "code", "said"),
+    [
+        ({}, {"PGPASSWORD": "wrong-one"}, "source-unreadable", "refuses the role or its password"),
+        ({"user": "nobody"}, {}, "source-unreadable", "refuses the role or its password"),
+        ({"table": "public.none"}, {}, "source-unreadable", "the table does not exist"),
+        ({"table": "none.people"}, {}, "source-unreadable", "does not exist"),
+        ({"user": "stranger"}, {}, "source-unreadable", "may not read the table"),
+        ({"host": "127.0.0.9"}, {}, "source-unreachable", "cannot be reached"),
+    ],
+)
+def test_what_goes_wrong_is_one_clear_error(
+    server, tmp_path, monkeypatch, table, environment, code, said
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SourceError) as caught:
+        funnel.run(policy(tmp_path, server.address(**table)))
+    assert (caught.value.code, said in str(caught.value)) == (code, True), str(caught.value)
+    assert not any(secret in str(caught.value) for secret in (PASSWORD, "wrong-one"))
+    assert not (tmp_path / "releases").exists() or not any((tmp_path / "releases").iterdir())
+
+
+def test_a_connection_that_ends_in_the_middle_publishes_nothing(server: Server, tmp_path: Path) -> None:
+    path = policy(tmp_path, server.address(table="slow"), source__filter="slept IS NOT NULL")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "funnel", "run", str(path)], stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    query = (
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        "WHERE query LIKE '%slept%' AND usename = 'reader'"
+    )
+    server.run(f"""DO $$ BEGIN FOR i IN 1..600 LOOP
+        EXIT WHEN ({query}) > 0; PERFORM pg_sleep(0.05); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$""")
+    _, told = run.communicate(timeout=60)
+    assert (run.returncode != 0, "ended the connection" in told, "Traceback" in told) == (
+        True,
+        True,
+        False,
+    ), told
+    assert not any((tmp_path / "releases").glob("2*"))
+
+
+def test_a_table_that_changes_meanwhile_is_read_as_it_was(server: Server, tmp_path: Path) -> None:
+    server.run("CREATE TABLE moving AS SELECT * FROM people; GRANT SELECT ON moving TO reader")
+    with DuckDB(find(server.address(table="moving"))) as engine:
+        engine.schema()
+        engine.fetch(("id",))
+        server.run("DELETE FROM moving")
+        assert engine.row("SELECT count(*) FROM pulled") == (ROWS,)
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://reader:hunter2@host/db#t", "postgresql://host/db?password=hunter2#t"]
+)
+def test_a_password_in_a_policy_is_refused_and_not_repeated(tmp_path: Path, address: str) -> None:
+    command = [sys.executable, "-m", "funnel", "check", "--json", str(policy(tmp_path, address))]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "no password belongs into a policy" in found.stdout
+    assert "hunter2" not in found.stdout + found.stderr
+    assert json.loads(found.stdout)
