@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,12 @@ import numpy as np
 from funnel.data.alphabet import Alphabet
 from funnel.data.finer import Finer
 from funnel.data.joint import IntArray, Joint
+from funnel.data.population import Population
 from funnel.data.protocol import Protocol
 from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.format import fields
 from funnel.format.known import KnownFile
+from funnel.format.population import People, PopulationFile
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 
 RULE = (
@@ -100,6 +102,17 @@ def joint_of(secret: fields.Alphabet, blocks: Iterable[fields.Alphabet], cells: 
     seen = [len(np.unique(codes)) for codes in rows.T[:-1]]
     complete = seen == [len(hidden), *map(len, public)]
     return Joint(hidden, public, rows[:, :-1], rows[:, -1], complete)
+
+
+def population_file(own: str | None, found: Sequence[Population]) -> PopulationFile:
+    """population.json of everybody by each of several secrets, one or more; `own` is the release's own predicate."""
+    return PopulationFile("funnel-population/1", own, found[0].classes, tuple(map(_people, found)))
+
+
+def _people(one: Population) -> People:
+    bits = one.present.astype(np.int64) @ (1 << np.arange(len(one.classes), dtype=np.int64))
+    rows = in_order(np.column_stack([one.cells[:, :1], one.cells[:, 1:] + 1, bits, one.counts]))
+    return People(alphabet_record(one.secret), tuple(map(alphabet_record, one.blocks)), grid(rows))
 
 
 def in_order(rows: IntArray) -> IntArray:

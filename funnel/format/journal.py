@@ -52,10 +52,27 @@ class Together:
 
 
 @dataclass(frozen=True)
+class Present:
+    """Who of the source is in a release, where not everybody is: absence is told by the release as well.
+
+    `predicate` is SQL over the source's columns, None where all are let in; `columns` are those that it reads, `secret`
+    the sensitive ones that the policy's filter reads. `unseen` records were left out because a lock did not know their
+    values; `absent` are all that were left out, None where nobody counted them.
+    """
+
+    predicate: Text | None
+    columns: tuple[Text, ...]
+    secret: tuple[Text, ...]
+    unseen: Count
+    absent: Count | None
+
+
+@dataclass(frozen=True)
 class ReleaseEntry:
     """A release, entered before it becomes visible.
 
-    `entity` is the column that permanent draws are keyed by; `lock` the checksum of the lock, None where there is none.
+    `present` is None where everybody in the source is in it; `entity` is the column that permanent draws are keyed by;
+    `lock` the checksum of the lock, None where there is none.
     """
 
     release: ReleaseId
@@ -71,6 +88,7 @@ class ReleaseEntry:
     key_fingerprint: Fingerprint | None
     entity: Text | None
     drawn: tuple[Drawn, ...]
+    present: Present | None
     composed: Together
     lock: Sha256 | None
     kind: Literal["release"] = "release"

@@ -78,7 +78,18 @@ class Composed:
 
     leakage: Nats | None
     how: Literal["exact", "ceiling", "sum"]
-    releases: Annotated[int, Between(2, 1 << 62)]
+    releases: Annotated[int, Between(1, 1 << 62)]
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Whom the policy may leave out: by its filter, where values are missing, or new to a lock.
+
+    `secret` are sensitive columns that the filter reads: being absent tells of them, and nothing bounds how much.
+    """
+
+    by: tuple[Literal["filter", "missing", "unseen"], ...]
+    secret: tuple[Text, ...]
 
 
 @dataclass(frozen=True)
@@ -128,9 +139,9 @@ class Manifest:
 
     `leakage` is in nats by measure, rounded up, None where infinite; among them that which ε bounds. `split` is each
     block's share of ε. `totals`, of a mechanism that is about them: whether each stays as it is on average, at the
-    counts that the protocol was made for. `identify` are the columns by which a row has a name, before all others in
-    the table, and rows are sorted by them; none where rows belong to nobody. `files` are all others of the folder, but
-    for a signature.
+    counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
+    `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
+    none where rows belong to nobody. `files` are all others of the folder, but for a signature.
     """
 
     format: Literal["funnel-release/1"]
@@ -148,6 +159,7 @@ class Manifest:
     candidates: tuple[Candidate, ...] | None
     split: tuple[Share, ...]
     draws: Draws
+    absent: Absent | None
     estimate: Estimate
     rows: Count
     identify: tuple[Key, ...]

@@ -16,6 +16,7 @@ from funnel.format.draws import DrawsFile
 from funnel.format.drift import DriftFile
 from funnel.format.known import KnownFile
 from funnel.format.manifest import Manifest
+from funnel.format.population import PopulationFile
 from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
 from funnel.format.solution import SolutionFile
@@ -37,7 +38,7 @@ class Published:
 @dataclass(frozen=True)
 class Evidence:
     """Private files: `drift` under a lock, `known` where the notion says what others may know, `distances` of wide
-    blocks."""
+    blocks, `population` where somebody may be absent from a release of the ledger."""
 
     counts: CountsFile
     draws: DrawsFile
@@ -46,6 +47,7 @@ class Evidence:
     drift: DriftFile | None = None
     known: KnownFile | None = None
     distances: DistancesFile | None = None
+    population: PopulationFile | None = None
 
 
 def read(record: type[T], folder: Path) -> T:

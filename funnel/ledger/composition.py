@@ -31,13 +31,16 @@ from typing import Any, Literal
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.alphabet import Label
+from funnel.data.population import Population
 from funnel.data.released import Channel
 from funnel.format.journal import Together
+from funnel.ledger.presence import is_absent, with_absence
 from funnel.ledger.records import DrawRecord, by_label, coupled, restated
-from funnel.measure.composition import composed, identity, measurable, spread
+from funnel.ledger.stated import own_figure
+from funnel.measure.composition import composed, identity, measurable, silence, spread
 from funnel.measure.exact import log_above, rational
-from funnel.measure.figures import leakage_figure, round_up
-from funnel.measure.leakage import AnyLeakage, Leakage
+from funnel.measure.figures import round_up
+from funnel.measure.leakage import AnyLeakage
 from funnel.measure.overlap import Input, Pooling, all_inputs
 from funnel.notions import Notion
 
@@ -53,20 +56,31 @@ def together(
     earlier: Sequence[DrawRecord],
     alone: AnyLeakage,
     before: Sequence[Together] = (),
+    everybody: Population | None = None,
 ) -> Together:
     """The leakage of a release (`own`, one per block of `joint`; `alone` by itself) and of all `earlier` ones.
 
     `before` is what each earlier release stated. The figure is never below one of the same measure and secret; it is
     None where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
-    record's values tell that changed at known times and were k.
+    record's values tell that changed at known times and were k; where somebody is absent, nothing is known of that.
+    `everybody` has those too whom a release leaves out: absence is part of what is told (`presence`).
     """
-    history = _History(notion, joint, own, earlier, alone)
-    measured, how = history.best()
+
+    def inside(records: Joint, here: bool, draws: Sequence[DrawRecord]) -> _History:
+        same = here and records.rows == joint.rows
+        return _History(notion, records, own, draws, alone if same else None, here=here)
+
+    absent = is_absent([*earlier, *own])
+    measured, how = (
+        with_absence(notion, joint, own, earlier, everybody, inside)
+        if absent
+        else _History(notion, joint, own, earlier, alone).best()
+    )
     figures = [measured, *(one.figure for one in before if _alike(one, notion, joint))]
     largest = None if None in figures else max(figure for figure in figures if figure is not None)
     sources = {one.source for one in (*own, *earlier)}
     labelled = [by_label(one) for one in (*earlier, *own)]
-    usual = None if coupled(labelled) else _added(grouped(labelled), None)
+    usual = None if absent or coupled(labelled) else _added(grouped(labelled), None)
     varying = None if usual is None else round_up(float(usual))
     return Together(
         notion.measure, joint.secret.columns, largest, measured, how, len(before) + 1, len(sources), varying
@@ -75,13 +89,6 @@ def together(
 
 def _alike(one: Together, notion: Notion, joint: Joint) -> bool:
     return (one.measure, one.sensitive) == (notion.measure, joint.secret.columns)
-
-
-def own_figure(own: AnyLeakage, notion: Notion) -> float | None:
-    """The leakage that epsilon bounds, in nats rounded up, and no more than the epsilon that it keeps."""
-    if isinstance(own, Leakage):
-        return leakage_figure(own.ratio, notion.epsilon)
-    return min(round_up(own.nats), notion.epsilon) if own.within(notion.bound) else round_up(own.nats)
 
 
 def grouped(draws: Sequence[DrawRecord]) -> list[list[DrawRecord]]:
@@ -96,6 +103,7 @@ def grouped(draws: Sequence[DrawRecord]) -> list[list[DrawRecord]]:
 class _History:
     """Draws sorted by what the current x says of them, and the bounds of them all.
 
+    Where records are not `here`, in the current release, `own` only says what their values mean.
     `fitting`: for each current block those drawn from its values, itself among them; `covered`: those of other blocks
     that are functions of x all the same; `foreign`: all others.
     """
@@ -106,11 +114,13 @@ class _History:
         joint: Joint,
         own: Sequence[DrawRecord],
         earlier: Sequence[DrawRecord],
-        alone: AnyLeakage,
+        alone: AnyLeakage | None,
+        *,
+        here: bool = True,
     ) -> None:
         self.notion, self.joint, self.own, self.alone = notion, joint, own, alone
         earlier = [restated(one, own) for one in earlier]
-        every = [*earlier, *own]
+        every = [*earlier, *own] if here else earlier
         self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
         self.covered, self.foreign = list[DrawRecord](), list[DrawRecord]()
         meanings = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
@@ -128,6 +138,8 @@ class _History:
     def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
         if self.notion.knows_beyond({column for one in self.foreign for column in one.columns}):
+            return None, "sum"
+        if any(one.present and one.present.unseen for one in (*self.covered, *self.foreign)):
             return None, "sum"
         other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
         exact = None if self.covered or self.coupled else self._exact()
@@ -165,7 +177,7 @@ class _History:
 
         For the usual LDP itself records are compared that both were drawn for.
         """
-        values = mine.protocol.inputs.values if mine.protocol else ()
+        values = next(block.values for block in self.joint.blocks if block.columns == mine.columns)
         known = all(self._knows(one, values) for one in group)
         if self.coupled or not (known or self.notion.between_values):
             return None
@@ -183,28 +195,44 @@ class _History:
         """ε_X between all values that were ever drawn for."""
         return None if self.coupled else _added(grouped(draws), None)
 
-    def _exact(self) -> AnyLeakage | None:
-        """The composed channel, measured; None where it is too large."""
+    def channel(self) -> list[AnyProtocol] | None:
+        """What all draws release of each block, as one protocol; None where that is too large, or not known exactly."""
+        if self.covered or self.foreign or self.coupled:
+            return None
+        blocks = self._composed()
+        return blocks if blocks is not None and self._measurable(blocks) else None
+
+    def _composed(self) -> list[AnyProtocol] | None:
         blocks: list[AnyProtocol] = []
         for block, draws in zip(self.joint.blocks, self.fitting, strict=True):
             groups = [[one.protocol for one in group if one.protocol] for group in grouped(draws)]
-            one = composed(block, self.joint.secret, groups)
+            one = composed(block, self.joint.secret, groups) if groups else silence(block)
             if one is None:
                 return None
             blocks.append(one)
-        alone = [mine.protocol.fingerprint for mine in self.own if mine.protocol]
-        if [one.fingerprint for one in blocks] == alone:
-            return self.alone
+        return blocks
+
+    def _measurable(self, blocks: Sequence[AnyProtocol]) -> bool:
         secrets, *public = self.joint.shape
-        if not measurable(secrets, public, blocks, self.notion.measuring_steps(self.joint)):
+        return measurable(secrets, public, blocks, self.notion.measuring_steps(self.joint))
+
+    def _exact(self) -> AnyLeakage | None:
+        """The composed channel, measured; None where it is too large."""
+        blocks = self._composed()
+        alone = [mine.protocol.fingerprint for mine in self.own if mine.protocol]
+        if blocks is None:
             return None
-        return self.notion.leakage(Channel(self.joint, blocks)) if self.notion.can_measure(blocks) else None
+        if self.alone is not None and [one.fingerprint for one in blocks] == alone:
+            return self.alone
+        able = self._measurable(blocks) and self.notion.can_measure(blocks)
+        return self.notion.leakage(Channel(self.joint, blocks)) if able else None
 
     def _ceiling(self) -> AnyLeakage | None:
         """X as it is; nothing where a draw looks at the secret too."""
         if any(one.reads for group in self.fitting for one in group):
             return None
-        blocks = [identity(block) for block in self.joint.blocks]
+        pairs = zip(self.joint.blocks, self.fitting, strict=True)
+        blocks = [identity(block) if draws or self.covered else silence(block) for block, draws in pairs]
         return self.notion.leakage(Channel(self.joint, blocks))
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.cells.cells import Cells
 from funnel.cells.record import meaning
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
+from funnel.data.population import Population
 from funnel.format import manifest
-from funnel.format.journal import ReleaseEntry, Together
+from funnel.format.journal import Present, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
-from funnel.ledger.composition import own_figure, together
+from funnel.ledger.composition import together
 from funnel.ledger.partitions import check_cells
+from funnel.ledger.presence import who_is_in
 from funnel.ledger.records import DrawRecord
+from funnel.ledger.stated import own_figure
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
 from funnel.policy.columns import Attribute
@@ -30,6 +33,8 @@ MOST_PROTOCOLS = 400
 class Composed:
     """What the ledger will say of a release: its draws, the leakage of all releases together, and that of it `alone`.
 
+    `alone` is about the records that are in it, `together` about everybody.
+
     Nats, rounded up; None where infinite.
     """
 
@@ -37,10 +42,15 @@ class Composed:
     together: Together
     alone: float | None
 
+    @property
+    def present(self) -> Present | None:
+        """Who is in it, None where that is everybody."""
+        return self.drawn[0].present
+
     def stated(self) -> manifest.Composed | None:
-        """What the manifest says; None of the first release, which is all there is."""
+        """What the manifest says; None of the first release where nobody is absent: it is all there is."""
         found = self.together
-        if found.releases == 1:
+        if found.releases == 1 and self.present is None:
             return None
         return manifest.Composed(found.figure, found.how, found.releases)
 
@@ -51,20 +61,23 @@ def compose(
     source: str,
     entries: Sequence[ReleaseEntry],
     cells: Sequence[Cells] = (),
+    present: Present | None = None,
+    everybody: Population | None = None,
 ) -> Composed:
     """Measure a release together with those that the ledger's `entries` tell of.
 
     `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
-    `cells` are those of its wide blocks. Raises LedgerError where a protocol that was kept is damaged, or the same
-    columns were released by other cells.
+    `cells` are those of its wide blocks; `present` says who is in it, None where that is everybody, and `everybody` is
+    the whole source, None where it was not counted. Raises LedgerError where a protocol that was kept is damaged, or
+    the same columns were released by other cells.
     """
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
-    own = tuple(_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
+    records = (_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
+    own = tuple(replace(one, present=present) for one in records)
     check_cells(policy, own, entries)
     before = [entry.composed for entry in entries]
-    found = together(
-        protection.notion, protection.joint, own, _earlier(policy, entries), protection.leakage, before
-    )
+    earlier = _earlier(policy, entries)
+    found = together(protection.notion, protection.joint, own, earlier, protection.leakage, before, everybody)
     return Composed(own, found, own_figure(protection.leakage, protection.notion))
 
 
@@ -123,8 +136,9 @@ def _earlier(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[DrawRecord
         parts = protocols.get(entry.protocol_sha256) or (None,) * len(entry.drawn)
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
             one = DrawRecord(
-                told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside
-            )
-            key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns)
+                told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside,
+                entry.present,
+            )  # fmt: skip
+            key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one))
             found.setdefault(key, one)
     return list(found.values())

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any
 
 from funnel.data import AnyProtocol, Protocol
-from funnel.format.journal import Drawn
+from funnel.format.journal import Drawn, Present
 from funnel.measure.overlap import Pooling
 
 
@@ -29,6 +29,7 @@ class DrawRecord:
     to the meaning where none is put under `other`), `reads` the sensitive columns that the draw looks at. `source` is
     the fingerprint of a permanent key, or the release where draws are fresh; `entity` the column that permanent draws
     go by. `protocol` is None where it is not known any more. `inside` are the columns of wide blocks among `columns`.
+    `present` says who is in its release, None where that is everybody.
     """
 
     columns: tuple[str, ...]
@@ -39,6 +40,7 @@ class DrawRecord:
     entity: str | None
     protocol: AnyProtocol | None
     inside: tuple[str, ...] = ()
+    present: Present | None = None
 
     @property
     def pools(self) -> bool:

@@ -23,7 +23,7 @@ from funnel.format.drift import DriftFile
 from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
 from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
-from funnel.lock.relabel import OTHER, Relabelled, relabel
+from funnel.lock.relabel import OTHER, Relabelled, Rule, relabel
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
@@ -162,10 +162,14 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
 
 def relabelled(policy: Policy, lock: Lock, counted: Joint) -> Relabelled:
     """Counts in the lock's values, others as the policy says. Raises SourceError where no rule provides for one."""
+    return relabel(counted, [one.inputs for one in lock.protocols], rules_of(policy))
+
+
+def rules_of(policy: Policy) -> dict[str, Rule]:
+    """What becomes of values of each column of an alphabet that a lock does not know."""
     rules = {one.name: one.unseen for block in policy.blocks if block.cells is None for one in block.attributes}
     # Of a wide block only rows that its columns leave out are in no cell: any other unknown value was refused before.
-    rules |= {block.name: "drop" for block in policy.wide}
-    return relabel(counted, [one.inputs for one in lock.protocols], rules)
+    return rules | {block.name: "drop" for block in policy.wide}
 
 
 def pin_estimate(policy: Policy, lock: Lock, estimated: Estimated) -> Pinned:

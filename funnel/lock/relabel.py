@@ -120,6 +120,19 @@ def _codes(
     return codes, unseen
 
 
+def in_terms(value: Label, known: Alphabet, rules: Mapping[str, Rule]) -> Label:
+    """A value as a lock's alphabet has it: itself, or what its unknown parts are put under; else as it is.
+
+    `rules` are those of `relabel`; without any, what is not known stays what it is.
+    """
+    if not rules or value in known.values:
+        return value
+    parts = [set(part) for part in zip(*known.values, strict=True)]
+    new = [i for i, part in enumerate(value) if part not in parts[i]] or list(range(len(value)))
+    pooled, rule = _ruled(value, new, [rules[known.columns[i]] for i in new])
+    return pooled if rule == "other" and pooled in known.values else value
+
+
 def _ruled(value: Label, new: Sequence[int], rules: Sequence[Rule]) -> tuple[Label, Rule]:
     """What becomes of a value whose parts at `new` are ruled upon."""
     if "error" in rules:

@@ -67,8 +67,10 @@ def composed(
     is at least as much as is learnt from records that were in fewer releases (data processing).
     """
     reduced = [distinct(group) for group in groups]
-    if len(reduced) == 1 and len(reduced[0]) == 1 and reduced[0][0].inputs == inputs:
-        return reduced[0][0]
+    if len(reduced) == 1 and len(reduced[0]) == 1:
+        (only,) = reduced[0]
+        if only.inputs == inputs and only.secret in (None, secret):
+            return only
     reads = any(group[0].reads_secret for group in reduced)
     law: Law | None = None
     known: dict[object, Law | None] = {}
@@ -191,6 +193,12 @@ def _spread_of_sets(group: Sequence[UnaryProtocol]) -> Fraction | None:
 def identity(inputs: Alphabet) -> Protocol:
     """X released as it is."""
     return Protocol(inputs, inputs, 0, np.eye(len(inputs), dtype=np.int64)[:, None, :])
+
+
+def silence(inputs: Alphabet) -> Protocol:
+    """Nothing released of X."""
+    nothing = Alphabet(inputs.columns, ((None,) * len(inputs.columns),))
+    return Protocol(inputs, nothing, 0, np.ones((1, 1, len(inputs)), np.int64))
 
 
 def measurable(secrets: int, public: Sequence[int], protocols: Sequence[AnyProtocol], most: int) -> bool:

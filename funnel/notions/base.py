@@ -173,6 +173,21 @@ class Notion(BaseModel, ABC):
         """What no release whatever of these records leaks more than; None where nothing is known beforehand."""
         return None
 
+    def of_answers(self, answers: ExactArray) -> AnyLeakage | None:
+        """The leakage of T[s, y] (c, b) that lists all that everybody answers, `absent` among it.
+
+        None where more is asked than such a table says.
+        """
+        return None
+
+    def of_absence(self, where: Joint, whole: Joint | None) -> AnyLeakage | None:
+        """What being in which releases tells by itself, from N[s, p] and from `whole`, N[s, x_1, …, x_k, p].
+
+        A bound to which that of the answers within one p is added; None where no finite one is known. `whole` is None
+        where some value has no label.
+        """
+        return None
+
     def implies(self) -> Iterator[Implied]:
         """Bounds of other notions that follow from this one at once; `implications` follows them further."""
         yield from ()

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from funnel.data import AnyProtocol, Joint
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.protocol import spread
 from funnel.data.released import Channel
 from funnel.data.unary import UnaryProtocol
-from funnel.measure.leakage import Leakage
+from funnel.measure.leakage import Leakage, ldp
 from funnel.notions.base import Demand, Implied, Nats, Notion
 from funnel.notions.shape import Shape
 from funnel.optimise.cone import Cone
@@ -56,6 +58,15 @@ class LdpX(Notion):
                 return Leakage(None)
             ratio *= one
         return Leakage(ratio)
+
+    def of_absence(self, where: Joint, whole: Joint | None) -> Leakage | None:
+        """Between any two that occur, told apart by x and by the secret: what holds for these holds for both."""
+        if whole is None:
+            return None
+        people, row = np.unique(whole.cells[:, :-1], axis=0, return_inverse=True)
+        table = np.zeros((len(people), len(whole.blocks[-1])), np.int64)
+        np.add.at(table, (row.ravel(), whole.cells[:, -1]), whole.counts)
+        return ldp(table)
 
     def implies(self) -> Iterator[Implied]:
         """P(y|s), given whatever x_J and under whatever distribution, is a mean of the Q(y|x)."""

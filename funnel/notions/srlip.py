@@ -12,9 +12,12 @@ from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
+from funnel.data.channel import MAX_CELLS
 from funnel.data.released import Channel
+from funnel.data.sending import ExactArray
 from funnel.errors import PlanError
 from funnel.measure import leakage as measures
+from funnel.measure.composition import identity, silence
 from funnel.measure.side import Knowledge
 from funnel.notions.base import Amiss, Arranged, Demand, Implied, Nats
 from funnel.notions.change import Judged
@@ -145,6 +148,20 @@ class Srlip(BeliefNotion):
     def leakage(self, channel: Channel) -> measures.Leakage:
         """The largest LIP given any x_J."""
         return leakage_given(channel, self.knowledge)
+
+    def of_answers(self, answers: ExactArray) -> None:
+        """A table of answers says nothing of what may be known."""
+
+    def of_absence(self, where: Joint, whole: Joint | None) -> measures.Leakage | None:
+        """LIP of the pattern given any x_J, the pattern being one more column, released as it is, beside silence.
+
+        Who knows the pattern learns nothing by it, so that what may be known is no less. Nobody counted absent people
+        by what somebody may know of their columns: None where the notion asks for it.
+        """
+        if whole is None or self.asks_own or prod(whole.shape) > MAX_CELLS:
+            return None
+        *public, pattern = whole.blocks
+        return self.leakage(Channel(whole, [*map(silence, public), identity(pattern)]))
 
     @property
     def asks_own(self) -> bool:

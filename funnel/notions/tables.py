@@ -46,6 +46,14 @@ class TableNotion(Notion, ABC):
         """Whether one released table keeps all that the notion asks."""
         return self.leakage_of(table).within(self.bound)
 
+    def of_answers(self, answers: ExactArray) -> AnyLeakage | None:
+        """The table of a channel."""
+        return self.leakage_of(answers)
+
+    def of_absence(self, where: Joint, whole: Joint | None) -> AnyLeakage | None:
+        """The pattern as an answer: P(p,y|s)/P(p,y|s') is a product of ratios, and I(S;P,Y) a sum ([DS] section II)."""
+        return self.leakage_of(where.table())
+
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """The bound must hold for every combination of what the other blocks put out."""
         return TableDemand(self, given_outputs(joint, released, index))

@@ -12,6 +12,7 @@ from funnel.plan.columns import NARROW, Key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
+from funnel.plan.population import NOTHING, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
     Audit,
     Count,
@@ -32,8 +33,16 @@ from funnel.policy import Attribute, Policy
 from funnel.release.export import selection
 
 
-def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock: str | None = None) -> Plan:
+def compile_plan(
+    policy: Policy,
+    schema: Mapping[str, str],
+    source: Source,
+    lock: str | None = None,
+    wanted: Wanted = NOTHING,
+) -> Plan:
     """Compile a policy for a source whose columns and DuckDB types are `schema`; `lock` is a lock's checksum.
+
+    `wanted` is what other releases of the folder ask of everybody.
 
     Under a lock nothing is solved, so values may be rare, and the most frequent ones are those of the lock: the
     engine has them as tables lock_x0_0 and so on.
@@ -45,16 +54,18 @@ def compile_plan(policy: Policy, schema: Mapping[str, str], source: Source, lock
     if problems:
         raise PolicyError(problems)
     names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
+    reader = source.reading(texts)
     return Plan(
         policy.name,
         policy.sha256,
-        _scan(policy, source.reading(texts), predicate),
+        _scan(policy, reader, predicate),
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type),
         cells_stage(policy, names, lock),
         _count(policy, names, lock),
         _name(policy, names) if names.key else None,
         know_stage(policy, names),
+        everybody_stage(policy, names, reader, own_class(policy, names, predicate), lock, wanted),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),

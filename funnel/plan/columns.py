@@ -142,6 +142,14 @@ def present(column: str, kind: str, *, trim: bool = False) -> str:
     return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in FLOATS else quoted
 
 
+def there(column: str, kind: str, *, trim: bool = False) -> str:
+    """The condition that a column is not missing, in functions that a policy's filter may use as well."""
+    quoted = identifier(column)
+    if trim:
+        return f"trim({quoted}, {literal(_BLANKS)}) <> ''"
+    return f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if kind in FLOATS else "")
+
+
 _BLANKS = " \t\r\n\u00a0"
 
 

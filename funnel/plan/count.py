@@ -11,6 +11,7 @@ from funnel.cells.columns import Column
 from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
+from funnel.data.population import Population
 from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
@@ -24,6 +25,7 @@ from funnel.notions import Notion
 from funnel.plan.domain import domain
 from funnel.plan.partition import Partition, partition
 from funnel.plan.paths import placed
+from funnel.plan.population import count_everybody
 from funnel.plan.stages import Count, Plan
 from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
@@ -36,7 +38,8 @@ class Counted:
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
     `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
-    blocks, `merged` says what became of rare values outside of them.
+    blocks, `merged` says what became of rare values outside of them. `populations` are everybody in the source by each
+    secret that was asked about, the policy's own first; none where nobody is absent, or nobody knows.
     """
 
     policy: Policy
@@ -45,6 +48,7 @@ class Counted:
     spent: Spent | None = None
     partitions: tuple[Partition, ...] = ()
     merged: tuple[Merged, ...] = ()
+    populations: tuple[Population, ...] = ()
 
     @property
     def cells(self) -> tuple[Cells, ...]:
@@ -123,6 +127,9 @@ def count(
         progress(know.title)
         joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum, counted.columns)
         counted = replace(counted, joint=joint)
+    if plan.everybody is not None:
+        progress(plan.everybody.title)
+        counted = replace(counted, populations=count_everybody(engine, plan.everybody, counted.joint))
     counted = replace(counted, joint=placed(policy, counted.cells, counted.joint))
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
     _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])

@@ -17,6 +17,7 @@ from funnel.plan.columns import (
     public_key,
     refused_labels,
     secret_key,
+    there,
     untouched,
 )
 from funnel.plan.fit import column_of
@@ -70,6 +71,10 @@ class Names:
     def present(self, column: str) -> str:
         """The column as it is read, NULL where it is missing."""
         return present(column, self.schema[column], trim=column in self.trimmed)
+
+    def there(self, column: str) -> str:
+        """The condition that the column is not missing."""
+        return there(column, self.schema[column], trim=column in self.trimmed)
 
     @property
     def keys(self) -> list[Key]:

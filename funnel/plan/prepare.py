@@ -18,6 +18,7 @@ from funnel.ledger.rotation import Asked, check_key
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
 from funnel.plan.build import compile_plan
+from funnel.plan.population import NOTHING, Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
 from funnel.release.keys import load_key
@@ -80,21 +81,26 @@ class Prepared:
 
 @contextmanager
 def planned(
-    policy: Policy, limits: Limits = USUAL, lock: Lock | None = None
+    policy: Policy, limits: Limits = USUAL, lock: Lock | None = None, wanted: Wanted = NOTHING
 ) -> Iterator[tuple[Plan, Engine, Source]]:
-    """The plan of a policy, and an engine on its source. Raises FunnelError."""
-    plan, source, columns = _compiled(policy, limits, lock)
+    """The plan of a policy, and an engine on its source. Raises FunnelError.
+
+    `wanted` is what other releases of the folder ask of everybody.
+    """
+    plan, source, columns = _compiled(policy, limits, lock, wanted)
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         engine.fetch(columns)
         yield plan, engine, source
 
 
-def _compiled(policy: Policy, limits: Limits, lock: Lock | None) -> tuple[Plan, Source, tuple[str, ...]]:
+def _compiled(
+    policy: Policy, limits: Limits, lock: Lock | None, wanted: Wanted
+) -> tuple[Plan, Source, tuple[str, ...]]:
     """The plan, its source, and the columns that it reads; no row is read. Raises FunnelError."""
     source = find(policy.source.table, policy.directory, dialect(policy))
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         schema = engine.schema()
-    plan = compile_plan(policy, schema, source, lock.checksum if lock else None)
+    plan = compile_plan(policy, schema, source, lock.checksum if lock else None, wanted)
     return plan, source, plan.reads(schema)
 
 
@@ -108,13 +114,20 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
-    plan, source, columns = _compiled(policy, limits, lock)
+    plan, source, columns = _compiled(policy, limits, lock, wanted_of(policy))
     key = key or (any_key(policy) if dry else key_of(policy))
     release, told = name_release(policy)
     signer = None if dry else signer_of(policy)
     check_apart(policy, source)
     charged = estimate if dry else release
     return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, charged, limits, tuple(told))
+
+
+def wanted_of(policy: Policy) -> Wanted:
+    """What the releases of the policy's folder ask of everybody in its source. Raises LedgerError."""
+    entries = Journal(policy.path(policy.release.private)).releases()
+    present = [one.present.predicate for one in entries if one.present is not None]
+    return Wanted(tuple(dict.fromkeys(one for one in present if one is not None)))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from funnel.data import Joint
 from funnel.engine.counting import rare_secrets
@@ -16,6 +16,7 @@ from funnel.lock.pin import Pinned, pin, pin_estimate
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
 from funnel.plan.count import Counted
+from funnel.plan.population import present_of, settled
 from funnel.plan.prepare import Prepared
 from funnel.plan.stages import Pin, Solve
 from funnel.release.measured import Measured, measure
@@ -90,17 +91,25 @@ class Settled:
         return self.joint.rows if self.counted.estimated is None else self.counted.rows
 
 
+def with_everybody(run: Prepared, counted: Counted, protected: Protected) -> Counted:
+    """With everybody in the blocks that are sanitised, and in the values of a lock."""
+    joint = protected.protection.joint
+    return replace(counted, populations=settled(counted.policy, run.lock, counted.populations, joint))
+
+
 def look_back(
-    counted: Counted, protection: Protection, source: str, progress: Callable[[str], None]
+    run: Prepared, counted: Counted, protection: Protection, progress: Callable[[str], None]
 ) -> Composed:
     """What this release and all before it give away together, before anything is drawn.
 
-    `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
     Raises LedgerError where the budget does not allow it.
     """
     progress("measure all releases together")
     policy = counted.policy
     entries = Journal(policy.path(policy.release.private)).releases()
-    composed = compose(policy, protection, source, entries, counted.cells)
+    unseen = 0 if counted.estimated else counted.joint.rows - protection.joint.rows
+    present = present_of(run.plan.everybody, counted.populations, protection.joint, unseen)
+    everybody = counted.populations[0] if counted.populations else None
+    composed = compose(policy, protection, run.randomness, entries, counted.cells, present, everybody)
     check_budget(policy, composed.together)
     return composed

@@ -21,6 +21,7 @@ from funnel.ledger.history import Composed
 from funnel.measure.figures import round_to
 from funnel.mechanisms.product import Protection
 from funnel.plan.draw import Drawn
+from funnel.plan.population import leaves_out
 from funnel.plan.protect import Settled
 from funnel.policy.model import Estimate
 from funnel.release.measured import stated_leakage, stated_utility
@@ -81,6 +82,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         candidates=_candidates(found),
         split=found.shares,
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),
+        absent=leaves_out(policy, locked=pinned is not None),
         estimate=_estimate(policy.estimate, release.counted.spent),
         rows=release.rows,
         identify=tuple(map(manifest.Key, run.plan.write.keys, run.plan.write.key_types)),
@@ -157,6 +159,7 @@ def release_entry(
         key_fingerprint=stated.draws.key_fingerprint,
         entity=composed.drawn[0].entity,
         drawn=tuple(one.told() for one in composed.drawn),
+        present=composed.present,
         composed=composed.together,
         lock=None if stated.locked is None else stated.locked.checksum,
     )

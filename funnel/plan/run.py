@@ -9,7 +9,7 @@ from funnel.lock.lock import Lock
 from funnel.plan.count import count
 from funnel.plan.draw import draw, names_since
 from funnel.plan.prepare import USUAL, Limits, Report, opened, prepare, silent
-from funnel.plan.protect import look_back, protect
+from funnel.plan.protect import look_back, protect, with_everybody
 from funnel.plan.records import Drafted
 from funnel.plan.summary import Summary
 from funnel.plan.write import write
@@ -41,7 +41,8 @@ def execute(
     with opened(run) as (engine, publisher):
         counted = count(policy, plan, engine, progress, lock=lock, estimate_name=run.estimate)
         protected = protect(plan.protect, counted, lock, progress)
-        composed = look_back(counted, protected.protection, run.randomness, progress)
+        counted = with_everybody(run, counted, protected)
+        composed = look_back(run, counted, protected.protection, progress)
         if publisher is None:
             return Summary(run, counted, protected, composed)
         drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)

@@ -135,6 +135,25 @@ class Know:
 
 
 @dataclass(frozen=True)
+class Everybody:
+    """Count the whole source by who is in which release of the folder, those too whom this policy leaves out.
+
+    `own` is the predicate of who is in this one, which `reads` these columns, and None where that is everybody;
+    `filtered` are sensitive columns that its filter reads. `classes` are all predicates that the source can be asked,
+    this one first. There is one of `counts` for each of `secrets`.
+    """
+
+    title: ClassVar[str] = "everybody"
+    own: str | None
+    reads: tuple[str, ...]
+    filtered: tuple[str, ...]
+    classes: tuple[str, ...]
+    secrets: tuple[tuple[str, ...], ...]
+    statements: tuple[str, ...]
+    counts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Solve:
     """Compute one protocol per block under the notion.
 
@@ -218,7 +237,9 @@ class Publish:
 _ABSENT = ("noise", "keys", "key_types")
 """Fields that a plan does not tell of where they are empty."""
 
-Stage = Scan | Inspect | Identify | Cells | Count | Name | Know | Solve | Pin | Draw | Write | Audit | Publish
+Stage = (
+    Scan | Inspect | Identify | Cells | Count | Name | Know | Everybody | Solve | Pin | Draw | Write | Audit | Publish
+)
 
 
 @dataclass(frozen=True)
@@ -226,7 +247,7 @@ class Plan:
     """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
 
     `identify` is None where no entity is named, `cells` where no block is wide, `naming` where rows have no key, `know`
-    where no promise asks for it;
+    where no promise asks for it, `everybody` where nobody can be absent from any release of the folder;
     `protect` solves, or takes the protocols of a lock.
     """
 
@@ -239,6 +260,7 @@ class Plan:
     count: Count
     naming: Name | None
     know: Know | None
+    everybody: Everybody | None
     protect: Solve | Pin
     draw: Draw
     write: Write
@@ -254,7 +276,8 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
-        counting = (self.scan, self.inspect, self.identify, self.cells, self.count, self.naming, self.know)
+        counting = (self.scan, self.inspect, self.identify, self.cells, self.count, self.naming, self.know,
+                    self.everybody)  # fmt: skip
         told = (one for one in counting if one is not None)
         return (*told, self.protect, self.draw, self.write, self.audit, self.publish)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from funnel import report
 from funnel.cells.record import file_of
-from funnel.data.convert import known_file, protocol_file
+from funnel.data.convert import known_file, population_file, protocol_file
 from funnel.files import sha256_file, writing
 from funnel.format import (
     cells,
@@ -95,8 +95,10 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     certificate = found.notion.certificate(found.channel)
     moved = None if pinned is None else pinned.drift
     seen = None if release.joint.finer is None else known_file(release.joint.finer)
+    everybody, stage = release.counted.populations, run.plan.everybody
+    own = None if stage is None else stage.own
     kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen,
-                    distances_file(release))  # fmt: skip
+                    distances_file(release), population_file(own, everybody) if everybody else None)  # fmt: skip
     files = {
         solution.PROOF: proof,
         robust.NAME: None if certificate is None else schema.write(certificate),

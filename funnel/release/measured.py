@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from funnel.format.manifest import Utility
-from funnel.ledger.composition import own_figure
+from funnel.ledger.stated import own_figure
 from funnel.measure import leakage
 from funnel.measure.faithful import Faithful, at_zero, faithful
 from funnel.measure.figures import leakage_figure, round_to, round_up

@@ -175,6 +175,7 @@ class Sample:
                 journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None, ())
                 for columns in whole.public
             ),
+            present=None,
             composed=together,
             lock=whole.locked.checksum if whole.locked else None,
         )
@@ -374,7 +375,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
     stated = manifest.Manifest(
         "funnel-release/1", ID, MADE, "sample", "by hand", names, tuple(one.columns for one in blocks), notion, epsilon,
         parameters, "randomised-response", None, None, (round(1 / len(blocks), 12),) * len(blocks),
-        manifest.Draws("permanent" if permanent else "fresh", key),
+        manifest.Draws("permanent" if permanent else "fresh", key), None,
         manifest.Estimate(1, "private" if private else "counts", 0.5 if private else None, 1 if private else None,
                           0.5 if private else None),
         int(table.sum()), (manifest.Key("id", "BIGINT"),) if named else (), "csv", figures, None, utility,

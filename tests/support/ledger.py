@@ -28,6 +28,7 @@ ENTRY = ReleaseEntry(
     key_fingerprint="a" * 16,
     entity="id",
     drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, ()),),
+    present=None,
     composed=TOGETHER,
     lock=None,
 )

@@ -24,6 +24,7 @@ from funnel.format import (
     journal,
     known,
     manifest,
+    population,
     protocol,
     released,
     robust,
@@ -125,7 +126,7 @@ def belonging(opened: Opened) -> str:
     agree(evidence.NAME, [
         ("release", stated.release, one.release),
         ("hash of the manifest", own, one.manifest_sha256),
-        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF, groups.NAME}),
+        ("files", _ALWAYS | locked | shown, set(one.files) - {solution.PROOF, groups.NAME, population.NAME}),
         ("policy, terms and plan", kept, [stated.policy_sha256, stated.terms_sha256, stated.plan_sha256]),
     ])  # fmt: skip
     seen = {SEEN} if (opened.folder / SEEN).exists() else set()
@@ -213,7 +214,8 @@ def entered(opened: Opened) -> str | Unchecked:
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("lock", one.locked and one.locked.checksum, own.lock),
         ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
-        ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases) if before else None),
+        ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases)
+         if before or own.present else None),
         ("number of releases", len(before) + 1, told.releases),
         ("blocks", one.public, tuple(block.columns for block in own.drawn)),
     ])  # fmt: skip

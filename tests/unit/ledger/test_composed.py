@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.released import Channel
 from funnel.format.journal import Together
-from funnel.ledger.composition import own_figure, together
+from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
+from funnel.ledger.stated import own_figure
 from funnel.measure.composition import identity
 from funnel.notions import LdpX, Notion
 from tests.support.composing import NOTIONS, OF_ANOTHER, learnt

@@ -213,6 +213,7 @@ def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip"
         "parameters": PARAMETERS.get(notion, Parameters()), "mechanism": "randomised-response", "totals": None,
         "candidates": None,
         "split": (1 / len(protocols),) * len(protocols), "draws": Draws("permanent", "9d1e6f0a42c7b835"),
+        "absent": None,
         "estimate": Estimate(10, "counts", None, None, None), "rows": joint.rows, "format_of_data": "parquet",
         "identify": (), "leakage": leakage, "composed": None,
         "utility": Utility(round(kept, 4), round(total, 4) + 0.0, round(kept / total, 4) if total else 0.0, None),

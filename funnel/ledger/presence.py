@@ -1,0 +1,222 @@
+"""What releases tell together where they leave people out: of each record also in which of them it is.
+
+A record answers with the pattern p of the releases that it is in, and with what those release. With N[s, x, p] the
+records of the whole source,
+
+    P(p, y | s) = P(p | s) P(y | s, p),     P(p, y) = P(p) P(y | p),
+
+and P(y | s, p) is the channel of the releases in p over the records of pattern p alone.
+
+exact   T[s, (p, y)], the tables of all patterns side by side with one denominator, is the table of a channel, measured
+        like any other.
+sum     Every ratio of a worst case is a product of one of the pattern and one of the answers within it, each of which
+        is bounded by itself; and I(S;P,Y) = I(S;P) + Σ P(p) I(S;Y|p). So what all tell is at most what the pattern
+        tells and the most that is told within one.
+
+Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight.
+Where one cannot, or a record was in a release under a value that tonight's rules have no name for, no finite bound is
+known. A lock that leaves out values it does not know is no predicate: there the answer is that the value is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+from typing import Literal, Protocol
+
+import numpy as np
+
+from funnel.data import Alphabet, AnyProtocol, Joint
+from funnel.data.channel import MAX_CELLS, released_table
+from funnel.data.joint import IntArray
+from funnel.data.population import NO_LABEL, Flags, Population
+from funnel.data.sending import ExactArray
+from funnel.data.subsets import Subsets
+from funnel.ledger.records import DrawRecord
+from funnel.ledger.stated import own_figure
+from funnel.measure.exact import rational
+from funnel.measure.figures import round_up
+from funnel.measure.leakage import AnyLeakage
+from funnel.notions import Notion
+
+Way = Literal["exact", "ceiling", "sum"]
+Figure = tuple[float | None, Way]
+"""A bound in nats, None where none is known, and how it was found."""
+_PATTERN = "the releases that somebody is in"
+
+
+class Inside(Protocol):
+    """What the releases of one pattern tell about its records."""
+
+    def best(self) -> Figure:
+        """The smallest bound."""
+
+    def channel(self) -> list[AnyProtocol] | None:
+        """What all of them release of each block, as one protocol; None where that is not known exactly."""
+
+
+History = Callable[[Joint, bool, Sequence[DrawRecord]], Inside]
+"""From records, whether tonight's release has them, and the earlier draws for them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Records (a population's `rows`, (m,)) that are in the same releases; `inside` is None where they are in none."""
+
+    rows: Flags
+    joint: Joint | None
+    inside: Inside | None
+
+
+def is_absent(draws: Sequence[DrawRecord]) -> bool:
+    """Whether some release leaves somebody out."""
+    return any(one.present is not None for one in draws)
+
+
+def with_absence(
+    notion: Notion,
+    joint: Joint,
+    own: Sequence[DrawRecord],
+    earlier: Sequence[DrawRecord],
+    everybody: Population | None,
+    history: History,
+) -> Figure:
+    """The leakage of a release over `joint`, and of `earlier` ones, about all whom the source has.
+
+    The figure is None where no finite bound is known.
+    """
+    if everybody is None:
+        return None, "sum"
+    found = patterns(joint, own, earlier, everybody, history)
+    return (None, "sum") if found is None else _Divided(notion, everybody, found).best()
+
+
+def patterns(
+    joint: Joint,
+    own: Sequence[DrawRecord],
+    earlier: Sequence[DrawRecord],
+    everybody: Population,
+    history: History,
+) -> list[Pattern] | None:
+    """Everybody by the releases that they are in; None where that is not known of all."""
+    flags = [everybody.holds(_predicate(one)) for one in (own[0], *earlier)]
+    known = [one for one in flags if one is not None]
+    if len(known) < len(flags):
+        return None
+    known[0] = known[0] & everybody.named(joint.blocks)
+    kinds, kind = np.unique(np.column_stack(known), axis=0, return_inverse=True)
+    found = list[Pattern]()
+    for place, (here, *there) in enumerate(kinds.tolist()):
+        rows = kind.ravel() == place
+        draws = [one for one, present in zip(earlier, there, strict=True) if present]
+        if not here and not draws:
+            found.append(Pattern(rows, None, None))
+            continue
+        if (everybody.cells[rows] == NO_LABEL).any():
+            return None
+        inside = everybody.among(rows, joint.blocks if here else None)
+        found.append(Pattern(rows, inside, history(inside, here, draws)))
+    return found
+
+
+def _predicate(one: DrawRecord) -> str | None:
+    return one.present.predicate if one.present else None
+
+
+def who_is_in(one: DrawRecord) -> object:
+    """Equal for draws of releases that the same records are in, as far as a ledger tells."""
+    return None if one.present is None else (one.present.predicate, one.present.unseen > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Divided:
+    """A population divided into patterns."""
+
+    notion: Notion
+    everybody: Population
+    patterns: list[Pattern]
+
+    def best(self) -> Figure:
+        """The smallest bound as a figure, and how it was found."""
+        found, exact = list[tuple[float, Way]](), self._exact()
+        if exact is not None and (figure := own_figure(exact, self.notion)) is not None:
+            found.append((figure, "exact"))
+        if exact is None:
+            found += self._sum()
+        if (most := self.notion.most(self._where)) is not None:
+            found.append((round_up(most.nats), "ceiling"))
+        if not found:
+            return None, "sum" if exact is None else "exact"
+        return min(found, key=lambda one: one[0])
+
+    @cached_property
+    def _code(self) -> IntArray:
+        """The pattern of every row (m,)."""
+        code: IntArray = np.argmax(np.stack([one.rows for one in self.patterns]), axis=0)
+        return code
+
+    @cached_property
+    def _names(self) -> Alphabet:
+        return Alphabet((_PATTERN,), tuple((str(place),) for place in range(len(self.patterns))))
+
+    @cached_property
+    def _where(self) -> Joint:
+        """N[s, p]."""
+        return self._with([])
+
+    @property
+    def _whole(self) -> Joint | None:
+        """N[s, x_1, …, x_k, p]; None where some value has no label."""
+        axes = range(len(self.everybody.blocks))
+        return None if (self.everybody.cells == NO_LABEL).any() else self._with(axes)
+
+    def _with(self, axes: Sequence[int]) -> Joint:
+        """Everybody by the secret, some blocks, and the pattern."""
+        one = self.everybody
+        codes = np.column_stack([one.cells[:, [0, *(1 + axis for axis in axes)]], self._code])
+        cells, row = np.unique(codes, axis=0, return_inverse=True)
+        counts = np.zeros(len(cells), np.int64)
+        np.add.at(counts, row.ravel(), one.counts)
+        return Joint(one.secret, (*(one.blocks[axis] for axis in axes), self._names), cells, counts)
+
+    def _exact(self) -> AnyLeakage | None:
+        """The channel of patterns and answers, measured; None where it is too large, or the notion asks for more."""
+        found = list[ExactArray]()
+        for place, one in enumerate(self.patterns):
+            table = self._where.table()[:, place : place + 1] if one.joint is None else _answers(one)
+            if table is None or sum(part.size for part in found) + table.size > MAX_CELLS:
+                return None
+            found.append(table)
+        records = self._where.table().sum(axis=0).tolist()
+        return self.notion.of_answers(side_by_side(found, records))
+
+    def _sum(self) -> Iterator[tuple[float, Way]]:
+        """What the pattern tells, and the most that is told within one."""
+        told = self.notion.of_absence(self._where, self._whole)
+        if told is None or told.nats == float("inf"):
+            return
+        within = [one.inside.best()[0] for one in self.patterns if one.inside is not None]
+        if None in within:
+            return
+        most = max((one for one in within if one is not None), default=0.0)
+        yield round_up(float(rational(told.nats) + rational(most))), "sum"
+
+
+def _answers(one: Pattern) -> ExactArray | None:
+    """T[s, y] (c, b) of the records of a pattern; None where it cannot be listed."""
+    blocks = None if one.inside is None else one.inside.channel()
+    if blocks is None or one.joint is None:
+        return None
+    table = released_table(one.joint, blocks)
+    return None if isinstance(table, Subsets) else table.reshape(len(table), -1)
+
+
+def side_by_side(tables: Sequence[ExactArray], records: Sequence[int]) -> ExactArray:
+    """Tables T_p[s, y] (c, b_p), each a multiple of so many records, as one (c, Σ b_p) with one denominator."""
+    exact = [table.astype(object) for table in tables]
+    times = [int(table.sum()) // number for table, number in zip(exact, records, strict=True)]
+    whole = lcm(*times)
+    found = np.concatenate([table * (whole // own) for table, own in zip(exact, times, strict=True)], axis=1)
+    return found.astype(np.int64) if int(found.sum()).bit_length() <= 62 else found
