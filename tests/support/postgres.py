@@ -117,7 +117,7 @@ def _free() -> int:
 
 def _wait(server: Server) -> None:
     """Until it answers."""
-    for _ in range(200):
+    for _ in range(1200):
         try:
             server.run("SELECT 1")
         except subprocess.CalledProcessError:
