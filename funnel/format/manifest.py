@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
@@ -12,7 +13,16 @@ from funnel.format.schema import Between, Pattern
 NAME = "release.json"
 SIGNATURE = "release.sig"
 DECIMALS = 4
-"""Digits after the point of every published figure: a leakage rounded up, anything else to the nearest."""
+"""Most digits after the point of a published figure: a leakage is rounded up, anything else to the nearest."""
+
+
+def decimals(rows: int, minimum: int) -> int:
+    """Digits of the published figures of so many records: a step of the last is at least minimum / rows.
+
+    A figure about counts moves by about one part in `rows` with each record. Finer steps would show fewer records than
+    `estimate.minimum`, and several figures together the table (mathematics.md, section 9).
+    """
+    return min(DECIMALS, len(str(rows // minimum)) - 1)
 
 
 @dataclass(frozen=True)
@@ -55,11 +65,14 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Utility:
-    """I(X;Y) and H(X) in nats, their ratio, and a certified upper bound of that ratio, None where none is claimed."""
+    """I(X;Y) and H(X) in nats, their ratio, and a certified upper bound of that ratio, None where none is claimed.
 
-    mutual_information: Nats
-    entropy: Nats
-    normalised: Share
+    All None where figures have no decimals: to the nearest nat they would say nothing that is so.
+    """
+
+    mutual_information: Nats | None
+    entropy: Nats | None
+    normalised: Share | None
     upper_bound: Nats | None
 
 
@@ -175,6 +188,16 @@ class Manifest:
     plan_sha256: Sha256
     versions: dict[str, str]
     files: dict[str, FileEntry]
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point of the figures here."""
+        return decimals(self.rows, self.estimate.minimum)
+
+    @property
+    def step(self) -> Fraction:
+        """One in the last digit of a figure here."""
+        return Fraction(1, 10**self.decimals)
 
     @property
     def data(self) -> str:

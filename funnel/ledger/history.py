@@ -21,6 +21,7 @@ from funnel.ledger.partitions import check_cells
 from funnel.ledger.presence import who_is_in
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.stated import own_figure
+from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
 from funnel.policy.columns import Attribute
@@ -47,12 +48,13 @@ class Composed:
         """Who is in it, None where that is everybody."""
         return self.drawn[0].present
 
-    def stated(self) -> manifest.Composed | None:
+    def stated(self, decimals: int) -> manifest.Composed | None:
         """What the manifest says; None of the first release where nobody is absent: it is all there is."""
         found = self.together
         if found.releases == 1 and self.present is None:
             return None
-        return manifest.Composed(found.figure, found.how, found.releases)
+        figure = None if found.figure is None else round_up(found.figure, decimals)
+        return manifest.Composed(figure, found.how, found.releases)
 
 
 def compose(

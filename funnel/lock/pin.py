@@ -20,6 +20,7 @@ from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
 from funnel.format.drift import DriftFile
+from funnel.format.manifest import decimals
 from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
 from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
@@ -68,6 +69,8 @@ def new_lock(
     joint, minimum = protection.joint, policy.estimate.minimum
     _check_others(policy, joint, cells)
     records = np.bincount(joint.cells[:, 0], weights=joint.counts)
+    rows = joint.rows if estimated is None else estimated.rows
+    digits = decimals(rows, minimum)
     named = tuple(s for s, count in zip(joint.secret.values, records, strict=True) if count >= minimum)
     return Lock(
         policy=policy.name,
@@ -79,9 +82,9 @@ def new_lock(
         room=room,
         shares=protection.shares,
         budgets=protection.budgets,
-        rows=joint.rows if estimated is None else estimated.rows,
-        leakage=stated_leakage(measured, protection.notion),
-        utility={key: value for key, value in asdict(stated_utility(measured)).items() if key != "upper_bound"},
+        rows=rows,
+        leakage=stated_leakage(measured, protection.notion, digits),
+        utility={key: value for key, value in asdict(stated_utility(measured, digits)).items() if key != "upper_bound"},
         secret=named,
         secrets=len(joint.secret),
         counts=None if key is None or estimated is not None else counts_hash(joint, key),

@@ -1,14 +1,13 @@
-"""Figures for publication: four decimals, rounded to the side that claims no more than is so."""
+"""Figures for publication: four decimals or fewer, rounded to the side that claims no more than is so."""
 
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
+from funnel.format.manifest import DECIMALS
 from funnel.measure.epsilon import Epsilon
 from funnel.measure.exact import log_above
-
-DECIMALS = 4
 
 
 def round_up(value: float, decimals: int = DECIMALS) -> float:
@@ -21,14 +20,16 @@ def round_to(value: float, decimals: int = DECIMALS) -> float:
     return _rounded(value, decimals, ROUND_HALF_EVEN)
 
 
-def leakage_figure(ratio: Fraction | None, epsilon: float | None = None) -> float | None:
-    """ln(ratio) in nats for publication: an upper bound with four decimals, None for an infinite ratio.
+def leakage_figure(
+    ratio: Fraction | None, epsilon: float | None = None, decimals: int = DECIMALS
+) -> float | None:
+    """ln(ratio) in nats for publication: an upper bound with so many decimals, None for an infinite ratio.
 
     It is `epsilon` itself where rounding up would pass an epsilon that the exact ratio does not pass.
     """
     if ratio is None:
         return None
-    figure = round_up(log_above(ratio))
+    figure = round_up(log_above(ratio), decimals)
     if epsilon is not None and figure > epsilon and ratio <= Epsilon.of(epsilon).ratio_below():
         return float(epsilon)
     return figure

@@ -65,6 +65,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
     """release.json, but for what it says of the other files."""
     run, joint, pinned = release.run, release.joint, release.protected.pinned
     policy, found = run.policy, release.protection
+    digits = manifest.decimals(release.rows, policy.estimate.minimum)
     permanent = policy.draws.kind == "permanent"
     return Manifest(
         "funnel-release/1",
@@ -79,7 +80,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         parameters=manifest.Parameters(**found.notion.parameters()),
         mechanism=found.mechanism.kind,
         totals=found.mechanism.of_totals,
-        candidates=_candidates(found),
+        candidates=_candidates(found, digits),
         split=found.shares,
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),
         absent=leaves_out(policy, locked=pinned is not None),
@@ -87,9 +88,9 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         rows=release.rows,
         identify=tuple(map(manifest.Key, run.plan.write.keys, run.plan.write.key_types)),
         format_of_data=policy.release.format,
-        leakage=stated_leakage(release.protected.measured, found.notion),
-        composed=release.composed.stated(),
-        utility=stated_utility(release.protected.measured),
+        leakage=stated_leakage(release.protected.measured, found.notion, digits),
+        composed=release.composed.stated(digits),
+        utility=stated_utility(release.protected.measured, digits),
         alphabet=_sizes(found),
         locked=None if pinned is None else manifest.Locked(pinned.lock.checksum, pinned.lock.made),
         signed=None if run.signer is None else run.signer.stated(),
@@ -122,13 +123,15 @@ def _estimate(asked: Estimate, spent: Spent | None) -> manifest.Estimate:
     return manifest.Estimate(asked.minimum, asked.kind, asked.epsilon, spent.estimates, float(spent.epsilon))
 
 
-def _candidates(protection: Protection) -> tuple[manifest.Candidate, ...] | None:
-    """What the mechanism was chosen from; shares of H(X) rounded as that of the release is."""
+def _candidates(protection: Protection, digits: int) -> tuple[manifest.Candidate, ...] | None:
+    """What the mechanism was chosen from; shares of H(X) rounded as that of the release is, none where it has none."""
     if protection.candidates is None:
         return None
     return tuple(
         manifest.Candidate(
-            one.mechanism, None if one.normalised is None else round_to(one.normalised), one.reason
+            one.mechanism,
+            None if one.normalised is None or not digits else round_to(one.normalised, digits),
+            one.reason,
         )
         for one in protection.candidates
     )

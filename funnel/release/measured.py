@@ -97,22 +97,24 @@ def measure(protection: Protection) -> Measured:
     )
 
 
-def stated_leakage(measured: Measured, notion: Notion) -> dict[str, float | None]:
+def stated_leakage(measured: Measured, notion: Notion, decimals: int) -> dict[str, float | None]:
     """Figures for publication: rounded up, yet never above the epsilon that the exact ratio keeps."""
     figures = {
-        "lip": leakage_figure(measured.lip.ratio),
-        "ldp": leakage_figure(measured.ldp.ratio),
-        "mutual_information": round_up(measured.secret_information),
+        "lip": leakage_figure(measured.lip.ratio, decimals=decimals),
+        "ldp": leakage_figure(measured.ldp.ratio, decimals=decimals),
+        "mutual_information": round_up(measured.secret_information, decimals),
     }
-    return figures | {notion.measure: own_figure(measured.own, notion)}
+    return figures | {notion.measure: own_figure(measured.own, notion, decimals)}
 
 
-def stated_utility(measured: Measured) -> Utility:
-    """Figures for publication: to the nearest, the bound rounded up."""
+def stated_utility(measured: Measured, decimals: int) -> Utility:
+    """Figures for publication: to the nearest, the bound rounded up; none where they would have no decimals."""
+    if not decimals:
+        return Utility(None, None, None, None)
     bound = measured.normalised_bound
     return Utility(
-        round_to(measured.kept_information),
-        round_to(measured.entropy),
-        round_to(measured.normalised),
-        None if bound is None else round_up(bound),
+        round_to(measured.kept_information, decimals),
+        round_to(measured.entropy, decimals),
+        round_to(measured.normalised, decimals),
+        None if bound is None else round_up(bound, decimals),
     )

@@ -16,6 +16,7 @@ from funnel.data.joint import FloatArray
 from funnel.format import schema
 from funnel.format.manifest import Manifest
 from funnel.format.reported import Published
+from funnel.report import figures
 from funnel.text import human, label, listed
 
 
@@ -34,6 +35,19 @@ class Facts:
         digest = hashlib.sha256(schema.write(shown.protocol)).hexdigest()
         wide = () if shown.cells is None else tuple(map(opened, shown.cells.blocks))
         return cls(shown.manifest.without_files(), protocols_of(shown.protocol), digest, wide)
+
+    @property
+    def grain(self) -> float:
+        """A gap between a bound and what was reached, of H(X), that rounding alone explains."""
+        return max(0.001, 1.5 * float(self.m.step))
+
+    def nats(self, value: float | None) -> str:
+        """A figure of the manifest, with the digits that it has."""
+        return figures.nats(value, self.m.decimals)
+
+    def share(self, value: float) -> str:
+        """The same of a share."""
+        return figures.share(value, self.m.decimals)
 
     @property
     def epsilon(self) -> float:

@@ -12,11 +12,13 @@ Figure = float | None
 """None stands for a figure that is unbounded."""
 
 
-def nats(value: Figure) -> str:
-    """`0.9994`, `0`, or `unbounded`."""
+def nats(value: Figure, decimals: int = 4) -> str:
+    """`0.9994`, `0`, or `unbounded`; of fewer decimals as many as it has."""
     if value is None:
         return "unbounded"
-    return f"{value:.4f}" if value else "0"
+    written = f"{value:.4f}"
+    digits = max(decimals, len(written.rstrip("0").partition(".")[2]))  # an ε that is stated may have more
+    return f"{value:.{digits}f}" if value else "0"
 
 
 def unit(value: float) -> str:
@@ -29,8 +31,10 @@ def epsilon(value: float) -> str:
     return f"{value:g}"
 
 
-def share(value: float) -> str:
-    """`12.3%`, but never 0 or 100 for what is not quite that."""
+def share(value: float, decimals: int = 3) -> str:
+    """`12.3%`, but never 0 or 100 for what is not quite that; `12%` or `10%` of what has two decimals or one."""
+    if decimals < 3:
+        return f"about {100 * value:.0f}%"
     if 0 < value < 0.0005 or 0.9995 <= value < 1:
         return "below 0.1%" if value < 0.5 else "above 99.9%"
     return f"{100 * value:.1f}%"

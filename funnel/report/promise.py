@@ -54,7 +54,7 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
         told["mutual_information"] = 0.0  # a mean of nothing, that was computed in floats and rounded up
     rows = []
     if notion["own"]:
-        found = _found(told[notion["measure"]])
+        found = _found(t, told[notion["measure"]])
         rows.append(_follows(notion["own"], "this is the promise", _most(str(t.epsilon)), found))
     if notion["known"]:
         rows.append(
@@ -62,7 +62,7 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
         )
     measures = {"belief": "lip", "odds": "ldp", "information": "mutual_information"}
     for name in sorted(measures, key=lambda name: notion[f"{name}_because"] != "this is the promise"):
-        found = _found(told[measures[name]])
+        found = _found(t, told[measures[name]])
         rows.append(_follows(said[name], notion[f"{name}_because"], _most(notion[name]), found))
     gain, most = _gains(told["mutual_information"])
     return [
@@ -92,8 +92,8 @@ def _most(said: str) -> str:
     return f"at most {figures.unit(bound)}" if bound else "0"
 
 
-def _found(nats: figures.Figure) -> str:
-    return f"{figures.nats(nats)} nats" if nats else figures.nats(nats)
+def _found(t: Facts, nats: figures.Figure) -> str:
+    return f"{t.nats(nats)} nats" if nats else t.nats(nats)
 
 
 def scale(t: Facts, notion: Notion) -> list[Row]:

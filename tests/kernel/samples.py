@@ -241,11 +241,13 @@ def judged(public: Path, private: Path) -> list[Finding]:
     return [*findings(opened), *(finding(extra, opened) for extra in KEPT)]
 
 
-def up(ratio: Fraction | None) -> float | None:
-    """ln, rounded up at the fourth decimal."""
-    if ratio is None:
-        return None
-    return math.ceil((math.log(ratio.numerator) - math.log(ratio.denominator)) * 10_000 - 1e-9) / 10_000
+def up(ratio: Fraction | None, digits: int) -> float | None:
+    """ln, rounded up."""
+    return None if ratio is None else above(math.log(ratio.numerator) - math.log(ratio.denominator), digits)
+
+
+def above(nats: float, digits: int) -> float:
+    return math.ceil(nats * 10**digits - 1e-9) / 10**digits
 
 
 MEASURES = {
@@ -340,25 +342,25 @@ def sample(  # noqa: PLR0915 - a release has many parts
         noisy = counts.Private("1/2", grids, None)
     answers, drawn = draw(generator, true, protocols)
     measure, own = MEASURES[notion]
-    figures = {"lip": up(brute.lip(used, protocols)), "ldp": up(brute.ldp(used, protocols))}
-    told = math.ceil(brute.information(used, protocols) * 10_000 - 1e-9) / 10_000
-    figures["mutual_information"] = max(told, 0.0)
+    digits = min(4, int(math.log10(table.sum())))
+    figures = {"lip": up(brute.lip(used, protocols), digits), "ldp": up(brute.ldp(used, protocols), digits)}
+    figures["mutual_information"] = max(above(brute.information(used, protocols), digits), 0.0)
     parameters, certificate = manifest.Parameters(), None
     if own:
-        figures[measure] = up(own(used, protocols))
+        figures[measure] = up(own(used, protocols), digits)
     if notion == "alip":
         parameters = manifest.Parameters(lower=2.0)
     if notion == "srlip":
         parameters = manifest.Parameters(solve="sequential")
     if notion == "rldp":
         weights = protocols[0].weights
-        figures["rldp"] = up(max(Fraction(max(row), min(row)) for row in weights))
+        figures["rldp"] = up(max(Fraction(max(row), min(row)) for row in weights), digits)
         parameters = manifest.Parameters(order=2.0, confidence=0.95, radius=0.02)
         certificate = robust.RobustFile("funnel-robust/1", (), ())
     if epsilon is None:
         epsilon = 0.0 if notion == "perfect" else math.ceil((figures[measure] or 3) * 100 + 1) / 100
     kept, whole = brute.information(used, protocols, public=True), brute.entropy(used)
-    utility = manifest.Utility(round(kept, 4), round(whole, 4), round(kept / whole, 4), None)
+    utility = manifest.Utility(*(round(one, digits) for one in (kept, whole, kept / whole)), None)
     file = protocol.ProtocolFile("funnel-protocol/1", "by hand", protocols)
     key = KEY if permanent else None
     text = None

@@ -172,7 +172,7 @@ def stated(**changes: Any) -> Callable[[Sample], None]:
 def leaking(measure: str, more: float) -> Callable[[Sample], None]:
     def change(one: Sample) -> None:
         leakage = dict(one.manifest.leakage)
-        leakage[measure] = round((leakage[measure] or 0) + more, 4)
+        leakage[measure] = round((leakage[measure] or 0) + more, one.manifest.decimals)
         one.manifest = replace(one.manifest, leakage=leakage)
 
     return change
@@ -180,7 +180,8 @@ def leaking(measure: str, more: float) -> Callable[[Sample], None]:
 
 def useful(key: str, more: float) -> Callable[[Sample], None]:
     def change(one: Sample) -> None:
-        utility = replace(one.manifest.utility, **{key: round(getattr(one.manifest.utility, key) + more, 4)})
+        told = round(getattr(one.manifest.utility, key) + more, one.manifest.decimals)
+        utility = replace(one.manifest.utility, **{key: told})
         one.manifest = replace(one.manifest, utility=utility)
 
     return change
@@ -237,16 +238,16 @@ def falling(one: Sample) -> None:
 
 
 LIES: dict[str, tuple[str, Callable[[Sample], None], str]] = {
-    "lip too low": ("lip", leaking("lip", -0.0001), "leakage-stated"),
-    "lip too high": ("lip", leaking("lip", 0.0002), "leakage-stated"),
-    "ldp too low": ("lip", leaking("ldp", -0.0001), "leakage-stated"),
-    "srlip too low": ("srlip, two blocks", leaking("srlip", -0.0001), "leakage-stated"),
-    "ldp_x too high": ("ldp-x", leaking("ldp_x", 0.0002), "leakage-stated"),
+    "lip too low": ("lip", leaking("lip", -0.001), "leakage-stated"),
+    "lip too high": ("lip", leaking("lip", 0.002), "leakage-stated"),
+    "ldp too low": ("lip", leaking("ldp", -0.001), "leakage-stated"),
+    "srlip too low": ("srlip, two blocks", leaking("srlip", -0.001), "leakage-stated"),
+    "ldp_x too high": ("ldp-x", leaking("ldp_x", 0.002), "leakage-stated"),
     "rldp too low": ("rldp", leaking("rldp", -0.01), "leakage-stated"),
-    "I(S;Y) too low": ("lip", leaking("mutual_information", -0.0001), "averages-stated"),
-    "I(X;Y) too high": ("lip", useful("mutual_information", 0.0001), "averages-stated"),
-    "H(X) too high": ("two blocks", useful("entropy", 0.0001), "averages-stated"),
-    "ratio too high": ("sets", useful("normalised", 0.0001), "averages-stated"),
+    "I(S;Y) too low": ("lip", leaking("mutual_information", -0.001), "averages-stated"),
+    "I(X;Y) too high": ("lip", useful("mutual_information", 0.001), "averages-stated"),
+    "H(X) too high": ("two blocks", useful("entropy", 0.001), "averages-stated"),
+    "ratio too high": ("sets", useful("normalised", 0.001), "averages-stated"),
     "a promise that is not kept": ("lip", tight(0.05), "leakage-bound"),
     "beliefs that fall too far": ("alip", falling, "leakage-bound"),
     "fewer rows": ("lip", stated(rows=17), "released"),

@@ -10,8 +10,7 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import MOST_CELLS, FloatArray
-from funnel.audit.kernel.notions import STEP
-from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.format.manifest import NAME
 
 CLAIM = "averages-stated"
@@ -21,18 +20,22 @@ _FLOAT = 1e-9
 
 
 def check(opened: Release) -> str | Unchecked:
-    """I(S;Y) is rounded up at the fourth decimal, the others to the nearest. Raises Broken."""
-    joint, leakage, told = secret_and_public(opened.channel), opened.manifest.leakage, opened.manifest.utility
+    """I(S;Y) is rounded up at the manifest's last decimal, the others to the nearest or not stated. Raises Broken."""
+    joint, told, digits = secret_and_public(opened.channel), opened.manifest.utility, opened.manifest.decimals
     if joint is None:
         return Unchecked("an average over so many outputs is no promise, and nobody waits for it")
     (hidden, kept), whole = map(information, joint), entropy(joint[1].sum(axis=1))
-    share, half = kept / whole if whole > 0 else told.normalised, float(STEP) / 2
-    for what, exact, figure in (
-        ("leakage.mutual_information", hidden + half, leakage["mutual_information"]),
+    share, half = kept / whole if whole > 0 else told.normalised or 0.0, float(opened.manifest.step) / 2
+    stated: list[tuple[str, float, float | None]] = [
         ("utility.mutual_information", kept, told.mutual_information),
         ("utility.entropy", whole, told.entropy),
         ("utility.normalised", share, told.normalised),
-    ):
+    ]
+    if not digits:
+        agree(NAME, [(f"{what}, where figures have no decimals", None, figure) for what, _, figure in stated])
+        stated = []
+    hidden_figure = opened.manifest.leakage["mutual_information"]
+    for what, exact, figure in [("leakage.mutual_information", hidden + half, hidden_figure), *stated]:
         if figure is None or not abs(exact - figure) <= half + _FLOAT:
             raise Broken(NAME, f"{what} is not the true one, rounded", f"{exact:.6f}", figure)
     return f"I(S;Y) = {hidden:.6f}, I(X;Y) = {kept:.6f}, H(X) = {whole:.6f} nats, ratio {share:.6f}"

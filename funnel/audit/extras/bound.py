@@ -29,7 +29,7 @@ MOST_WORK = 1_000_000_000
 MOST_LISTED, MOST_PAIRED = 20, 20_000
 """Values up to which all rows of two different entries, and all pairs of values, are looked at."""
 _AT_ONCE = 1 << 20
-_FLOAT, _STEP, _EDGE = 1e-9, 1e-4, 1e-12
+_FLOAT, _EDGE = 1e-9, 1e-12
 _LARGEST = 1e6
 """Prices of a unit of w beyond which floats have nothing to say."""
 
@@ -37,9 +37,10 @@ _LARGEST = 1e6
 def check(opened: Release) -> str | Unchecked:
     """The stated bound follows from the certificate in the evidence, with no solver's word. Raises Broken."""
     stated, reached = opened.manifest.utility.upper_bound, opened.manifest.utility.normalised
-    if stated is None:
+    step = float(opened.manifest.step)
+    if stated is None or reached is None:
         return Unchecked(NOT_CLAIMED + "no upper bound is stated")
-    if stated < reached - _STEP:
+    if stated < reached - step:
         raise Broken("release.json", "utility.upper_bound is below what the release reached", reached, stated)
     if opened.private is None:
         return Unchecked(NEEDS_PRIVATE)
@@ -47,7 +48,7 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked("a bound of several blocks together is not known how to check")
     table, solution = opened.table.astype(float), opened.solution
     whole = entropy(table.sum(axis=0))
-    bound = _as_stated(solution, whole, stated)
+    bound = _as_stated(solution, whole, stated, step)
     if bound >= whole - _FLOAT:
         return f"H(X) = {whole:.6f} nats, which bounds everything"
     certificate = solution.certificate
@@ -63,11 +64,11 @@ def check(opened: Release) -> str | Unchecked:
     return how if isinstance(how, Unchecked) else f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}"
 
 
-def _as_stated(solution: SolutionFile, whole: float, stated: float) -> float:
+def _as_stated(solution: SolutionFile, whole: float, stated: float, step: float) -> float:
     """The bound in nats, once the manifest's figure is its share of H(X), rounded up. Raises Broken."""
     bound = solution.upper_bounds[0] if len(solution.upper_bounds) == 1 else None
     share = None if bound is None else min(bound / whole, 1.0) if whole else 1.0
-    if bound is None or share is None or not share - _FLOAT <= stated <= share + _STEP + _FLOAT:
+    if bound is None or share is None or not share - _FLOAT <= stated <= share + step + _FLOAT:
         what = "utility.upper_bound is not the bound that the solver certified"
         raise Broken("release.json", what, "none" if share is None else f"{share:.6f} rounded up", stated)
     return bound

@@ -18,12 +18,12 @@ PRIVATE = True
 def check(opened: Release) -> str | Unchecked:
     """And no less than was told before of the same measure and secret, nor than this release tells. Raises Broken.
 
-    Two bounds of one robust leakage may lie apart by up to STEP.
+    Two bounds of one robust leakage may lie apart by up to STEP, and the manifest's figure is rounded up to its own.
     """
     budget, (*before, own) = opened.terms.budget, [one.composed for one in opened.entries]
     alike = [one.figure for one in before if (one.measure, one.sensitive) == (own.measure, own.sensitive)]
     alone = opened.manifest.leakage[own.measure]
-    if own.measured is not None and (alone is None or rational(own.measured) + STEP < rational(alone)):
+    if own.measured is not None and (alone is None or _most(own.measured, opened.manifest.step) < rational(alone)):
         raise Broken(NAME, "all releases together tell less than this one", alone, own.measured)
     figures = [own.measured, *alike]
     largest = None if None in figures else max(figure for figure in figures if figure is not None)
@@ -33,3 +33,8 @@ def check(opened: Release) -> str | Unchecked:
     if largest is None or rational(largest) > Fraction(budget):
         raise Broken(NAME, "all releases together tell more than the budget", budget, largest)
     return f"{largest:g} of {float(Fraction(budget)):g} nats"
+
+
+def _most(measured: float, step: Fraction) -> Fraction:
+    """What the manifest may state of this leakage."""
+    return -(-(rational(measured) + STEP) // step) * step

@@ -25,7 +25,6 @@ READERS = ("conditional-reporting",)
 """Those whose protocols read a secret that is not released."""
 _NEAR = 1e-3
 """Relative: how far weights on integers may lie from a formula with e^ε."""
-_STEP = 1e-4
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -56,9 +55,12 @@ def _best(manifest: Manifest) -> None:
         return
     kept = {one.mechanism: one.normalised for one in manifest.candidates}
     own, most = kept.get(manifest.mechanism), max((one for one in kept.values() if one is not None), default=None)
-    if own is None or own != most or abs(own - manifest.utility.normalised) > _STEP * (1 + _NEAR):
+    stated = manifest.utility.normalised
+    if stated is None and most is None and manifest.mechanism in kept:
+        return
+    if own is None or own != most or stated is None or abs(own - stated) > manifest.step * (1 + _NEAR):
         what = "the mechanism used is not the one of the candidates that keeps most"
-        raise Broken("release.json", what, f"{manifest.mechanism} with {manifest.utility.normalised} of H(X)", kept)
+        raise Broken("release.json", what, f"{manifest.mechanism} with {stated} of H(X)", kept)
 
 
 def unary_encoding(block: Weights | Sets, manifest: Manifest) -> str:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.files import holds_only
-from funnel.audit.kernel.notions import NOTIONS, STEP, ldp, lip
+from funnel.audit.kernel.notions import NOTIONS, ldp, lip
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted, shown
 from funnel.format import (
@@ -72,7 +72,7 @@ def manifest_whole(opened: Opened) -> str:
         ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
         ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
         ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
-        ("utility", all((rational(figure) / STEP).denominator == 1 for figure in rounded if figure is not None)),
+        ("utility", all((rational(figure) / one.step).denominator == 1 for figure in rounded if figure is not None)),
         ("files", set(one.files) - {cells.NAME} == {one.data, protocol.NAME, released.NAME, *REPORTS}),
         ("rows", one.rows > 0),
     ):
@@ -189,7 +189,7 @@ def stated(opened: Opened) -> str:
     own = NOTIONS[one.notion]
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
         figure, found = one.leakage[measure], leakage(opened.channel)
-        if not found.is_stated_as(None if figure is None else rational(figure)):
+        if not found.is_stated_as(None if figure is None else rational(figure), one.step):
             raise Broken(manifest.NAME, f"leakage.{measure} is not the exact one rounded up", found.text, figure)
         words.append(f"{measure} {'infinite' if figure is None else figure}")
     return f"{', '.join(words)} nats"
@@ -214,9 +214,14 @@ def entered(opened: Opened) -> str | Unchecked:
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("lock", one.locked and one.locked.checksum, own.lock),
         ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
-        ("composed leakage", one.composed, manifest.Composed(told.figure, told.how, told.releases)
-         if before or own.present else None),
+        ("composed leakage", one.composed, _coarse(told, one.step) if before or own.present else None),
         ("number of releases", len(before) + 1, told.releases),
         ("blocks", one.public, tuple(block.columns for block in own.drawn)),
     ])  # fmt: skip
     return f"entry {len(before) + 1} of releases, {counted(len(opened.journal), 'line')} in all"
+
+
+def _coarse(told: journal.Together, step: Fraction) -> manifest.Composed:
+    """What a manifest says of the ledger's figure: rounded up to its own step."""
+    figure = None if told.figure is None else float(-(-rational(told.figure) // step) * step)
+    return manifest.Composed(figure, told.how, told.releases)

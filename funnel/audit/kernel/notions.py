@@ -19,7 +19,7 @@ from funnel.audit.kernel.verdict import Broken
 from funnel.format.manifest import DECIMALS
 
 STEP = Fraction(1, 10**DECIMALS)
-"""Published figures are rounded to this many nats."""
+"""Figures of the ledger are rounded to this many nats."""
 INFINITE = nats(None)
 _SLACK = Fraction(1, 10**12)
 _MARGIN = Fraction(1, 10**40)
@@ -36,11 +36,11 @@ class Leakage:
     within: Callable[[Fraction], bool]
     exact: bool = True
 
-    def is_stated_as(self, figure: Fraction | None) -> bool:
-        """Whether a published figure is this leakage, rounded up by less than STEP; None: infinite."""
+    def is_stated_as(self, figure: Fraction | None, step: Fraction = STEP) -> bool:
+        """Whether a stated figure is this leakage, rounded up by less than a step; None: infinite."""
         if figure is None or not self.within(figure):
             return figure is None and self.text == INFINITE
-        return not self.exact or figure < STEP or not self.within(figure - STEP - _SLACK)
+        return not self.exact or figure < step or not self.within(figure - step - _SLACK)
 
 
 def worst(ratio: Ratio) -> Leakage:

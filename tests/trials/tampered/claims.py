@@ -18,7 +18,6 @@ from tests.trials.tampered.moves import (
 )
 from tests.trials.tampered.place import Json, Place, edit, read
 
-STEP = 0.0001
 LATER = {"release.json", "terms.json", "ledger", "policy.yaml"}
 
 
@@ -70,7 +69,7 @@ def leakage(place: Place, rng: Random) -> str | None:
     if not figures:
         return None
     name = rng.choice(sorted(figures))
-    new = _lower(figures[name], rng)
+    new = _lower(figures[name], rng, place.digits)
 
     def change(document: Json) -> None:
         document["leakage"][name] = new
@@ -80,9 +79,9 @@ def leakage(place: Place, rng: Random) -> str | None:
     return f"leakage.{name} {figures[name]} is now {new}"
 
 
-def _lower(figure: float, rng: Random) -> float:
-    """Lower by two steps of rounding at least, four decimals."""
-    return max(0.0, round(min(figure * rng.choice([0.1, 0.5, 0.9, 1]), figure - 2 * STEP), 4))
+def _lower(figure: float, rng: Random, digits: int = 4) -> float:
+    """Lower by two steps of rounding at least."""
+    return max(0.0, round(min(figure * rng.choice([0.1, 0.5, 0.9, 1]), figure - 2 / 10**digits), digits))
 
 
 @move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
@@ -101,13 +100,12 @@ def composed(place: Place, rng: Random) -> str | None:
 @move("more usefulness claimed", *EVERY, views=ALL_VIEWS)
 def utility(place: Place, rng: Random) -> str | None:
     told = place.manifest["utility"]
-    name = rng.choice(["mutual_information", "entropy", "normalised"])
-    new = (
-        round(told[name] * rng.choice([0.5, 0.9]), 4)
-        if rng.randrange(2)
-        else round(min(told[name] + 0.01, 1.9), 4)
-    )
-    if abs(new - told[name]) < 2 * STEP or (name == "normalised" and new > 1):
+    name, step = rng.choice(["mutual_information", "entropy", "normalised"]), 1 / 10**place.digits
+    if told[name] is None:
+        return None
+    new = told[name] * rng.choice([0.5, 0.9]) if rng.randrange(2) else min(told[name] + max(0.01, 2 * step), 1.9)
+    new = round(new, place.digits)
+    if abs(new - told[name]) < 1.5 * step or (name == "normalised" and new > 1):
         return None
     edit(place.folder / "release.json", lambda document: document["utility"].update({name: new}))
     return f"utility.{name} {told[name]} is now {new}"
@@ -120,9 +118,9 @@ def upper_bound(place: Place, rng: Random) -> str | None:
     old, one = told["upper_bound"], len(place.manifest["public"]) == 1
     if not old:
         return None
-    new = round(
-        told["normalised"] - rng.choice([0.001, 0.1]) if rng.randrange(2) or not one else old + 0.01, 4
-    )
+    step = 1 / 10**place.digits
+    below, above = told["normalised"] - rng.choice([2 * step, 0.1]), old + max(0.01, 2 * step)
+    new = round(below if rng.randrange(2) or not one else above, place.digits)
     edit(place.folder / "release.json", lambda document: document["utility"].update(upper_bound=new))
     words = f"utility.upper_bound {old} is now {new}"
     if new < old and one and rng.randrange(2):
@@ -132,7 +130,7 @@ def upper_bound(place: Place, rng: Random) -> str | None:
         if (read(place.kept / "solution.json")["certificate"] or {}).get(
             "peak"
         ) is not None and rng.randrange(2):
-            by = (old - new) * told["entropy"] + STEP
+            by = (old - new) * told["entropy"] + step
             edit(place.kept / "solution.json", lambda solution: solution["certificate"].update(
                 peak=solution["certificate"]["peak"] - by))  # fmt: skip
             words += " with a lower peak"

@@ -59,6 +59,12 @@ class Place:
         return found
 
     @property
+    def digits(self) -> int:
+        """Of the manifest's figures."""
+        rows, minimum = self.manifest["rows"], self.manifest["estimate"]["minimum"]
+        return min(4, len(str(rows // minimum)) - 1)
+
+    @property
     def protocol(self) -> Json:
         found: Json = read(self.folder / "protocol.json")
         return found

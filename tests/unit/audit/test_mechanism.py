@@ -63,6 +63,7 @@ def asked(name: str, one: Any, **changes: Any) -> str:
     """What the claim says of one block under a mechanism's name."""
     utility = SimpleNamespace(normalised=0.5)
     told = {"mechanism": name, "sensitive": ("secret",), "epsilon": 1.2, "candidates": None, "utility": utility}
+    told["step"] = 1e-4
     manifest = SimpleNamespace(**(told | changes))
     return mechanism.check(SimpleNamespace(manifest=manifest, blocks=(), protocol=ProtocolFile("f", "r", (one,))))
 

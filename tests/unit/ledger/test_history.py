@@ -22,6 +22,7 @@ from funnel.ledger.archive import FOLDER, keep_protocol, kept_protocol
 from funnel.ledger.budget import check_budget, warnings
 from funnel.ledger.history import MOST_PROTOCOLS, compose
 from funnel.ledger.journal import Journal
+from funnel.measure.figures import round_up
 from funnel.measure.information import mutual_information
 from funnel.mechanisms.product import protect
 from funnel.policy import Policy
@@ -335,13 +336,14 @@ def test_what_a_run_says_and_publishes(run, tmp_path):
     assert (first["warnings"], first["composed"]["releases"]) == ([], 1)
     (warning,) = second["warnings"]
     told = json.loads((Path(second["release"]) / "release.json").read_text())["composed"]
-    assert told == {"leakage": second["composed"]["figure"], "how": "exact", "releases": 2}
-    assert f"{told['leakage']:.4f}" in warning
+    exact = second["composed"]["figure"]
+    assert told == {"leakage": round_up(exact, 1), "how": "exact", "releases": 2}
+    assert f"{exact:.4f}" in warning
     assert json.loads((Path(first["release"]) / "release.json").read_text())["composed"] is None
     for folder in (Path(second["release"]), tmp_path / "private" / Path(second["release"]).name):
         report = json.loads((folder / "report.json").read_text())
         (limit,) = [one["text"] for one in report["limits"] if one["title"] == "Several releases"]
-        assert f"{told['leakage']:.4f} nats" in limit
+        assert f"{told['leakage']:.1f} nats" in limit
     entry = Journal(tmp_path / "private").releases()[-1]
     assert schema.as_json(entry.composed) == second["composed"]
     assert kept_protocol(tmp_path / "private", entry.protocol_sha256) is not None

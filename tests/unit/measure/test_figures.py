@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.format.manifest import decimals
 from funnel.measure.exact import log_above
 from funnel.measure.figures import leakage_figure, round_to, round_up
 
@@ -55,3 +56,18 @@ def test_an_epsilon_between_the_decimals() -> None:
 def test_perfect_and_infinite() -> None:
     assert leakage_figure(Fraction(1), 0.0) == 0.0
     assert leakage_figure(None, 1.0) is None
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**5))
+def test_a_step_of_a_figure_is_at_least_the_share_of_the_smallest_group_that_is_told(rows: int, minimum: int) -> None:
+    """And no finer than four decimals; one digit more would be."""
+    digits = decimals(rows, minimum)
+    assert 0 <= digits <= 4
+    assert digits == 0 or Fraction(1, 10**digits) >= Fraction(minimum, rows)
+    assert digits == 4 or Fraction(1, 10 ** (digits + 1)) < Fraction(minimum, rows)
+
+
+@pytest.mark.parametrize(("digits", "figure"), [(4, 0.6932), (3, 0.694), (1, 0.7), (0, 1.0)])
+def test_fewer_digits_are_still_an_upper_bound(digits: int, figure: float) -> None:
+    assert leakage_figure(Fraction(2), None, digits) == figure
+    assert leakage_figure(Fraction(2), 0.6932, digits) == 0.6932
