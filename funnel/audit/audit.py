@@ -19,6 +19,7 @@ from funnel.audit.extras import (
     fit,
     meanings,
     mechanism,
+    observer,
     pages,
     partitions,
     pinned,
@@ -38,8 +39,8 @@ from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, averages, bound, fit),
-    *(totals, partitions, meanings, composition, budget, signature, table),
+    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, observer, averages, bound),
+    *(fit, totals, partitions, meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition, budget)

@@ -47,11 +47,13 @@ def execute(
             return Summary(run, counted, protected, composed)
         drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)
         protected = names_since(protected, drawn, len(plan.write.keys), publisher.private_root)
-        entry = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
+        entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
         audit(publisher, run.signer, progress)
         progress(plan.publish.title)
         target = publisher.publish(entry)
-    return Summary(run, counted, protected, composed, target.resolve(), tuple(publisher.told))
+    # What follows from the records’ own counts is not printed where only noisy ones may be told.
+    observer = told["evidence"]["observer"] if counted.estimated is None else None
+    return Summary(run, counted, protected, composed, target.resolve(), tuple(publisher.told), observer)
 
 
 def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> None:

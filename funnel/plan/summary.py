@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -17,17 +18,20 @@ from funnel.mechanisms.product import Candidate
 from funnel.plan.protect import Settled
 from funnel.policy import Policy
 from funnel.release.measured import Measured
+from funnel.report import observer
 
 
 @dataclass(frozen=True, eq=False)
 class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
-    `recovered` tells of runs that were cut off, whose leftovers were removed.
+    `recovered` tells of runs that were cut off, whose leftovers were removed; `observer` is what the full report says
+    of who sees the whole table (`report.observer`).
     """
 
     target: Path | None = None
     recovered: tuple[str, ...] = ()
+    observer: Mapping[str, Any] | None = None
 
     @property
     def release(self) -> str | None:
@@ -57,7 +61,8 @@ class Summary(Settled):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
-        return (*self.run.told, *self.recovered, *warnings(self.composed))
+        whole = None if self.observer is None else observer.warning(self.observer)
+        return (*self.run.told, *self.recovered, *warnings(self.composed), *([whole] if whole else []))
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -87,6 +92,7 @@ class Summary(Settled):
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
+            "observer": None if self.observer is None else dict(self.observer),
             "utility": self.measured.utility(),
             "faithful": self.measured.faith(),
             "alphabet": {
@@ -119,6 +125,8 @@ class Summary(Settled):
             lines.append(f"unchanged  {own:.2%} of records; at epsilon 0, drawn for nobody, {nobody:.2%}")
         if self.together.releases > 1:
             lines.insert(3, f"composed   {_told(self.together)}")
+        if self.observer is not None:
+            lines.append(f"whole      {observer.line(self.observer)}")
         lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from funnel import report
 from funnel.cells.record import file_of
@@ -40,8 +41,11 @@ from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
 
 
-def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEntry:
-    """Write every file of a release into its two folders; returns the ledger's entry. Raises ReleaseError."""
+def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[ReleaseEntry, dict[str, Any]]:
+    """Write every file of a release into its two folders; returns the ledger's entry and the full report's content.
+
+    Raises ReleaseError.
+    """
     run, public, private = release.run, publisher.public, publisher.private
     progress(run.plan.write.title)
     asked = terms_file(run.policy)
@@ -54,11 +58,13 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> ReleaseEn
     if run.signer is not None:
         run.signer.sign_release(public)
     kept = _evidence(release, asked, private)
-    _write(private, report_files(report.full(shown, kept)))
+    content = report.full(shown, kept)
+    _write(private, report_files(content))
     stated_sha256 = sha256_file(public / manifest.NAME)
     bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
     _write(private, {evidence.NAME: schema.write(bound)})
-    return release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
+    entry = release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
+    return entry, content
 
 
 def _table(

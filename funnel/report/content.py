@@ -44,7 +44,7 @@ def full(shown: Published, kept: Kept) -> dict[str, Any]:
 def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dict[str, Any]:
     notion, mechanism = words.notion(t), words.mechanism(t)
     blocks = [block(t, index, released) for index in range(len(t.protocols))]
-    private = None if evidence is None else evidence.told(notion)
+    private = None if evidence is None else evidence.told(notion, released)
     follows = consequences(t, notion, None if private is None else private["guess"])
     content = {
         "format": FORMAT,

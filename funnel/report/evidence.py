@@ -20,6 +20,7 @@ from funnel.data.convert import finer_of, joint_of
 from funnel.data.joint import IntArray
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
+from funnel.format.released import ReleasedFile
 from funnel.format.reported import Evidence as Kept
 from funnel.format.terms import Attribute
 from funnel.measure.faithful import at_zero, share_unchanged
@@ -29,6 +30,7 @@ from funnel.measure.side import Knowledge, uncovered
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
+from funnel.report.observer import observer
 from funnel.report.realised import realised
 from funnel.report.truth import truth
 from funnel.report.wide import near
@@ -72,7 +74,7 @@ class Evidence:
             for count in np.bincount(self.joint.cells[:, 0], self.joint.counts, len(self.joint.secret))
         ]
 
-    def told(self, notion: Notion) -> dict[str, Any]:
+    def told(self, notion: Notion, released: ReleasedFile) -> dict[str, Any]:
         """What the full report says beside the published one."""
         beliefs = Beliefs.of(self.t, notion, self.joint, self.secret_counts)
         blocks = [self._block(beliefs, index) for index in range(len(self.t.protocols))]
@@ -83,6 +85,7 @@ class Evidence:
             "untouched": self._untouched(),
             "untouched_at_zero": round(at_zero(self.joint).unchanged, 6),
             "blocks": blocks,
+            "observer": observer(self.t, released, self.kept.counts, notion),
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
             "wide": [] if self.kept.distances is None else list(map(near, self.kept.distances.blocks)),
