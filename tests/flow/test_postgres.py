@@ -32,8 +32,8 @@ GRANT SELECT ON people, adults, slow TO reader;
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with served(tmp_path_factory.mktemp("postgres")) as found:
+def server() -> Iterator[Server]:
+    with served() as found:
         found.run(PEOPLE)
         yield found
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,59 +56,45 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Server]:
-    """A running server with its data in `folder`, roles `owner` and `reader`; it does not run as root."""
+def served() -> Iterator[Server]:
+    """A running server with roles `owner`, `reader` and `stranger`; it does not run as root, and leaves nothing."""
     base = programs()
     assert base is not None
     user = "postgres" if os.geteuid() == 0 else None
-    data = folder / "server"
-    data.mkdir(mode=0o700)
-    password = folder / "password"
-    password.write_text(PASSWORD)
-    if user is not None:
-        account = pwd.getpwnam(user)
-        for one in (data, password):
-            os.chown(one, account.pw_uid, account.pw_gid)
-        # The server's own account has to reach its folder.
-        for above in (folder, *folder.parents[:3]):
-            above.chmod(above.stat().st_mode | 0o011)
-    initdb = [
-        str(base / "initdb"),
-        "-D",
-        str(data),
-        "-U",
-        "owner",
-        "-A",
-        "scram-sha-256",
-        f"--pwfile={password}",
-        "-E",
-        "UTF8",
-    ]
-    subprocess.run([*initdb, "--no-sync"], user=user, check=True, capture_output=True, cwd="/")
-    port = _free()
-    options = [
-        "-p",
-        str(port),
-        "-c",
-        "listen_addresses=127.0.0.1",
-        "-c",
-        f"unix_socket_directories={data}",
-        "-F",
-    ]
-    server = subprocess.Popen(
-        [str(base / "postgres"), "-D", str(data), *options],
-        user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-    )  # fmt: skip
-    try:
-        found = Server(port)
-        _wait(found)
-        found.run(
-            f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE stranger LOGIN PASSWORD '{PASSWORD}'"
+    with tempfile.TemporaryDirectory(prefix="funnel-server-") as folder:
+        password = Path(folder) / "password"
+        password.write_text(PASSWORD)
+        if user is not None:
+            account = pwd.getpwnam(user)
+            for one in (folder, password):
+                os.chown(one, account.pw_uid, account.pw_gid)
+        data, port = f"{folder}/data", _free()
+        made = [
+            f"{base}/initdb",
+            "-D",
+            data,
+            "-U",
+            "owner",
+            "-A",
+            "scram-sha-256",
+            f"--pwfile={password}",
+            "--no-sync",
+        ]
+        subprocess.run([*made, "-E", "UTF8"], user=user, check=True, capture_output=True, cwd="/")
+        options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", folder, "-F"]
+        quiet = subprocess.DEVNULL
+        server = subprocess.Popen(
+            [f"{base}/postgres", "-D", data, *options], user=user, stdout=quiet, stderr=quiet, cwd="/"
         )
-        yield found
-    finally:
-        server.terminate()
-        server.wait(30)
+        try:
+            found = Server(port)
+            _wait(found, server)
+            for role in ("reader", "stranger"):
+                found.run(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+            yield found
+        finally:
+            server.send_signal(signal.SIGINT)  # it ends its connections, and then itself
+            server.wait(60)
 
 
 def _free() -> int:
@@ -115,9 +103,10 @@ def _free() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(server: Server) -> None:
+def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
     """Until it answers."""
     for _ in range(1200):
+        assert process.poll() is None, "the server ended"
         try:
             server.run("SELECT 1")
         except subprocess.CalledProcessError:
