@@ -1,4 +1,4 @@
-"""funnel publishes tables about people while a named secret stays within a proven bound.
+"""funnel publishes tables about people while what a record tells about a named secret stays bounded.
 
 The names here are the whole Python interface; the command line is thin over the same functions.
 """

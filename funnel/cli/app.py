@@ -41,7 +41,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Publish tables about people while a named secret stays within a proven bound.",
+    help="Publish tables about people while what a record tells about a named secret stays bounded.",
     epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
 )
 app.add_typer(key.key, name="key")

@@ -175,7 +175,7 @@ def test_the_usual_ldp_is_promised_for_all_columns_to_anyone() -> None:
     text = text_of(content)
     assert "not the released columns themselves" not in text and "columns is not bounded" not in text
     assert (
-        "the bounds of several releases add up" in text
+        "releases whose draws are independent add up" in text
         and "Leakage about a secret does not add up" not in text
     )
 
@@ -276,6 +276,22 @@ def channels(draw: st.DrawFn) -> tuple[Joint, list[Protocol]]:
     parts[0] += 256 - parts.sum(axis=0)
     outputs = Alphabet(("Y",), tuple((f"y{i}",) for i in range(b)))
     return joint, [Protocol(joint.blocks[0], outputs, 8, parts[:, None, :])]
+
+
+def test_bounds_of_independent_draws_add_up_and_those_under_one_key_do_not() -> None:
+    """Two protocols under one key share their uniform: what both answer together may rule a value out."""
+    first, second = np.array([[0.5, 0.6], [0.5, 0.4]]), np.array([[0.55, 0.5], [0.45, 0.5]])
+    spreads = [math.log((q.max(axis=1) / q.min(axis=1)).max()) for q in (first, second)]
+    apart = np.einsum("ax,bx->abx", first, second).reshape(4, 2)
+    assert math.log((apart.max(axis=1) / apart.min(axis=1)).max()) <= sum(spreads)
+    ends = [np.vstack([np.zeros(2), np.cumsum(q, axis=0)]) for q in (first, second)]
+    shared = [np.maximum(0, np.minimum(ends[0][a + 1], ends[1][b + 1]) - np.maximum(ends[0][a], ends[1][b]))
+              for a in range(2) for b in range(2)]  # fmt: skip
+    assert any(row.min() < 1e-12 and row.max() > 0.05 for row in shared), "one value is ruled out"
+    one = sample.one_block()
+    said = sample.sample(one.joint, one.protocols, "ldp-x").published()
+    (several,) = [one["text"] for one in said["limits"] if one["title"] == "Several releases"]
+    assert "bounds of releases whose draws are independent add up" in several
 
 
 @given(channels())
