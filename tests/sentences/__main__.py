@@ -1,7 +1,7 @@
 """`python -m tests.sentences [TABLE…]` brings the tables up to date with the sentences, and tells what is open.
 
-New sentences stand under `=> ?`; one that is like a sentence that is gone keeps what made that true, behind the `?`:
-look whether it still does, and take the `?` away.
+New sentences stand under `=> ?`. Behind the `?` may stand what made a sentence true that is gone and was like it, or
+the function that prints it: look whether that makes it true, and take the `?` away.
 """
 
 from __future__ import annotations

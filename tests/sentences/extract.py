@@ -76,6 +76,23 @@ def claims(text: str) -> Iterator[str]:
             yield from _sentences((ast.get_docstring(node) or "").partition("\n")[0])
 
 
+def printers(path: str) -> dict[str, str]:
+    """Of a module's sentences the function that has them, `module:function`: what may make them true."""
+    if not path.endswith(".py"):
+        return {}
+    module, told = path.removesuffix(".py").replace("/", "."), dict[str, str]()
+    bodies = [("", ast.parse((ROOT / path).read_text("utf-8")).body)]
+    while bodies:
+        within, body = bodies.pop(0)
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                bodies.append((f"{within}{node.name}.", node.body))
+            elif isinstance(node, ast.FunctionDef):
+                for sentence in claims(ast.unparse(node)):
+                    told.setdefault(sentence, f"{module}:{within}{node.name}")
+    return told
+
+
 def _text(node: ast.expr) -> str:
     """The text of a constant or of an f-string."""
     if isinstance(node, ast.JoinedStr):

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from tests.sentences.extract import ROOT
+from tests.sentences.extract import ROOT, printers
 
 UNKNOWN = "?"
 """What stands where nobody has said yet what makes a sentence true."""
@@ -63,14 +63,17 @@ def renewed(found: Mapping[str, Sequence[str]], told: Rows) -> Rows:
     fresh = Rows()
     for source, sentences in found.items():
         own = told.get(source, {})
-        gone = [one for one in own if one not in sentences]
-        fresh[source] = {one: own[one] if one in own else _like(one, gone, own) for one in sentences}
+        gone = {one: own[one] for one in own if one not in sentences}
+        hints = printers(source) if any(one not in own for one in sentences) else {}
+        fresh[source] = {one: own[one] if one in own else _like(one, gone, hints) for one in sentences}
     return fresh
 
 
-def _like(sentence: str, gone: Sequence[str], own: Mapping[str, str]) -> str:
+def _like(sentence: str, gone: Mapping[str, str], hints: Mapping[str, str]) -> str:
+    """What made a sentence true that is like it, or the function that prints it, behind a question mark."""
     near = get_close_matches(sentence, gone, 1, 0.6)
-    return f"{UNKNOWN} {own[near[0]].removeprefix(UNKNOWN).strip()}" if near else UNKNOWN
+    hint = gone[near[0]] if near else hints.get(sentence, "")
+    return f"{UNKNOWN} {hint.removeprefix(UNKNOWN).strip()}".strip()
 
 
 def fault(witness: str) -> str | None:

@@ -36,11 +36,11 @@ def test_rows_name_tests_functions_or_a_reason() -> None:
 def test_a_condition_is_shown_and_sentences_end_where_people_end_them() -> None:
     text = (
         "{# no word #}{% block one %}A person{% if t.key %} with a name{% else %}, nobody{% endif %} is\n"
-        "drawn for. {{ t.secret }} is hidden from everybody [DS].{% endblock %}"
+        "drawn for. {{ t.secret }} is hidden from all [DS].{% endblock %}"
         "{% block two %}Another one is, e.g. This.{% endblock %}"
     )
     first = "A person ⟨ with a name |, nobody ⟩ is drawn for."
-    assert list(template(text)) == [first, "{{ t.secret }} is hidden from everybody [DS].", "Another one is, e.g. This."]
+    assert list(template(text)) == [first, "{{ t.secret }} is hidden from all [DS].", "Another one is, e.g. This."]
     text = "<p>One &amp; <b>two</b> are only words. {{ x > 1 }} are three, or more.</p><code>a b c d</code>"
     told = ["One & two are only words.", "{{ x > 1 }} are three, or more.", "four or five things"]
     assert list(page(f"{text}<td>four or five things</td>")) == told
