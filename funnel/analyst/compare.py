@@ -62,7 +62,8 @@ class Line:
 class Comparison:
     """All mechanisms that fit a policy, at the same bounds, on the same table.
 
-    `at_zero` is what is left where every row is drawn for nobody in particular, Q(y|x) = p_y, at ε = 0.
+    `at_zero` is what is left where every row is drawn for nobody in particular, Q(y|x) = p_y, at ε = 0; `estimate` the
+    private estimate that all figures follow from, where there is one.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Comparison:
     split: tuple[float, ...]
     lines: tuple[Line, ...]
     at_zero: Told
+    estimate: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -111,7 +113,10 @@ class Comparison:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Points without a figure."""
+        """The private estimate, and points without a figure."""
+        if self.estimate is not None:
+            one = self.estimate
+            yield f"- all figures follow from {one['name']}, of {one['epsilon']:g} nats; {one['spent']:g} spent so far"
         for line in self.lines:
             for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
                 where = ", ".join(f"{p.epsilon:g}" for p in line.points if p.reason == reason)
@@ -162,8 +167,9 @@ def compare(
     limits: Limits = USUAL,
     progress: Report = silent,
 ) -> Comparison:
-    """Count the table once and solve every fitting mechanism at every epsilon; nothing is drawn or written.
+    """Count the table once and solve every fitting mechanism at every epsilon; nothing is released.
 
+    A private estimate that is kept is taken; where none is, one is entered in the ledger, which spends, and drawn.
     A split of epsilon that the policy leaves to a search is the equal one here. `seconds` is for one mechanism at
     one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
     """
@@ -193,6 +199,7 @@ def compare(
         policy.shares(),
         tuple(lines),
         told_at_zero(counted.joint),
+        counted.told(),
     )
 
 

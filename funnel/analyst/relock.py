@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,12 @@ from funnel.lock.pin import differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
 from funnel.plan.domain import domain
 from funnel.plan.draw import BATCH
+from funnel.plan.estimate import Taking
 from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.run import execute
 from funnel.policy import Policy
 from funnel.release.holding import alone
 from funnel.release.keys import load_key
-from funnel.release.naming import new_release_id
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Relocked:
                 f"wrote {self.path}: pins {self.lock.mechanism} for {blocks}; review it, then commit it"
             )
         elif self.lock.noisy is not None:
-            lines.append("nothing was estimated: a new lock spends `estimate.epsilon` again")
+            lines.append("nothing was estimated: a new lock spends `estimate.epsilon`, unless an estimate stands")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def relock(
 
     A protocol that uses up epsilon tonight is above it on the first night that differs, so a part `room` of epsilon,
     0 <= room < 1, is left to drift. Nothing is drawn or published. A damaged lock is in the way like any other.
-    A private estimate is made, and spent, only where it becomes the lock. Raises FunnelError.
+    A private estimate is taken, or entered and drawn, only where it becomes the lock. Raises FunnelError.
     """
     path, old = lock_path(policy), _present(policy, force)
     private, noisy = policy.path(policy.release.private), policy.estimate.kind == "private"
@@ -121,10 +120,9 @@ def relock(
     if room is None:
         room = 0.0 if noisy else ROOM
     with alone(private) if noisy else nullcontext():
-        name = f"lock-{new_release_id(datetime.now(UTC))}" if noisy else None
         asked = with_room(policy, room)
-        found = execute(asked, limits=limits, dry_run=True, estimate=name, progress=progress)
-        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, name,
+        found = execute(asked, limits=limits, dry_run=True, taking=Taking(fresh=True, held=noisy), progress=progress)
+        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room,
                         found.counted.cells)  # fmt: skip
         text = made.text()
         lock = parse_lock(text)
@@ -135,7 +133,8 @@ def relock(
                 return Relocked(path, old, difference, same=True, written=False)
             if not force:
                 return Relocked(path, lock, difference, same=False, written=False)
-        keep_counts(private, lock.checksum, found.joint, found.estimated)
+        if not noisy:
+            keep_counts(private, lock.checksum, found.joint)
         _keep_names(policy, private, lock.checksum, limits)
         write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True)

@@ -33,7 +33,16 @@ from funnel.audit.extras import (
 )
 from funnel.audit.extras.base import Recount, Release
 from funnel.audit.kernel import check as kernel
-from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Status, Unchecked, counted
+from funnel.audit.kernel.verdict import (
+    CHANCE,
+    NEEDS_PRIVATE,
+    Broken,
+    Finding,
+    Improbable,
+    Status,
+    Unchecked,
+    counted,
+)
 from funnel.errors import FunnelError, ReleaseError
 from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
@@ -86,7 +95,8 @@ class AuditReport:
         also = f"; {left} {'was' if left == 1 else 'were'} not checked" if left else ""
         if failed := self.of("failed"):
             names = some([one.claim for one in failed], 5)
-            return f"{counted(len(failed), 'claim')} {'FAILS' if len(failed) == 1 else 'FAIL'}{also}: {names}"
+            chance = f" ({CHANCE})" if all(one.improbable for one in failed) else ""
+            return f"{counted(len(failed), 'claim')} {'FAILS' if len(failed) == 1 else 'FAIL'}{also}: {names}{chance}"
         shown = [sum(one.status == "passed" for one in part) for part in (self.kernel, self.extras)]
         private = any(one.detail == NEEDS_PRIVATE for one in self.findings)
         within = " from the published files" if private else ""
@@ -190,7 +200,7 @@ def finding(extra: ModuleType, opened: Release) -> Finding:
     except Broken as broken:
         if first := opened.blamed.get(broken):
             return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
-        return Finding(claim, title, "failed", str(broken))
+        return Finding(claim, title, "failed", str(broken), isinstance(broken, Improbable))
     except (ArithmeticError, LookupError, TypeError, ValueError, OSError, FunnelError) as error:
         return Finding(claim, title, "failed", f"nothing can be shown: {type(error).__name__}: {error}")
     if isinstance(outcome, Unchecked):

@@ -2,13 +2,13 @@
 
 Neighbouring tables hold the same number of records, one of which has other values: two counts differ, each by one.
 Discrete Laplace noise of rate ε_est/2 on each cell therefore makes the noisy table ε_est-differentially private, and
-so is whatever is computed from it alone: protocol, figures, report (mathematics, section 8).
+so is whatever is computed from it alone: protocol, figures, report (mathematics, section 8). The noise is drawn in
+`funnel.ledger.estimates`, which enters it first.
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,6 @@ from funnel.data.arrange import Recoder
 from funnel.data.convert import alphabet_record, in_order
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
-from funnel.draw.laplace import discrete_laplace
 from funnel.errors import PlanError
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
@@ -28,6 +27,8 @@ from funnel.measure.widening import kept
 
 SENSITIVITY = 2
 """By how much the counts of neighbouring tables differ together."""
+MOST = (1 << 39) - 1
+"""Of a noisy count, in size: no sum of them overflows a word. What is beyond it becomes it."""
 FLOOR = 1
 """What noisy counts below it become, so that no declared combination is taken to be impossible."""
 
@@ -36,17 +37,18 @@ FLOOR = 1
 class Estimated:
     """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
 
-    `width` is t of `funnel.measure.widening` where the notion protects against a set of distributions, else None.
-    Under a lock `counted` are the current counts, which the noisy ones have no part in, and `reference` those (m,) that
-    the noise was added to.
+    `counted` are the current counts; the noise was added to `estimated` (m,), the counts of some hours ago, or of the
+    lock's night. `width` is t of `funnel.measure.widening` where the notion protects against a set of distributions,
+    else None. `name` is that of the estimate in the ledger.
     """
 
     domain: Domain
     epsilon: Fraction
     counted: IntArray
+    estimated: IntArray
     noisy: IntArray
+    name: str
     width: int | None = None
-    reference: IntArray | None = None
 
     @property
     def rows(self) -> int:
@@ -54,13 +56,8 @@ class Estimated:
         return int(self.counted.sum())
 
     @property
-    def estimated(self) -> IntArray:
-        """The counts (m,) that the noise was added to."""
-        return self.counted if self.reference is None else self.reference
-
-    @property
     def parts(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Those counts, the noise added and the noise taken, (m,) each and none below zero: as files hold them."""
+        """`estimated`, the noise added and the noise taken, (m,) each and none below zero: as files hold them."""
         noise = self.noisy - self.estimated
         return self.estimated, np.maximum(noise, 0), np.maximum(-noise, 0)
 
@@ -108,9 +105,3 @@ class Estimated:
         whole = Recoder(self.joint)(list(cells[:, 1:].T))
         return np.column_stack([cells[:, 0], whole])
 
-
-def estimate(domain: Domain, counted: IntArray, epsilon: Fraction) -> Estimated:
-    """Add fresh noise from the operating system's randomness to the counts (m,); there is no other source of it."""
-    rate = epsilon / SENSITIVITY
-    noise = [discrete_laplace(rate, secrets.randbelow) for _ in range(len(counted))]
-    return Estimated(domain, epsilon, counted, counted + np.array(noise, np.int64))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from funnel.format.fields import Alphabet, Positive
+from funnel.format.fields import Alphabet, Positive, Text
 from funnel.format.schema import Grid
 
 NAME = "counts.json"
@@ -18,13 +18,15 @@ NAME = "counts.json"
 class Private:
     """A private estimate: every cell of its domain, counted and with its discrete Laplace noise of rate ε_est/2.
 
-    `cells` are rows [s, x_1, …, x_k, counted, added, taken]: the noise is added - taken. Under a lock these are of the
-    night on which the estimate was made, and `records` says how many records each cell has in this release.
+    `name` is that of its entry in the ledger. `cells` are rows [s, x_1, …, x_k, counted, added, taken]: the noise is
+    added - taken, and what was counted is of the hour when it was drawn. `records` says how many records each cell has
+    in this release.
     """
 
+    name: Text
     epsilon: Positive
     cells: Grid
-    records: Grid | None
+    records: Grid
 
 
 @dataclass(frozen=True)

@@ -96,13 +96,14 @@ class ReleaseEntry:
 
 @dataclass(frozen=True)
 class EstimateEntry:
-    """A private estimate, entered before its noise is drawn: `name` of the release or the lock, and ε_est in nats.
+    """A private estimate, entered before its noise is drawn: its name, ε_est in nats, and SHA-256 of what is counted.
 
     What the estimates of these people had cost by some release is the sum of those before its entry.
     """
 
     name: Text
     epsilon: Positive
+    terms: Sha256
     kind: Literal["estimate"] = "estimate"
 
 

@@ -13,8 +13,7 @@ from funnel.format.schema import Grid
 class LockedFile:
     """Rows [s, x_1, …, x_k, count] as in counts.json, over the lock's blocks; `lock` is the checksum of its text.
 
-    `estimated`, of a private estimate: for every cell of the declared domain, in order, its counts, the noise added
-    and the noise taken, as three lists.
+    A lock over a private estimate has none: it names the estimate.
     """
 
     format: Literal["funnel-locked-counts/1"]
@@ -22,4 +21,3 @@ class LockedFile:
     secret: Alphabet
     blocks: tuple[Alphabet, ...]
     cells: Grid
-    estimated: Grid | None

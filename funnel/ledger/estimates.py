@@ -1,14 +1,39 @@
-"""What private estimates cost: an entry for every time that noise was drawn over the counts of these people."""
+"""The one place where noise over counts is drawn, and what all of it costs.
+
+An estimate is entered in the ledger, then drawn, then kept, and only then is anything made of it; no other function has
+the operating system's dice. So whatever command anybody reads, its figures follow from estimates that are entered, and
+k entries of ε_est nats tell k·ε_est of a record at most (they add up, whoever chose each after seeing those before it).
+All policies of a private folder share the ledger, and so what its people have to spend.
+
+An estimate that was drawn is taken again instead of drawing anew: three hundred looks at one estimate are one look.
+Which one is taken follows from the terms (what is counted, and ε_est), from the clock and from what was asked before,
+never from the counts. Noise that was taken again while the counts are the same, and drawn anew once they differ, would
+tell by itself whether they differ, with certainty: of somebody who knows all the others it would tell whether the one
+that is left has changed, and no ε bounds that. So an estimate stands for hours, whatever the table does in them; the
+counts that a release is made from may be some hours older than its records, as they may be years older under a lock.
+An entry without its estimate is what a crash left: it counts, and the next one is entered anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
+import numpy as np
+
+from funnel.data.joint import IntArray
+from funnel.draw.histogram import MOST, SENSITIVITY
+from funnel.draw.laplace import discrete_laplace
 from funnel.errors import LedgerError
 from funnel.format.journal import EstimateEntry, Line
 from funnel.ledger.journal import RESTORE, Journal
+from funnel.ledger.kept import Kept, keep, path_of, read
+
+STANDS = timedelta(hours=12)
+"""How long an estimate stands for releases and locks: a look in the evening and the night's run share one."""
 
 
 @dataclass(frozen=True)
@@ -19,39 +44,65 @@ class Spent:
     epsilon: Fraction
 
 
+@dataclass(frozen=True)
+class Asked:
+    """An estimate as a policy asks for it: SHA-256 of what is counted, ε_est and `estimate.budget` in nats."""
+
+    terms: str
+    epsilon: Fraction
+    budget: Fraction | None
+
+
 def spent(lines: Iterable[Line]) -> Spent:
-    """What the estimates among the journal's lines cost: those of runs that published nothing, too."""
-    found = [Fraction(line.entry.epsilon) for line in lines if isinstance(line.entry, EstimateEntry)]
+    """What the estimates among the journal's lines cost: of every policy, and of what came to nothing."""
+    found = [Fraction(one.epsilon) for one, _ in _entries(lines)]
     return Spent(len(found), sum(found, Fraction(0)))
 
 
-def charge(journal: Journal, name: str, epsilon: Fraction, budget: Fraction | None) -> Spent:
-    """Enter an estimate of ε_est nats durably, before its noise is drawn; the caller holds the lock.
+def standing(journal: Journal, asked: Asked, within: timedelta | None = None) -> Kept | None:
+    """The newest estimate of these terms that is kept, and entered no longer ago than `within`; None where none is.
 
-    `name` is that of the release or the lock that it is for. A run that fails later has spent it too: what is
-    published at last was chosen by how earlier tries came out.
-    Raises LedgerError where the budget does not allow it, or the ledger is damaged; ReleaseError where it cannot be
-    written.
+    Raises LedgerError where the ledger or the estimate is damaged, or, with `within`, where all estimates of these
+    people have spent more than the budget: then nothing more is to be made of them.
+    """
+    lines, now = journal.lines(), datetime.now(UTC)
+    for entry, written in reversed(_entries(lines)):
+        near = within is None or abs(now - written) < within
+        if near and entry.terms == asked.terms and (kept := _kept(journal, entry.name)) is not None:
+            if within is not None:
+                _check(journal, spent(lines), asked.budget)
+            return kept
+    return None
+
+
+def estimate(journal: Journal, name: str, asked: Asked, counted: IntArray) -> Kept:
+    """Enter an estimate durably, draw noise of rate ε_est/2 on every count (m,), and keep it.
+
+    The caller holds the lock. Whatever fails later has spent it too. Raises LedgerError (`budget`) where the budget
+    does not allow it, then nothing was entered or drawn; or where the ledger is damaged; ReleaseError where it cannot
+    be written.
     """
     before = spent(journal.lines())
-    after = Spent(before.estimates + 1, before.epsilon + epsilon)
-    if budget is not None and after.epsilon > budget:
-        raise LedgerError(
-            "budget",
-            f"this estimate would bring what was spent on estimates to {float(after.epsilon):g} nats "
-            f"({before.estimates:,} before it); `estimate.budget` is {float(budget):g}",
-            where=str(journal.path),
-            advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "
-            "often, let a lock (`funnel lock`) estimate once for many releases, or accept a larger budget.",
-        )
-    journal.append(EstimateEntry(name, str(epsilon)))
-    return after
+    _check(journal, Spent(before.estimates + 1, before.epsilon + asked.epsilon), asked.budget)
+    journal.append(EstimateEntry(name, str(asked.epsilon), asked.terms))
+    kept = Kept(name, counted, _noisy(counted.tolist(), asked.epsilon / SENSITIVITY))
+    keep(journal.path.parent, kept, asked.terms, asked.epsilon)
+    return kept
+
+
+def _noisy(counted: Sequence[int], rate: Fraction) -> IntArray:
+    """Fresh noise from the operating system on every count, in whole numbers of any size.
+
+    A noisy count beyond MOST becomes MOST: it follows from the noisy count alone, so no chance is taken off the bound.
+    """
+    noisy = (count + discrete_laplace(rate, secrets.randbelow) for count in counted)
+    return np.array([min(max(one, -MOST), MOST) for one in noisy], np.int64)
 
 
 def charged(journal: Journal, name: str) -> Spent:
     """What was spent so far, an estimate of this name among it. Raises LedgerError where that is not entered."""
     lines = journal.lines()
-    if not any(isinstance(line.entry, EstimateEntry) and line.entry.name == name for line in lines):
+    if not any(one.name == name for one, _ in _entries(lines)):
         raise LedgerError(
             "ledger",
             f"the estimate {name} is not in the ledger",
@@ -59,3 +110,42 @@ def charged(journal: Journal, name: str) -> Spent:
             advice=RESTORE,
         )
     return spent(lines)
+
+
+def _entries(lines: Iterable[Line]) -> list[tuple[EstimateEntry, datetime]]:
+    """The estimates among lines, oldest first, and when each was entered."""
+    return [
+        (line.entry, datetime.fromisoformat(line.written))
+        for line in lines
+        if isinstance(line.entry, EstimateEntry)
+    ]
+
+
+def _check(journal: Journal, after: Spent, budget: Fraction | None) -> None:
+    """Refuse what would bring estimates above the budget. Raises LedgerError."""
+    if budget is None or after.epsilon <= budget:
+        return
+    raise LedgerError(
+        "budget",
+        f"{after.estimates:,} estimates of these people would have spent {float(after.epsilon):g} nats; "
+        f"`estimate.budget` is {float(budget):g}",
+        where=str(journal.path),
+        advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "
+        "often, let a lock (`funnel lock`) estimate once for many releases, or accept a larger budget.",
+    )
+
+
+def _kept(journal: Journal, name: str) -> Kept | None:
+    """An estimate that is entered; None where a crash came between its entry and its noise. Raises LedgerError."""
+    private = journal.path.parent
+    try:
+        return read(private, name)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise LedgerError(
+            "ledger",
+            f"the estimate {name} cannot be read: {error}",
+            where=str(path_of(private, name)),
+            advice="Restore it from a backup of the private folder, or remove it: then the next one is charged anew.",
+        ) from None

@@ -59,12 +59,11 @@ def new_lock(
     estimated: Estimated | None,
     key: Key | None,
     room: float = 0.0,
-    name: str | None = None,
     cells: Sequence[Cells] = (),
 ) -> Lock:
     """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
 
-    `name` is the one under which a private estimate is on record; `cells` are those of the wide blocks.
+    `cells` are those of the wide blocks.
     """
     joint, minimum = protection.joint, policy.estimate.minimum
     _check_others(policy, joint, cells)
@@ -89,7 +88,7 @@ def new_lock(
         secrets=len(joint.secret),
         counts=None if key is None or estimated is not None else counts_hash(joint, key),
         protocols=protection.protocols,
-        estimated=name,
+        estimated=None if estimated is None else estimated.name,
         noisy=None if estimated is None else estimated.digest(joint),
         cells=tuple(cells),
     )  # fmt: skip

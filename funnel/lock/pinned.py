@@ -5,22 +5,19 @@ from __future__ import annotations
 import hmac
 from pathlib import Path
 
-import numpy as np
-
 from funnel.data import Joint
 from funnel.data.convert import alphabet_record, cells_of, grid, joint_of
 from funnel.data.domain import Domain
-from funnel.data.joint import IntArray
-from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
 from funnel.format import schema
 from funnel.format.locked import LockedFile
+from funnel.ledger.kept import Kept, path_of, read
 from funnel.lock.lock import Lock
 
 FOLDER = "locks"
-SPENDS = "A new lock (`funnel lock --force`) estimates anew, and spends `estimate.epsilon` again."
+SPENDS = "A new lock (`funnel lock --force`) spends `estimate.epsilon` again, unless an estimate stands."
 
 
 def counts_hash(joint: Joint, key: Key) -> str:
@@ -28,14 +25,14 @@ def counts_hash(joint: Joint, key: Key) -> str:
     return hmac.digest(key.derive("lock counts"), schema.write(_record("", joint)), "sha256").hex()
 
 
-def keep_counts(private: Path, checksum: str, joint: Joint, estimated: Estimated | None = None) -> None:
-    """PRIVATE/locks/CHECKSUM.json: the counts that a lock was made from, with their noise. Raises ReleaseError."""
+def keep_counts(private: Path, checksum: str, joint: Joint) -> None:
+    """PRIVATE/locks/CHECKSUM.json: the counts that a lock was made from. Raises ReleaseError."""
     folder = private / FOLDER
     with writing(private):
         for one in (private, folder):
             if not one.is_dir():
                 one.mkdir(mode=0o700, parents=True)
-        replace_file(_path(private, checksum), schema.write(_record(checksum, joint, estimated)))
+        replace_file(_path(private, checksum), schema.write(_record(checksum, joint)))
 
 
 def kept_counts(private: Path, lock: Lock) -> Joint | None:
@@ -58,30 +55,29 @@ def kept_counts(private: Path, lock: Lock) -> Joint | None:
         ) from None
 
 
-def kept_estimate(private: Path, lock: Lock, domain: Domain) -> tuple[IntArray, IntArray]:
-    """The true and the noisy counts (m,) of a domain's cells that a lock over a private estimate was made from.
+def kept_estimate(private: Path, lock: Lock, domain: Domain) -> Kept:
+    """The estimate that a lock names, over the cells of a domain.
 
-    Raises LockError where they are not kept here: without them nothing can be measured.
+    Raises LockError where it is not kept here: without it nothing can be measured.
     """
+    name = lock.estimated or ""
     try:
-        kept = _read(private, lock)
-        true, added, taken = np.array(kept.estimated, np.int64).reshape(3, -1)
-        if true.shape != (len(domain.cells),):
+        kept = read(private, name)
+        if kept.true.shape != (len(domain.cells),):
             raise ValueError("they are those of another lock")
-        return true, true + added - taken
+        return kept
     except (OSError, ValueError) as error:
         raise LockError(
             "lock-damaged",
             f"the noisy counts that the lock was made from cannot be read: {error}",
-            where=str(_path(private, lock.checksum)),
+            where=str(path_of(private, name)),
             advice=f"Restore the private folder from a backup. {SPENDS}",
         ) from None
 
 
-def _record(checksum: str, joint: Joint, estimated: Estimated | None = None) -> LockedFile:
+def _record(checksum: str, joint: Joint) -> LockedFile:
     secret, *blocks = map(alphabet_record, (joint.secret, *joint.blocks))
-    noise = None if estimated is None else grid(np.stack(estimated.parts))
-    return LockedFile("funnel-locked-counts/1", checksum, secret, tuple(blocks), grid(cells_of(joint)), noise)
+    return LockedFile("funnel-locked-counts/1", checksum, secret, tuple(blocks), grid(cells_of(joint)))
 
 
 def _read(private: Path, lock: Lock) -> LockedFile:

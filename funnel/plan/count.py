@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import Any
 
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Column
@@ -12,17 +12,18 @@ from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
 from funnel.data.population import Population
-from funnel.draw.histogram import SENSITIVITY, Estimated, estimate
+from funnel.draw.histogram import SENSITIVITY, Estimated
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
 from funnel.engine.known import with_known
-from funnel.ledger.estimates import Spent, charge, charged
+from funnel.ledger.estimates import Spent, charged
 from funnel.ledger.journal import Journal
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
 from funnel.notions import Notion
 from funnel.plan.domain import domain
+from funnel.plan.estimate import LOOK, Taking, taken
 from funnel.plan.partition import Partition, partition
 from funnel.plan.paths import placed
 from funnel.plan.population import count_everybody
@@ -37,7 +38,7 @@ class Counted:
     """N[s, x] as everything is computed from it; and the true counts beside it, where these are noisy.
 
     `policy` is the one that was asked for, its notion with an uncertainty set that is as wide as the noise asks for.
-    `spent` is what private estimates have cost by now, None where none was charged; `partitions` are those of the wide
+    `spent` is what private estimates have cost by now, None where none is asked for; `partitions` are those of the wide
     blocks, `merged` says what became of rare values outside of them. `populations` are everybody in the source by each
     secret that was asked about, the policy's own first; none where nobody is absent, or nobody knows.
     """
@@ -64,6 +65,25 @@ class Counted:
     def rows(self) -> int:
         """Number of records."""
         return self.joint.rows if self.estimated is None else self.estimated.rows
+
+    def told(self) -> dict[str, Any] | None:
+        """The private estimate by its name, and what all of them have spent (nats); None where there is none."""
+        if self.estimated is None or self.spent is None:
+            return None
+        return {
+            "name": self.estimated.name,
+            "epsilon": float(self.estimated.epsilon),
+            "estimates": self.spent.estimates,
+            "spent": float(self.spent.epsilon),
+        }
+
+    def words(self) -> list[str]:
+        """The same for a person, in a line where there is one."""
+        one = self.told()
+        if one is None:
+            return []
+        so_far = f"{one['estimates']:,} so far, {one['spent']:g} nats spent"
+        return [f"{one['name']}, of {one['epsilon']:g} nats; taken again where it will do ({so_far})"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +133,16 @@ def count(
     progress: Callable[[str], None] = lambda _: None,
     *,
     lock: Lock | None = None,
-    estimate_name: str | None = None,
+    taking: Taking = LOOK,
 ) -> Counted:
     """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
 
-    A private estimate is entered in the ledger under `estimate_name`, if any, before its noise is drawn; a `lock` has
-    noisy counts that stand for new ones. Raises SourceError and PlanError for tables that no protocol can serve.
+    `taking` says which private estimate will do; where none is kept one is entered in the ledger, then drawn. A `lock`
+    names its own. Raises SourceError and PlanError for tables that no protocol can serve, LedgerError (`budget`) where
+    an estimate is one too many.
     """
     looked = look(policy, plan, engine, progress, lock)
-    counted = _counted(policy, plan.count, engine, lock, estimate_name)
+    counted = _counted(policy, plan, engine, lock, taking)
     counted = replace(counted, partitions=looked.partitions, merged=looked.merged)
     if (know := plan.know) is not None:
         progress(know.title)
@@ -136,18 +157,19 @@ def count(
     return counted
 
 
-def _counted(
-    policy: Policy, stage: Count, engine: Engine, lock: Lock | None, estimate_name: str | None
-) -> Counted:
-    if policy.estimate.epsilon is None:
+def _counted(policy: Policy, plan: Plan, engine: Engine, lock: Lock | None, taking: Taking) -> Counted:
+    stage, epsilon = plan.count, policy.estimate.epsilon
+    if epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
         return Counted(policy, joint)
-    (declared, found), epsilon = declared_table(policy, stage, engine), rational(policy.estimate.epsilon)
-    spent = None if estimate_name is None else _charge(policy, epsilon, lock, estimate_name)
+    declared, found = declared_table(policy, stage, engine)
     if lock is None:
-        notion, estimated = _settled(policy.privacy, estimate(declared, found, epsilon))
+        kept, spent = taken(policy, plan, declared, found, taking)
     else:
-        notion, estimated = _pinned(policy, lock, declared, found, epsilon)
+        spent = charged(Journal(policy.path(policy.release.private)), lock.estimated or "")
+        kept = kept_estimate(policy.path(policy.release.private), lock, declared)
+    over = Estimated(declared, rational(epsilon), found, kept.true, kept.noisy, kept.name)
+    notion, estimated = _settled(policy.privacy, over) if lock is None else _pinned(policy, lock, over)
     return Counted(policy.model_copy(update={"privacy": notion}), estimated.joint, estimated, spent)
 
 
@@ -156,15 +178,6 @@ def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain
     declared = domain(policy)
     _check_formulas(policy, declared.blocks)
     return declared, declared_counts(engine, stage.cells, declared)
-
-
-def _charge(policy: Policy, epsilon: Fraction, lock: Lock | None, name: str) -> Spent:
-    """Enter an estimate before its noise is drawn, or find that of a lock entered. Raises LedgerError."""
-    journal = Journal(policy.path(policy.release.private))
-    if lock is not None:
-        return charged(journal, lock.estimated or "")
-    budget = policy.estimate.budget
-    return charge(journal, name, epsilon, None if budget is None else rational(budget))
 
 
 def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
@@ -182,14 +195,10 @@ def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:
     width = notion.noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy))
     found = replace(noisy, width=width)
     _left = found.joint  # refuses values of which the noise leaves nothing, before anything is widened
-    return notion.over_noise(found.noisy, width, found.rows), found
+    return notion.over_noise(found.noisy, width, int(found.estimated.sum())), found
 
 
-def _pinned(
-    policy: Policy, lock: Lock, declared: Domain, current: IntArray, epsilon: Fraction
-) -> tuple[Notion, Estimated]:
+def _pinned(policy: Policy, lock: Lock, kept: Estimated) -> tuple[Notion, Estimated]:
     """The current records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
-    true, noisy = kept_estimate(policy.path(policy.release.private), lock, declared)
     notion = policy.privacy.over_kept_noise(lock.parameters)
-    width = notion.noise_width(epsilon / SENSITIVITY, len(noisy))
-    return notion, Estimated(declared, epsilon, current, noisy, width, reference=true)
+    return notion, replace(kept, width=notion.noise_width(kept.epsilon / SENSITIVITY, len(kept.noisy)))

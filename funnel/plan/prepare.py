@@ -18,6 +18,7 @@ from funnel.ledger.rotation import Asked, check_key
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
 from funnel.plan.build import compile_plan
+from funnel.plan.estimate import Taking
 from funnel.plan.population import NOTHING, Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
@@ -56,8 +57,7 @@ class Prepared:
     """A run before it begins.
 
     `columns` are those of the source that the plan reads, `release` is the name of what is to be released, `dry` says
-    that nothing is; `estimate` the name under which a private estimate is charged, None where nothing is to be spent.
-    `told` is for the one who runs it.
+    that nothing is; `taking` which private estimate will do. `told` is for the one who runs it.
     """
 
     policy: Policy
@@ -69,7 +69,7 @@ class Prepared:
     release: str
     signer: SigningKey | None
     dry: bool
-    estimate: str | None
+    taking: Taking
     limits: Limits
     told: tuple[str, ...]
 
@@ -111,7 +111,7 @@ def dialect(policy: Policy) -> Dialect:
 
 
 def prepare(
-    policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, estimate: str | None, *, dry: bool
+    policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, taking: Taking, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
     plan, source, columns = _compiled(policy, limits, lock, wanted_of(policy))
@@ -119,8 +119,7 @@ def prepare(
     release, told = name_release(policy)
     signer = None if dry else signer_of(policy)
     check_apart(policy, source)
-    charged = estimate if dry else release
-    return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, charged, limits, tuple(told))
+    return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, taking, limits, tuple(told))
 
 
 def wanted_of(policy: Policy) -> Wanted:

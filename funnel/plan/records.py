@@ -51,8 +51,7 @@ def counts_file(release: Drafted) -> counts.CountsFile:
 def _private(estimated: Estimated, cells: IntArray) -> counts.Private:
     """The noise beside the counts, for every cell in the blocks of the release."""
     rows = in_order(np.column_stack([cells, *estimated.parts, estimated.counted]))
-    records = None if estimated.reference is None else grid(rows[:, -1])
-    return counts.Private(str(estimated.epsilon), grid(rows[:, :-1]), records)
+    return counts.Private(estimated.name, str(estimated.epsilon), grid(rows[:, :-1]), grid(rows[:, -1]))
 
 
 def draws_file(drawn: Drawn) -> draws.DrawsFile:

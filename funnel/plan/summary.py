@@ -25,12 +25,12 @@ from funnel.report import observer
 class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
-    `recovered` tells of runs that were cut off, whose leftovers were removed; `observer` is what the full report says
-    of who sees the whole table (`report.observer`).
+    `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `observer` is
+    what the full report says of who sees the whole table (`report.observer`).
     """
 
     target: Path | None = None
-    recovered: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
     observer: Mapping[str, Any] | None = None
 
     @property
@@ -62,7 +62,7 @@ class Summary(Settled):
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         whole = None if self.observer is None else observer.warning(self.observer)
-        return (*self.run.told, *self.recovered, *warnings(self.composed), *([whole] if whole else []))
+        return (*self.run.told, *self.noted, *warnings(self.composed), *([whole] if whole else []))
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -102,6 +102,7 @@ class Summary(Settled):
             },
             "blocks": blocks,
             "rare": [asdict(one) for one in self.counted.merged],
+            "estimate": self.counted.told(),
             "locked": None if pinned is None else drift.told(pinned.drift),
             "warnings": list(self.warnings),
         }
@@ -127,6 +128,7 @@ class Summary(Settled):
             lines.insert(3, f"composed   {_told(self.together)}")
         if self.observer is not None:
             lines.append(f"whole      {observer.line(self.observer)}")
+        lines += [f"estimate   {one}" for one in self.counted.words()]
         lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")

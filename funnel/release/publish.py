@@ -48,7 +48,7 @@ class Publisher:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        _check_apart(self.to, self.private_root)
+        check_hidden(self.to, self.private_root)
         with ExitStack() as stack:
             stack.enter_context(alone(self.private_root))
             entries = Journal(self.private_root).releases()
@@ -168,8 +168,8 @@ class Publisher:
         return next((root for folder, root in folders.items() if name.is_relative_to(folder)), None)
 
 
-def _check_apart(to: Path, private: Path) -> None:
-    """The private folder must not be the published one, nor lie inside it."""
+def check_hidden(to: Path, private: Path) -> None:
+    """The private folder must not be the published one, nor lie inside it. Raises ReleaseError (`release-path`)."""
     with writing(to):
         published, hidden = to.resolve(), private.resolve()
     if hidden.is_relative_to(published):

@@ -15,8 +15,8 @@ import funnel
 from funnel.errors import FunnelError
 from funnel.format.canonical import encode
 from funnel.format.journal import EstimateEntry, ReleaseEntry
+from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
-from funnel.plan import count as counted
 from funnel.plan import protect as protecting
 from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
 from tests.support.ledger import rechained
@@ -64,7 +64,7 @@ def test_a_night_spends_nothing_and_estimates_and_solves_nothing(folder, monkeyp
     def never(*arguments: object, **named: object) -> None:
         raise AssertionError("a night under a lock estimates or solves")
 
-    monkeypatch.setattr(counted, "estimate", never)
+    monkeypatch.setattr(estimates, "_noisy", never)
     monkeypatch.setattr(protecting, "choose", never)
     night(folder, NEAR)
     funnel.run(folder / "policy.yaml", locked=True)
@@ -130,6 +130,20 @@ def test_an_unchanged_person_answers_as_before(tmp_path, key, monkeypatch):
     assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
 
 
+def test_a_lock_takes_the_estimate_that_stands_and_so_does_the_next(tmp_path):
+    """What a dry run showed, a lock pins, another lock and a run are made from: one entry, one figure."""
+    path = policy(tmp_path, privacy=LIP, estimate__budget=1.0)
+    shown = funnel.run(path, dry_run=True).as_dict()
+    locked = funnel.make_lock(path).lock
+    other = policy(tmp_path, privacy=LIP | {"epsilon": 0.7}, estimate__budget=1.0)
+    assert funnel.make_lock(other, force=True).lock.noisy == locked.noisy
+    funnel.run(other)
+    funnel.run(other, locked=True)
+    (entry,) = entries(tmp_path, EstimateEntry)
+    assert entry.name == locked.estimated == shown["estimate"]["name"]
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
 PUBLIC = {"s": ["s0", "s1"], "x": VALUES["x"]}
 
 
@@ -180,16 +194,16 @@ def test_a_lock_that_is_there_is_kept_and_another_one_spends_again(folder):
         funnel.make_lock(laxer, force=True)
     assert (refused.value.code, "funnel lock" in refused.value.advice) == ("budget", True)
     funnel.make_lock(policy(folder, privacy=LIP | {"epsilon": 0.7}, estimate__budget=2.0), force=True)
-    assert [one.name[:5] for one in entries(folder, EstimateEntry)] == ["lock-"] * 2
+    assert len(entries(folder, EstimateEntry)) == 2, "the table lies elsewhere, so that another one is counted"
     funnel.run(folder / "policy.yaml", locked=True)
     assert funnel.audit_history(folder / "releases", folder / "private").passed
 
 
 def test_the_lock_names_the_noisy_counts_by_a_hash_and_holds_none(folder):
-    kept = json.loads(next((folder / "private" / "locks").iterdir()).read_text())
+    kept = json.loads(next((folder / "private" / "estimates").iterdir()).read_text())
     written = (folder / "policy.lock.yaml").read_text()
-    assert sum(kept["estimated"][0]) == 600
-    assert kept["estimated"][0] != kept["estimated"][1]
+    assert sum(kept["cells"][0]) == 600
+    assert kept["cells"][0] != kept["cells"][1]
     assert "\ncells" not in written
     assert 'noisy: "' in written
     assert "counts: null" in written
@@ -203,13 +217,13 @@ def test_a_dry_run_under_a_lock_tells_no_drift(folder):
 
 
 def gone(folder: Path) -> None:
-    shutil.rmtree(folder / "private" / "locks")
+    shutil.rmtree(folder / "private" / "estimates")
 
 
 def exchanged(folder: Path) -> None:
-    kept = next((folder / "private" / "locks").iterdir())
+    kept = next((folder / "private" / "estimates").iterdir())
     content = json.loads(kept.read_text())
-    content["estimated"][1][0] += 1
+    content["cells"][1][0] += 1
     kept.write_text(json.dumps(content))
 
 

@@ -339,7 +339,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
             (*code, int(n), max(int(z), 0), max(-int(z), 0))
             for code, n, z in zip(flat.tolist(), table[tuple(flat.T)].tolist(), noise.tolist(), strict=True)
         )
-        noisy = counts.Private("1/2", grids, None)
+        noisy = counts.Private("estimate-1", "1/2", grids, tuple(row[-3] for row in grids))
     answers, drawn = draw(generator, true, protocols)
     measure, own = MEASURES[notion]
     digits = min(4, int(math.log10(table.sum())))
@@ -369,10 +369,9 @@ def sample(  # noqa: PLR0915 - a release has many parts
         if noisy:
             cells = sorted([*row[:-3], row[-3] + row[-2] - row[-1]] for row in noisy.cells)
             facts |= {
-                "estimated": "lock",
+                "estimated": noisy.name,
                 "noisy": digest(encode([[as_json(one) for one in (hidden, *blocks)], cells])),
             }
-            noisy = replace(noisy, records=tuple(row[-3] for row in noisy.cells))
         text = sealed(facts, "by hand")
     stated = manifest.Manifest(
         "funnel-release/1", ID, MADE, "sample", "by hand", names, tuple(one.columns for one in blocks), notion, epsilon,
@@ -404,7 +403,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         stated, file, released.ReleasedFile("funnel-released/1", tuple(n for one in blocks for n in one.columns),
                                             ("VARCHAR",) * sum(len(one.columns) for one in blocks), answers),
         kept_counts, draws.DrawsFile("funnel-draws/1", drawn), asked, certificate, text,
-        earlier=(journal.EstimateEntry("lock" if locked else ID, "1/2"),) if private else (),
+        earlier=(journal.EstimateEntry("estimate-1", "1/2", "0" * 64),) if private else (),
     )  # fmt: skip
 
 

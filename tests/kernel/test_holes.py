@@ -150,7 +150,7 @@ def test_the_ledger_speaks_of_the_notion_s_own_measure(tmp_path):
 
 def test_under_a_lock_a_budget_that_is_passed_by_now_is_not_called_kept(tmp_path):
     one = sample(private=True, locked=True)
-    one.earlier += (EstimateEntry("another", "3/4"),)
+    one.earlier += (EstimateEntry("another", "3/4", "0" * 64),)
     one.manifest = replace(one.manifest, estimate=replace(one.manifest.estimate, estimates=2, spent=1.25))
     assert failed(one, tmp_path) == []
     found = judged(*one.write(tmp_path))

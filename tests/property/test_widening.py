@@ -66,7 +66,7 @@ def test_writer_and_auditor_find_the_same_radius_and_noise_only_widens(counts, c
     wide = noise_width(rate, len(counts), confidence)
     found = widened(counted + added, wide, int(counted.sum()), confidence)
     parts = [np.arange(len(counts)), counted, np.maximum(added, 0), np.maximum(-added, 0)]
-    told = Private(str(epsilon), tuple(map(tuple, np.column_stack(parts).tolist())), None)
+    told = Private("one", str(epsilon), tuple(map(tuple, np.column_stack(parts).tolist())), ())
     assert width(told, confidence) == wide
     assert despite_noise(told, confidence) == pytest.approx(found, rel=1e-6, abs=1e-11)
     assert found >= radius(confidence, 2, int(counted.sum()), len(counts))

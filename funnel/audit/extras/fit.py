@@ -13,7 +13,7 @@ from funnel.audit.kernel.chance import FALSE_ALARM
 from funnel.audit.kernel.drawing import UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.noise import sorted_by_size
-from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.audit.kernel.verdict import Improbable, Unchecked
 from funnel.format import counts, draws
 
 CLAIM = "draw-chances"
@@ -31,7 +31,7 @@ _CELLS, _BINS = 20, 1000
 
 
 def check(opened: Release) -> str | Unchecked:
-    """Every trial of the kernel; draws that are alike may not be too even either. Raises Broken."""
+    """Every trial of the kernel; draws that are alike may not be too even either. Raises Improbable."""
     least = [refuse(draws.NAME, *trial, even="input by input" in trial[0]) for trial in by_block(opened)]
     least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
     if private := opened.counts.private:
@@ -44,7 +44,7 @@ def check(opened: Release) -> str | Unchecked:
 def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, even: bool) -> float | None:
     """The chance of a fit this bad, None where nothing can be told. Rows are independent tables.
 
-    Raises Broken where that is tiny; with `even`, also for a fit too good.
+    Raises Improbable where that is tiny; with `even`, also for a fit too good.
     """
     from scipy.special import chdtr, chdtrc
 
@@ -53,9 +53,9 @@ def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, ev
         return None
     worse, better = chdtrc(degrees, statistic / (1 + excess / degrees)), chdtr(degrees, statistic)
     if not worse >= FALSE_ALARM:
-        raise Broken(file, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
+        raise Improbable(file, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
     if even and degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
-        raise Broken(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
+        raise Improbable(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
     return float(worse)
 
 

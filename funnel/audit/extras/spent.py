@@ -1,16 +1,22 @@
-"""What private estimates of the same people cost together: each is charged before its noise is drawn."""
+"""What private estimates of the same people cost together: each is charged before its noise is drawn, once."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.pinned import lock_facts
+from funnel.audit.kernel.files import content, parsed
+from funnel.audit.kernel.noise import noisy
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.format.counts import Private
+from funnel.format.estimated import EstimatedFile, file_name
 from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
 
 CLAIM = "estimate-spent"
-TITLE = "the ledger holds one charge for this private estimate, and release.json states the sum of all charges so far"
+TITLE = "the ledger holds one charge for this private estimate, its noise is that charge’s, and release.json states the sum"
 PRIVATE = True
 
 
@@ -19,18 +25,35 @@ def check(opened: Release) -> str | Unchecked:
     one, private = opened.manifest, opened.counts.private
     if private is None:
         return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
-    name = lock_facts(opened).get("estimated") if one.locked else one.release
+    if one.locked:
+        agree(NAME, [("estimate of the lock", lock_facts(opened).get("estimated"), private.name)])
     entries = [line.entry for line in opened.journal]
     until = next((i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None)
-    before = [(entry.name, Fraction(entry.epsilon)) for entry in entries[:until] if isinstance(entry, EstimateEntry)]
-    total, budget = sum(epsilon for _, epsilon in before), opened.terms.estimate.budget
+    before = [entry for entry in entries[:until] if isinstance(entry, EstimateEntry)]
+    epsilon, charges = Fraction(private.epsilon), [entry for entry in before if entry.name == private.name]
+    total, budget = sum(Fraction(entry.epsilon) for entry in before), opened.terms.estimate.budget
     told = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
     agree(NAME, [
-        ("charge", [Fraction(private.epsilon)], [epsilon for other, epsilon in before if other == name]),
-        ("what estimates spent", (float(Fraction(private.epsilon)), len(before), float(total)), told),
+        ("charge", [epsilon], [Fraction(entry.epsilon) for entry in charges]),
+        ("what estimates spent", (float(epsilon), len(before), float(total)), told),
     ])  # fmt: skip
+    _drawn_once(opened, private, charges[0].terms)
     if budget is not None and total > Fraction(budget):
         if one.locked:
             return Unchecked(f"{float(total):g} nats by now; whether {budget} held when the lock was made is not known")
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
     return f"{counted(len(before), 'estimate')} so far, {float(total):g} nats together"
+
+
+def _drawn_once(opened: Release, private: Private, terms: str) -> None:
+    """The noise is that which was drawn for this charge, whatever else was made of it. Raises Broken."""
+    name = file_name(private.name)
+    kept = parsed(EstimatedFile, name, content(opened.root / name))
+    _, true, noise = noisy(private)
+    own = sorted(np.column_stack([true, np.maximum(noise, 0), np.maximum(-noise, 0)]).tolist())
+    if len({len(row) for row in kept.cells}) > 1 or len(kept.cells) != 3:
+        raise Broken(name, "these are no counts with their noise", "three lists of a length", len(kept.cells))
+    agree(name, [
+        ("estimate", (private.name, private.epsilon, terms), (kept.name, kept.epsilon, kept.terms)),
+        ("counts and noise", own, sorted(np.array(kept.cells, np.int64).T.tolist())),
+    ])  # fmt: skip

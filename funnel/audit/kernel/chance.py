@@ -20,7 +20,9 @@ import numpy as np
 from funnel.audit.kernel.exact import FloatArray, IntArray
 
 FALSE_ALARM = 1e-9
-"""Chance with which an honest release may fail a claim, at most. What is no number passes none: `not chance >=`."""
+"""Chance with which an honest release may fail a claim, at most. What is no number passes none: `not chance >=`.
+
+In an audit that a person asks for. A run goes on, or what it publishes would be drawn from a law that is cut off."""
 _POOLED = 5.0
 """Outcomes of one row that are expected less often count as one, or the many would hide what happens to the few."""
 
@@ -39,7 +41,9 @@ def strays(expected: FloatArray, observed: IntArray) -> tuple[float, int]:
 
 
 def bound(strayed: float, degrees: int) -> float:
-    """Theorem 2."""
+    """Theorem 2; no number where an outcome without chance was seen, and so nothing is left to chance."""
+    if math.isinf(strayed):
+        return math.nan
     if strayed <= degrees:
         return 1.0
     return math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))

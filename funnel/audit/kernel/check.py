@@ -7,7 +7,7 @@ from pathlib import Path
 
 from funnel.audit.kernel import claims, drawing, noise
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken, Finding, Unchecked, shown
+from funnel.audit.kernel.verdict import CHANCE, NEEDS_PRIVATE, Broken, Finding, Improbable, Unchecked, shown
 
 PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
     "manifest": claims.manifest_whole,
@@ -41,7 +41,7 @@ LEFT = (
     "what cells.json and distances.json say of columns inside cells",
     "whether the policy asks for what release.json promises, and its lock fixed this protocol",
     "utility and its bound, and I(S;Y) where no notion bounds it",
-    "which values a private estimate is about, and what estimates spent",
+    "which values a private estimate is about, the counts of which hour, and what estimates spent",
     "whether an uncertainty set is as large as its confidence asks",
     "how the composed leakage was worked out, the budget, and what the ledger says was drawn for whom",
     "whether permanent draws follow from the key",
@@ -83,7 +83,8 @@ def findings(opened: Opened) -> Iterator[Finding]:
                 yield Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
                 continue
             told = f"the check came to no end: {type(error).__name__}: {shown(str(error))}"
-            yield Finding(claim, title, "failed", str(error) if isinstance(error, Broken) else told)
+            said = str(error) if isinstance(error, Broken) else told
+            yield Finding(claim, title, "failed", said, isinstance(error, Improbable))
         else:
             unchecked = isinstance(told, Unchecked)
             yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))
@@ -92,8 +93,11 @@ def findings(opened: Opened) -> Iterator[Finding]:
 def verdict(found: list[Finding]) -> str:
     """What holds, what was compared with nothing, and what nobody can know."""
     failed = [one.claim for one in found if one.status == "failed"]
+    chance = [one.claim for one in found if one.improbable]
     waiting = [one.claim for one in found if one.status == "not checked" and one.claimed]
     lines = [f"FAILS: {', '.join(failed)}" if failed else "every claim that was compared holds"]
+    if chance:
+        lines.append(f"{', '.join(chance)}: {CHANCE}")
     if waiting:
         lines.append(f"not checked: {', '.join(waiting)}")
     lines += [f"compared with nothing here: {'; '.join(LEFT)}", NOBODY.format("; ".join(UNKNOWABLE))]

@@ -93,14 +93,11 @@ def joint(file: counts.CountsFile, blocks: tuple[Block, ...], manifest: Manifest
 
 
 def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
-    """The records themselves, as many as were released: the counts, or what a private estimate added its noise to."""
+    """The records themselves, as many as were released: the counts, or what stands beside those of an estimate."""
     found = joint
     if file.private:
         cells = array(counts.NAME, file.private.cells, (len(file.private.cells), len(joint.shape) + 3))
-        own = file.private.records
-        agree(counts.NAME, [("records under a lock", manifest.locked is not None, own is not None)])
-        number = cells[:, -3] if own is None else array(counts.NAME, own, (len(cells),))
-        codes = cells[:, :-3]
+        number, codes = array(counts.NAME, file.private.records, (len(cells),)), cells[:, :-3]
         if cells[:, -3:].max(initial=0) >= MOST_NOISY:
             raise Broken(counts.NAME, "a noisy count is too large to be honest", f"below {MOST_NOISY}", "more")
         if (codes >= np.array(joint.shape)).any() or len(np.unique(codes, axis=0)) < len(codes):

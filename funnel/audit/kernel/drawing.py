@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from math import prod
+from math import isnan, prod
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.protocol import Block
-from funnel.audit.kernel.verdict import Broken, Unchecked, counted
+from funnel.audit.kernel.verdict import Broken, Improbable, Unchecked, counted
 from funnel.format import draws
 
 UNTOLD = "nothing is left to chance, or there are too few draws to tell"
@@ -68,13 +68,17 @@ def independent(opened: Opened) -> str | Unchecked:
 
 
 def _tried(trials: Iterator[Trial]) -> str | Unchecked:
-    """None of some trials strays further than chance would, tried so often. Raises Broken."""
+    """None of some trials strays further than chance would, tried so often. Raises Broken, Improbable."""
     found = [(*strays(means, seen), what) for what, means, seen in trials]
     if not any(degrees for _, degrees, _ in found):
         return Unchecked(UNTOLD)
     for chance, _, what in found:
+        if isnan(chance):
+            raise Broken(draws.NAME, f"{what} cannot be", "chances above 0", "something impossible")
+    for chance, _, what in found:
         if not chance * len(found) >= FALSE_ALARM:
-            raise Broken(draws.NAME, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+            told = f"{what} does not follow its chances"
+            raise Improbable(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
     degrees, least = sum(degrees for _, degrees, _ in found), min(chance for chance, _, _ in found)
     return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {least:.2g}"
 

@@ -16,7 +16,7 @@ import numpy as np
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Improbable, Unchecked, agree, counted
 from funnel.format import counts
 from funnel.format.counts import Private
 
@@ -51,7 +51,8 @@ def lawful(opened: Opened) -> str | Unchecked:
     shape, _ = strays(*sorted_by_size(private, min(len(cells) // _CELLS, _BINS)))
     for what, chance in (("as large as", size), ("spread as", shape)):
         if not chance >= FALSE_ALARM:
-            raise Broken(counts.NAME, f"the noise is not {what} stated", f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+            told = f"the noise is not {what} stated"
+            raise Improbable(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
     chance = min(size, shape)
     return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p >= {chance:.2g}"
 

@@ -11,6 +11,8 @@ Status = Literal["passed", "failed", "not checked"]
 NOT_CLAIMED = "not claimed: "
 """How the detail begins where a release does not make the claim, so that nothing is left to check."""
 NEEDS_PRIVATE = "needs the private evidence"
+CHANCE = "chance alone does so to an honest release once in a thousand million times; have the machine looked at"
+"""What to say of a claim that failed for nothing but chance."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
@@ -18,12 +20,16 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim by its name and in words (`title`), whether it holds, and the figures or the reason behind that."""
+    """A claim by its name and in words (`title`), whether it holds, and the figures or the reason behind that.
+
+    `improbable`: it failed for nothing but chance, as an honest release does once in a thousand million times.
+    """
 
     claim: str
     title: str
     status: Status
     detail: str
+    improbable: bool = False
 
     @property
     def claimed(self) -> bool:
@@ -49,6 +55,14 @@ class Broken(Exception):  # noqa: N818 - a claim is broken; the program is not
     def __init__(self, file: str, what: str, expected: object, found: object) -> None:
         super().__init__(printable(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}"))
         self.file = file
+
+
+class Improbable(Broken):
+    """What is there may be, and next to never is: nothing is shown to be wrong.
+
+    A run that refused it would draw from a law without it: no release would keep exactly what the law promises. So a
+    run tells of it and goes on, and only a person's audit fails.
+    """
 
 
 def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import random
 import secrets
@@ -10,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +17,10 @@ from scipy.stats import power_divergence
 
 from funnel.data import Joint
 from funnel.data.domain import Domain
-from funnel.draw import histogram
+from funnel.draw import histogram, laplace
 from funnel.draw.laplace import bernoulli_exp, discrete_laplace
+from funnel.ledger.estimates import Asked, estimate
+from funnel.ledger.journal import Journal
 from funnel.mechanisms import Optimal
 from funnel.mechanisms.product import protect
 from funnel.notions.ldp import Ldp
@@ -80,13 +82,56 @@ def test_discrete_laplace_has_its_law(rate):
     assert power_divergence(observed, expected, lambda_="log-likelihood").pvalue > ERROR
 
 
+class Undecided(Exception):  # noqa: N818 - nothing is wrong
+    """A path of choices ends before its sampler does."""
+
+
+def by_coins(rate: Fraction, rarest: float) -> tuple[Counter, float]:
+    """Chances of every size over all results of dice and of coins e^-x, but for paths rarer than `rarest`."""
+    chances: Counter = Counter()
+    rest, pending = 0.0, [((), 1.0)]
+    while pending:
+        path, likely = pending.pop()
+        if likely < rarest:
+            rest += likely
+            continue
+        left, faces = list(path), list[float]()
+
+        def chosen(told: list[float], left=left, faces=faces) -> int:
+            if left:
+                return left.pop(0)
+            faces.extend(told)
+            raise Undecided
+
+        def coin(x: Fraction, _, chosen=chosen) -> bool:
+            return chosen([1 - math.exp(-x), math.exp(-x)]) == 1
+
+        try:
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(laplace, "bernoulli_exp", coin)
+                chances[discrete_laplace(rate, lambda size, chosen=chosen: chosen([1 / size] * size))] += likely
+        except Undecided:
+            pending += [((*path, face), likely * chance) for face, chance in enumerate(faces) if chance]
+    return chances, rest
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2)])
+def test_discrete_laplace_is_its_law_over_all_results_of_its_coins(rate):
+    """No size is cut off, and none has another chance than the law's; the coins are right to the last roll."""
+    chances, rest = by_coins(rate, 1e-5)
+    assert rest < 0.06
+    assert sum(chances.values()) + rest == pytest.approx(1)
+    for size in range(-40, 41):
+        assert chances[size] - 1e-12 <= law(rate, size) <= chances[size] + rest + 1e-12
+    assert all(chances[size] == pytest.approx(chances[-size]) for size in chances)
+
+
 def test_a_rate_of_nothing_is_refused():
     with pytest.raises(ValueError, match="positive"):
         discrete_laplace(Fraction(0), secrets.randbelow)
 
 
-def test_an_estimate_takes_no_dice_and_rolls_those_of_the_operating_system(monkeypatch):
-    assert list(inspect.signature(histogram.estimate).parameters) == ["domain", "counted", "epsilon"]
+def test_an_estimate_takes_no_dice_and_rolls_those_of_the_operating_system(monkeypatch, tmp_path):
     rolled = []
 
     def watched(size: int) -> int:
@@ -95,8 +140,21 @@ def test_an_estimate_takes_no_dice_and_rolls_those_of_the_operating_system(monke
 
     system = secrets.randbelow
     monkeypatch.setattr(secrets, "randbelow", watched)
-    histogram.estimate(SMALL, np.array([5, 0, 3, 2]), Fraction(1, 2))
+    estimate(Journal(tmp_path), "one", Asked("0" * 64, Fraction(1, 2), None), np.array([5, 0, 3, 2]))
     assert len(rolled) >= 4 * len(SMALL.cells)
+
+
+def test_the_dice_of_the_operating_system_are_rolled_for_noise_in_one_room_alone():
+    """The room that enters an estimate before it draws: no command can have noise from anywhere else."""
+    house = Path(histogram.__file__).parents[1]
+    rooms = {one.relative_to(house).as_posix(): one.read_text() for one in house.rglob("*.py")}
+    assert {name for name, text in rooms.items() if "discrete_laplace" in text} == {
+        "draw/laplace.py", "ledger/estimates.py",
+    }  # fmt: skip
+    assert [name for name, text in rooms.items() if "randbelow" in text] == ["ledger/estimates.py"]
+    source = rooms["ledger/estimates.py"]
+    assert source.count("_noisy(") == 2
+    assert source.index("_check(journal, Spent") < source.index("journal.append(") < source.index(", _noisy(")
 
 
 SMALL = Domain.of({"s": ("a", "b"), "x": ("common", "rare")}, ["s"], [["x"]])
@@ -173,7 +231,7 @@ def test_blocks_put_together_keep_every_cell_with_its_own_count():
     values = {"s": ("a", "b"), "x": ("1", "2"), "y": ("3", "4", "5")}
     domain = Domain.of(values, ["s"], [["x"], ["y"]])
     counted = np.arange(len(domain.cells))
-    made = histogram.Estimated(domain, Fraction(1), counted, counted - 3)
+    made = histogram.Estimated(domain, Fraction(1), counted, counted, counted - 3, "one")
     whole = together(made.joint)
     truth = made.truth(whole)
     for row, count in zip(domain.cells.tolist(), counted.tolist(), strict=True):
