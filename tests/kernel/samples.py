@@ -22,6 +22,7 @@ from funnel.format import (
     counts,
     draws,
     drift,
+    estimated,
     evidence,
     journal,
     manifest,
@@ -139,6 +140,8 @@ class Sample:
         bound = evidence.EvidenceFile("funnel-evidence/1", ID, digest(write(whole)), entries(private, hidden))
         (private / evidence.NAME).write_bytes(write(bound))
         self._enter(private.parent, whole, write(bound))
+        if self.counts.private:
+            self._keep(private.parent, self.counts.private)
         return public, private.parent
 
     def table(self) -> bytes:
@@ -150,6 +153,13 @@ class Sample:
             ]
             lines += [",".join(cells)] * count
         return "\n".join([*lines, ""]).encode()
+
+    def _keep(self, folder: Path, told: counts.Private) -> None:
+        """What was drawn for the estimate, once."""
+        cells = tuple(zip(*(row[-3:] for row in told.cells), strict=True))
+        kept = estimated.EstimatedFile("funnel-estimate/1", told.name, "0" * 64, told.epsilon, cells)
+        (folder / estimated.FOLDER).mkdir(exist_ok=True)
+        (folder / estimated.file_name(told.name)).write_bytes(write(kept))
 
     def _enter(self, folder: Path, whole: manifest.Manifest, bound: bytes) -> None:
         releases = [one for one in self.earlier if isinstance(one, journal.ReleaseEntry)]

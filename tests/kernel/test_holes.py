@@ -99,11 +99,19 @@ def test_nor_has_it_two_in_another_block():
         Joint((hidden, other, shown), np.array([[0, 1, 0], [0, 0, 1]]), np.array([3, 4]))
 
 
-def test_without_a_lock_noise_lies_on_the_records_themselves(tmp_path):
-    one = sample(private=True)
-    own = tuple(row[-3] for row in one.counts.private.cells)
-    one.counts = replace(one.counts, private=replace(one.counts.private, records=own))
-    assert "counts" in failed(one, tmp_path)
+@pytest.mark.parametrize("locked", [False, True])
+def test_noise_is_that_which_was_drawn_for_its_charge_and_for_nothing_else(locked, tmp_path):
+    """A second release under the same charge with noise of its own: two looks at the counts, one of them paid for."""
+    one = sample(private=True, locked=locked)
+    public, private = one.write(tmp_path)
+    assert not [finding.claim for finding in judged(public, private) if finding.status == "failed"]
+    (kept,) = (private / "estimates").iterdir()
+    told = json.loads(kept.read_bytes())
+    for change in ({"cells": [told["cells"][0], *reversed(told["cells"][1:])]}, {"epsilon": "2"}, {"terms": "1" * 64},
+                   {"cells": told["cells"][:2]}, {"name": "another"}):  # fmt: skip
+        kept.write_bytes(encode(told | change))
+        wrong = [finding.claim for finding in judged(public, private) if finding.status == "failed"]
+        assert wrong == ["estimate-spent"]
 
 
 @pytest.mark.parametrize("place", [-1, -2])

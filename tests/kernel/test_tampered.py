@@ -49,6 +49,7 @@ def paths(public: Path, private: Path) -> list[Path]:
     return [
         *found,
         *(one for one in (private / ID / "lock.yaml", private / ID / "robust.json") if one.exists()),
+        *private.glob("estimates/*"),
     ]
 
 

@@ -41,9 +41,10 @@ def strays(expected: FloatArray, observed: IntArray) -> tuple[float, int]:
 
 
 def bound(strayed: float, degrees: int) -> float:
-    """Theorem 2; no number where an outcome without chance was seen, and so nothing is left to chance."""
+    """Theorem 2; 0 only where an outcome without chance was seen: the smallest float bounds what is rarer."""
     if math.isinf(strayed):
-        return math.nan
+        return 0.0
     if strayed <= degrees:
         return 1.0
-    return math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))
+    least = math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))
+    return max(least, math.ulp(0.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from math import isnan, prod
+from math import prod
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def _tried(trials: Iterator[Trial]) -> str | Unchecked:
     if not any(degrees for _, degrees, _ in found):
         return Unchecked(UNTOLD)
     for chance, _, what in found:
-        if isnan(chance):
+        if not chance > 0:
             raise Broken(draws.NAME, f"{what} cannot be", "chances above 0", "something impossible")
     for chance, _, what in found:
         if not chance * len(found) >= FALSE_ALARM:

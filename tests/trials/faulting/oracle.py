@@ -14,7 +14,7 @@ from funnel.errors import CATALOGUE
 from tests.trials.faulting.world import Bench, Outcome, World
 
 ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
-KEPT = {".lock", "ledger.jsonl", "ledger.head", "protocols", "locks"}
+KEPT = {".lock", "ledger.jsonl", "ledger.head", "protocols", "locks", "estimates"}
 """All that may lie in a private folder beside the evidence of releases."""
 
 
@@ -82,10 +82,10 @@ def counted(world: World, now: Seen) -> list[str]:
     if known != sorted(known, key=lambda name: name[:16]):
         wrong.append("the ledger is not in the order of the names")
     charged = {entry["name"] for entry in entries if entry["kind"] == "estimate"}
-    # Releases under a lock were estimated with it.
-    locked = any(name.startswith("lock-") for name in charged)
-    estimated = {name for name in now.visible if not locked and _estimated(world.to / name)}
-    return wrong + [f"{name} was estimated and not charged" for name in sorted(estimated - charged)]
+    kept = {path.stem for path in world.private.glob("estimates/[!.]*")}
+    wrong += [f"{name} was drawn and not charged" for name in sorted(kept - charged)]
+    estimated = {name: one for name in now.visible if (one := _estimate(world.private / name))}
+    return wrong + [f"{name} was not charged" for name, one in estimated.items() if one not in charged]
 
 
 def released(now: Seen) -> list[str]:
@@ -94,13 +94,13 @@ def released(now: Seen) -> list[str]:
     return [entry["release"] for entry in entries if entry["kind"] == "release"]
 
 
-def _estimated(release: Path) -> bool:
-    """Whether a release that can be read says that its counts have noise."""
+def _estimate(evidence: Path) -> str | None:
+    """The estimate that a release whose evidence can be read was made from; None where its counts have no noise."""
     try:
-        told = json.loads((release / "release.json").read_bytes())["estimate"]
-        return bool(told["kind"] == "private")
+        told = json.loads((evidence / "counts.json").read_bytes())["private"]
+        return None if told is None else str(told["name"])
     except (OSError, ValueError, KeyError):
-        return False
+        return None
 
 
 def latest(world: World, now: Seen) -> list[str]:

@@ -49,7 +49,7 @@ RICH = POLICY | {
 }
 LOCK = ("lock", "policy.yaml", "--json")
 POLICIES = {"plain": POLICY, "rich": RICH}
-"""rich: its noise makes every protocol a new one, it is signed, and its counts are charged."""
+"""rich: its protocol follows from noise that is charged and kept, and it is signed."""
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,9 @@ def test_no_changed_byte_reads_as_the_same_record(data: st.DataObject) -> None:
         ({"more": 1}, ""),
         ({"entry": {"kind": "other"}}, "entry"),
         ({"entry": {"kind": ["key"]}}, "entry"),
-        ({"entry": {"kind": "estimate", "name": "", "epsilon": "1/2"}}, "entry.name"),
-        ({"entry": {"kind": "estimate", "name": None, "epsilon": "1/2"}}, "entry.name"),
-        ({"entry": {"kind": "estimate", "name": "census", "epsilon": "0.5"}}, "entry.epsilon"),
+        ({"entry": {"kind": "estimate", "name": "", "epsilon": "1/2", "terms": START}}, "entry.name"),
+        ({"entry": {"kind": "estimate", "name": None, "epsilon": "1/2", "terms": START}}, "entry.name"),
+        ({"entry": {"kind": "estimate", "name": "census", "epsilon": "0.5", "terms": START}}, "entry.epsilon"),
     ],
 )
 def test_what_is_not_of_the_schema_is_refused_with_its_place(changed: dict[str, object], path: str) -> None:
