@@ -173,8 +173,9 @@ def compare(
     threads: int | None = None,
     progress: Report = silent,
 ) -> Comparison:
-    """What every mechanism that fits a policy would keep at each epsilon (nats); nothing is drawn or written.
+    """What every mechanism that fits a policy would keep at each epsilon (nats); nothing is released.
 
+    A private estimate that is kept is taken; where none is, one is entered in the ledger, which spends, and drawn.
     `time_limit` is in seconds, for one mechanism at one epsilon. Raises FunnelError.
     """
     limits = Limits(memory, threads)

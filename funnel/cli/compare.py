@@ -52,7 +52,10 @@ def compare(
     memory: Memory = "2GB",
     threads: Threads = None,
 ) -> None:
-    """Utility against epsilon for every mechanism that fits the policy. Nothing is released."""
+    """Utility against epsilon for every mechanism that fits the policy. Nothing is released.
+
+    Over a private estimate all figures follow from one that is kept; where none is, this spends `estimate.epsilon`.
+    """
     from funnel import api
 
     bounds = _epsilons(epsilon)

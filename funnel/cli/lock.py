@@ -37,7 +37,8 @@ def lock(
 ) -> None:
     """Solve once and pin the protocol in NAME.lock.yaml, so that nightly runs (`run --locked`) do not solve anew.
 
-    Over a private estimate its noisy counts are pinned too: `estimate.epsilon` is spent here, and by no run.
+    Over a private estimate its noisy counts are pinned too: `estimate.epsilon` is spent here, unless an estimate of the
+    last twelve hours stands, and by no run.
     """
     from funnel import api
 

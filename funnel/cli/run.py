@@ -18,7 +18,12 @@ def run(
     memory: Memory = "2GB",
     threads: Threads = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Stop before anything is drawn or written.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Stop before records are drawn; nothing is released. A private estimate that is kept is taken; else "
+            "one is spent.",
+        ),
     ] = False,
     locked: Annotated[
         bool,

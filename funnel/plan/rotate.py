@@ -127,7 +127,8 @@ def rotate(
     """Measure what a new key costs a policy; then make one in `to`, or accept the one that the policy names now.
 
     Without either nothing is changed. The table is counted and the protocol solved (or taken from `lock`), and nothing
-    is drawn. Raises FunnelError, and then neither a key nor a record of it is made.
+    is drawn; but where a private estimate is asked for and none is kept, one is entered and spent. Raises FunnelError,
+    and then neither a key nor a record of it is made.
     """
     if policy.draws.kind != "permanent" or policy.draws.key is None:
         raise DrawError(

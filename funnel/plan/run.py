@@ -30,7 +30,7 @@ def execute(
     taking: Taking | None = None,
     progress: Report = silent,
 ) -> Summary:
-    """Make one audited release of a policy; with `dry_run`, stop before anything is drawn or written.
+    """Make one audited release of a policy; with `dry_run`, stop before any record is drawn or anything is released.
 
     With a lock nothing is solved: its protocol is measured at the current counts, or at the noisy ones that it pins,
     and drawn from where it keeps the bound. `key`: instead of the policy's own, whatever the last release was drawn

@@ -122,14 +122,15 @@ class Estimate(Section):
         gt=0,
         le=MAX_EPSILON,
         allow_inf_nan=False,
-        description="private: how much one record may show in the noisy counts, in nats, each time they are estimated",
+        description="private: how much one record may show in the noisy counts, in nats, each time they are estimated: "
+        "once within twelve hours, or for a lock",
     )
     budget: float | None = Field(
         None,
         gt=0,
         le=MOST_BUDGET,
         allow_inf_nan=False,
-        description="private: what all estimates together may spend, in nats",
+        description="private: what all estimates of the private folder together may spend, in nats",
     )
     values: Annotated[dict[Column, Values], WithJsonSchema(VALUES_SCHEMA)] | None = Field(
         None,

@@ -16,7 +16,7 @@ from funnel.format.estimated import EstimatedFile, file_name
 from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
 
 CLAIM = "estimate-spent"
-TITLE = "the ledger holds one charge for this private estimate, its noise is that charge’s, and release.json states the sum"
+TITLE = "the ledger holds one charge for this private estimate, its noise is that charge’s, and the sum is as stated"
 PRIVATE = True
 
 

@@ -287,11 +287,11 @@ def test_a_protocol_that_no_count_bears_on_is_not_said_to_change_with_the_counts
         assert ("not on the counts" in told) != changes
 
 
-def test_noisy_counts_are_said_to_be_estimated_anew_for_every_release() -> None:
+def test_noisy_counts_are_said_to_be_estimated_anew_after_hours() -> None:
     noisy = composed(estimate=Estimate(10, "private", 0.5, 1, 0.5))
-    assert "Every release estimates the counts anew" in drawing(noisy) and "counts change" not in drawing(
-        noisy
-    )
+    told = drawing(noisy)
+    assert "twelve hours after an estimate of the counts estimates them anew" in told
+    assert "counts change" not in told
 
 
 def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
