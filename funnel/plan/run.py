@@ -63,8 +63,8 @@ def execute(
 def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> list[str]:
     """The auditor's own word on the staged files, before anyone can see them. Raises AuditFailure.
 
-    What only chance speaks against is released, and told to the one who runs it: a law whose rarest outcomes are
-    refused is another law than the one stated.
+    What only chance speaks against is released, and returned in words: a law whose rarest outcomes are refused is
+    another law than the one stated.
     """
     progress("audit")
     key = None if signer is None else signer.public_text

@@ -25,8 +25,8 @@ from funnel.report import observer
 class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
-    `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `observer` is
-    what the full report says of who sees the whole table (`report.observer`).
+    `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `observer`
+    is what the full report says of who sees the whole table (`report.observer`).
     """
 
     target: Path | None = None

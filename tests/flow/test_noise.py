@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 import funnel
-from funnel.errors import FunnelError
+from funnel.audit.kernel import drawing
+from funnel.errors import AuditFailure, FunnelError
 from funnel.format.journal import EstimateEntry
 from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
@@ -124,18 +125,32 @@ def test_whether_noise_is_taken_again_tells_nothing_of_the_counts(tmp_path):
     assert found.passed, found.text()
 
 
-def test_noise_that_hardly_ever_happens_is_released_like_any_other_and_told(tmp_path, monkeypatch):
-    """The law is the one stated: none of its outcomes is refused. A person who audits it later is told all the same."""
+def test_noise_that_hardly_ever_happens_is_released_like_any_other(tmp_path, monkeypatch):
+    """The law is the one stated: none of its outcomes is refused, or told by what a run prints. A later audit tells."""
     monkeypatch.setattr(estimates, "discrete_laplace", lambda rate, dice: 60)
     summary = funnel.run(policy(tmp_path, PAIR, **TWO))
-    (told,) = [one for one in summary.warnings if "hardly ever" in one]
-    assert "estimate-noise" in told
-    assert "once in a thousand million times" in told
+    assert not summary.warnings
     report = funnel.audit_release(summary.release, tmp_path / "private")
     assert [one.claim for one in report.of("failed")] == ["estimate-noise"]
     assert "thousand million" in report.verdict
-    assert claims(report)["estimate-noise"][0] == "failed"
+    assert "noise is not as large as stated" in claims(report)["estimate-noise"][1]
+
+
+def test_draws_that_hardly_ever_happen_are_released_like_any_others_and_told(tmp_path, monkeypatch):
+    """As if every draw were one in a thousand million; what is impossible is refused all the same."""
+    monkeypatch.setattr(drawing, "FALSE_ALARM", 1e9)
+    path = policy(tmp_path, PAIR, estimate={"minimum": 10}, privacy=TWO["privacy"])
+    summary = funnel.run(path)
+    (told,) = [one for one in summary.warnings if "hardly ever" in one]
+    assert "[draw-fit]" in told
+    assert "once in a thousand million times" in told
+    found = funnel.audit_release(summary.release, tmp_path / "private")
+    assert [one.claim for one in found.of("failed")] == ["draw-fit"]
     assert "hardly ever" not in (Path(summary.release) / "report.json").read_text()
+    monkeypatch.setattr(drawing, "strays", lambda *_: (0.0, 1))
+    with pytest.raises(AuditFailure) as refused:
+        funnel.run(path)
+    assert refused.value.where == "draw-fit"
 
 
 def test_two_looks_at_once_are_one_charge(tmp_path):
