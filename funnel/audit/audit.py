@@ -15,6 +15,7 @@ from funnel.audit.extras import (
     budget,
     composition,
     declared,
+    everybody,
     export,
     fit,
     meanings,
@@ -49,7 +50,7 @@ from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, observer, averages, bound),
-    *(fit, totals, partitions, meanings, composition, budget, signature, table),
+    *(fit, totals, partitions, everybody, meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition, budget)

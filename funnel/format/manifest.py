@@ -94,14 +94,18 @@ class Composed:
     releases: Annotated[int, Between(1, 1 << 62)]
 
 
+Way = Literal["filter", "missing", "unseen"]
+"""How a policy may leave people out: by its filter, where values are missing, or new to a lock."""
+
+
 @dataclass(frozen=True)
 class Absent:
-    """Whom the policy may leave out: by its filter, where values are missing, or new to a lock.
+    """How the policy leaves people out, whether or not there are any.
 
-    `secret` are sensitive columns that the filter reads: being absent tells of them, and nothing bounds how much.
+    `secret` are sensitive columns that its filter reads: being absent tells of them, and nothing bounds how much.
     """
 
-    by: tuple[Literal["filter", "missing", "unseen"], ...]
+    by: tuple[Way, ...]
     secret: tuple[Text, ...]
 
 

@@ -12,7 +12,7 @@ from funnel.plan.columns import NARROW, Key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
-from funnel.plan.population import NOTHING, Wanted, everybody_stage, own_class
+from funnel.plan.population import NOTHING, WHOLE, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
     Audit,
     Count,
@@ -54,18 +54,19 @@ def compile_plan(
     if problems:
         raise PolicyError(problems)
     names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
-    reader = source.reading(texts)
+    who = own_class(policy, names, predicate)
+    everybody = everybody_stage(policy, names, who, lock, wanted)
     return Plan(
         policy.name,
         policy.sha256,
-        _scan(policy, reader, predicate),
+        _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type),
         cells_stage(policy, names, lock),
         _count(policy, names, lock),
         _name(policy, names) if names.key else None,
         know_stage(policy, names),
-        everybody_stage(policy, names, reader, own_class(policy, names, predicate), lock, wanted),
+        everybody,
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
@@ -86,9 +87,11 @@ def _texts(policy: Policy, schema: Mapping[str, str]) -> list[str]:
     return [column for column in dict.fromkeys(columns) if column and schema[column] == "DOUBLE"]
 
 
-def _scan(policy: Policy, reader: str, predicate: str | None) -> Scan:
+def _scan(policy: Policy, reader: str, predicate: str | None, *, whole: bool) -> Scan:
     where = f" WHERE {predicate}" if predicate else ""
-    return Scan(policy.source.table, (f"CREATE TEMP VIEW source AS SELECT * FROM {reader}{where}",))
+    source = f"CREATE TEMP VIEW source AS SELECT * FROM {reader}{where}"
+    everyone = f"CREATE TEMP VIEW {WHOLE} AS SELECT * FROM {reader}"
+    return Scan(policy.source.table, (source, everyone) if whole else (source,))
 
 
 def _inspect(policy: Policy, names: Names) -> Inspect:

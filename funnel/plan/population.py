@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Literal
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from funnel.engine.expressions import Expression, ExpressionError, check_conditi
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
 from funnel.format.journal import Present
-from funnel.format.manifest import Absent
+from funnel.format.manifest import Absent, Way
 from funnel.lock.lock import Lock
 from funnel.lock.pin import rules_of
 from funnel.lock.relabel import in_terms
@@ -29,6 +28,8 @@ from funnel.plan.names import Names
 from funnel.plan.stages import Everybody
 from funnel.policy import Policy
 
+WHOLE = "whole"
+"""The view of all rows of the source, whatever the policy's filter says."""
 _NONE = "(no label)"
 """Stands for a value that tonight's rules have no label for, where labels are numbers."""
 
@@ -69,7 +70,7 @@ def filtering_secret(policy: Policy) -> tuple[str, ...]:
 
 def leaves_out(policy: Policy, *, locked: bool) -> Absent | None:
     """Whom the policy leaves out, whether or not there is anybody; None where it is nobody."""
-    found: list[Literal["filter", "missing", "unseen"]] = []
+    found = list[Way]()
     if policy.source.filter is not None:
         found.append("filter")
     if policy.source.missing == "drop":
@@ -80,19 +81,20 @@ def leaves_out(policy: Policy, *, locked: bool) -> Absent | None:
 
 
 def everybody_stage(
-    policy: Policy, names: Names, reader: str, own: Expression | None, lock: str | None, wanted: Wanted
+    policy: Policy, names: Names, own: Expression | None, lock: str | None, wanted: Wanted
 ) -> Everybody | None:
     """The stage, None where nobody can be absent from any release and no other secret is asked about.
 
     Predicates that no longer fit the source are left out, and with more than MOST_CLASSES all of them: of those
     nothing is known. Over a private estimate nobody is counted, for these counts would have no noise.
     """
-    if leaves_out(policy, locked=lock is not None) is None and not wanted.classes and not wanted.secrets:
+    drops, private = leaves_out(policy, locked=lock is not None), policy.estimate.epsilon is not None
+    if drops is None and (private or not (wanted.classes or wanted.secrets)):
         return None
     mine = () if own is None else (own.sql,)
     predicate, reads = (None, ()) if own is None else (own.sql, own.columns)
     hidden = filtering_secret(policy)
-    if policy.estimate.epsilon is not None:
+    if private:
         return Everybody(predicate, reads, hidden, mine, (), (), ())
     others = tuple(one for one in dict.fromkeys(wanted.classes) if one not in mine and _usable(one, names.schema))
     classes = (*mine, *others) if len(mine) + len(others) <= MOST_CLASSES else mine
@@ -105,7 +107,7 @@ def everybody_stage(
         hidden,
         classes,
         tuple(secrets),
-        (_everyone(names, reader, keys, flags),),
+        (_everyone(names, keys, flags),),
         tuple(_counting(policy, names, own_keys, len(classes), lock) for own_keys in secrets.values()),
     )
 
@@ -136,13 +138,13 @@ def _flag(place: int) -> str:
     return identifier(f"p{place}")
 
 
-def _everyone(names: Names, reader: str, secrets: Sequence[Key], flags: Sequence[str]) -> str:
+def _everyone(names: Names, secrets: Sequence[Key], flags: Sequence[str]) -> str:
     """The table of everybody's raw keys, of the predicates that hold, and of how many records share them."""
     hidden = list({key.name: key for key in secrets}.values())
     public = [key for key in names.plain if key not in names.secret]
     inner = [one.key for columns in names.inner for one in columns]
     read = [f"{key.raw} AS {identifier(key.name)}" for key in [*hidden, *public, *inner]]
-    rows = f"SELECT {listed([*read, *flags])} FROM {reader}"
+    rows = f"SELECT {listed([*read, *flags])} FROM {WHOLE}"
     kept = [identifier(key.name) for key in [*hidden, *public]]
     marks = [_flag(place) for place in range(len(flags))]
     if inner:

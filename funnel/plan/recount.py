@@ -10,22 +10,25 @@ from itertools import chain
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.policy import LOCK, policy_of
+from funnel.audit.extras.policy import LOCK, PLAN, policy_of
 from funnel.audit.extras.table import RARE, Known, Recounted
 from funnel.audit.extras.wide import outline
 from funnel.data import Label
-from funnel.data.convert import protocols_of
+from funnel.data.convert import joint_of, population_file, protocols_of
 from funnel.engine import Engine
 from funnel.engine.counting import joint_distribution
 from funnel.engine.known import with_known
+from funnel.format import population
 from funnel.format.distances import DistancesFile
+from funnel.format.population import PopulationFile
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
 from funnel.plan.distances import distances_of
 from funnel.plan.draw import BATCH
 from funnel.plan.partition import Partition, partition
+from funnel.plan.population import NOTHING, Wanted, count_everybody, settled
 from funnel.plan.prepare import Limits, planned, silent
-from funnel.plan.stages import Count, Name, Plan
+from funnel.plan.stages import Count, Everybody, Name, Plan
 from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
 from funnel.release.named import digest
@@ -51,7 +54,7 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
 
 def _recounted(policy: Policy, lock: Lock | None, opened: Release, memory: str) -> Recounted:
     """Wide blocks are cut into cells once more, or into those of the lock."""
-    with planned(policy, Limits(memory), lock) as (plan, engine, _):
+    with planned(policy, Limits(memory), lock, _wanted(opened)) as (plan, engine, _):
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements)
@@ -62,8 +65,29 @@ def _recounted(policy: Policy, lock: Lock | None, opened: Release, memory: str) 
         told = Recounted(json.loads(plan.text()), found, names=names)
         if plan.know is not None:
             told = _knowing(policy, lock, plan, engine, parts, told)
+        told = replace(told, population=_everybody(policy, lock, plan, engine, opened))
     made = tuple(one.cells for one in parts) if lock is None else ()
     return replace(told, wide=made, distances=_near(opened, parts))
+
+
+def _wanted(opened: Release) -> Wanted:
+    """What was asked of everybody when the release was made, as its plan has it."""
+    for step in json.loads(opened.read(PLAN))["steps"]:
+        if step["step"] == Everybody.title:
+            return Wanted(tuple(step["classes"]), tuple(map(tuple, step["secrets"])))
+    return NOTHING
+
+
+def _everybody(
+    policy: Policy, lock: Lock | None, plan: Plan, engine: Engine, opened: Release
+) -> PopulationFile | None:
+    """Everybody in the source, in the blocks of the release."""
+    if population.NAME not in opened.evidence.files or plan.everybody is None:
+        return None
+    counted = joint_distribution(engine, plan.count.cells, plan.count.secret, plan.count.blocks)
+    joint = joint_of(opened.counts.secret, opened.counts.blocks, opened.counts.cells)
+    found = settled(policy, lock, count_everybody(engine, plan.everybody, counted), joint)
+    return population_file(plan.everybody.own, found) if found else None
 
 
 def _near(opened: Release, parts: Sequence[Partition]) -> DistancesFile | None:

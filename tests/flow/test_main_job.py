@@ -157,7 +157,7 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     unproven |= set() if "\n    cells:" in text else {"cells"}
     unproven |= set() if summary.measured.measure == "rldp" else {"uncertainty"}  # not claimed elsewhere
     unproven |= set() if "\n  knows:" in text else {"known"}
-    unproven |= {"ledger-composed"} if "\n  filter:" in text else set()
+    unproven |= set() if "\n  filter:" in text else {"absent"}
     assert {finding.claim for finding in report.findings if finding.status == "not checked"} <= unproven
     html = Path(summary.release, "report.html").read_text()
     assert "<script" not in html

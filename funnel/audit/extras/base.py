@@ -14,7 +14,7 @@ from funnel.audit.kernel.opened import Opened, private_file
 from funnel.audit.kernel.verdict import Broken
 from funnel.cells.cells import Cells
 from funnel.cells.record import opened
-from funnel.format import solution, terms
+from funnel.format import population, solution, terms
 from funnel.format.cells import NAME
 from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
@@ -27,6 +27,7 @@ class Release(Opened):
     """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source."""
 
     terms = private_file(terms.TermsFile, terms.NAME)
+    population = private_file(population.PopulationFile, population.NAME)
     solution = private_file(solution.SolutionFile, solution.NAME)
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,

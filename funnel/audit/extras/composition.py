@@ -19,14 +19,18 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from funnel.audit.extras.absence import Everybody, Ground, entered
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.divided import Divided, about
 from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of, tangled
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.protocol import Block, by_axis
-from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.audit.kernel.verdict import Broken, Unchecked, agree
+from funnel.format import population
+from funnel.format.fields import Alphabet
 from funnel.format.journal import NAME, Together
 from funnel.measure.robust_certificate import robust_certificate
 
@@ -44,33 +48,57 @@ def check(opened: Release) -> str | Unchecked:
     if stated.measure != (measure := NOTIONS[opened.manifest.notion].measure):
         raise Broken(NAME, "composed is of another measure", measure, stated.measure)
     archived(opened, entry)
-    if any(one.present is not None for one in opened.entries):
-        return Unchecked("some release leaves people out, and what absence tells is not measured again")
     own = parts_of(entry, opened.protocol)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one)))
     if (groups := len({one.source for one in (*earlier, *own)})) != stated.groups:
         raise Broken(NAME, "composed.groups is wrong", groups, stated.groups)
     try:
-        found = Composition(opened, own, earlier)
-        found.agrees(stated)
-    except TooLarge:
+        _agree(opened, stated, own, earlier)
+    except (TooLarge, OverflowError):
         return Unchecked("the releases together have too many values to be composed here")
     told = "no finite bound" if stated.measured is None else f"{stated.measured} nats"
     return f"{stated.measure} {told} ({stated.how}), over {stated.releases} releases"
 
 
-class Composition:
-    """The draws of a release and of those before it, sorted by what this release's x says of them."""
+def _agree(opened: Release, stated: Together, own: Sequence[Part], earlier: Sequence[Part]) -> None:
+    """The figures are those of everybody's history. Raises Broken, TooLarge, OverflowError."""
+    kept = opened.folder / population.NAME
+    people = Everybody(opened, opened.population) if kept.exists() else None
+    entered(people, own[0].present)
+    absent = any(one.present is not None for one in (*earlier, *own))
+    labelled = [one.labelled() for one in (*earlier, *own)]
+    varying = None if absent or tangled(labelled) else _finite(Composition.added(labelled))
+    given = None if stated.varying is None else rational(stated.varying)
+    if given is not None and not _is(None, varying, given):
+        raise Broken(NAME, "composed.varying is not the usual LDP of the history", varying, stated.varying)
+    if not absent:
+        Composition(Ground.of(opened), own, earlier).agrees(stated)
+        return
+    patterns = None if people is None else people.patterns(own, earlier)
+    if people is None or patterns is None:
+        agree(NAME, [("composed.measured, where nobody knows who is absent", None, stated.measured)])
+        return
+    inside = [
+        None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
+    ]
+    Divided(people, patterns, inside).agrees(stated)
 
-    def __init__(self, opened: Release, own: Sequence[Part], earlier: Sequence[Part]) -> None:
-        self.opened, self.own = opened, own
-        self.labelled = [one.labelled() for one in (*earlier, *own)]
+
+class Composition:
+    """The draws of a release and of those before it, sorted by what this release's x says of them.
+
+    `here`: whether the records of the ground are in the release itself, whose `own` draws say what values mean.
+    """
+
+    def __init__(self, ground: Ground, own: Sequence[Part], earlier: Sequence[Part], *, here: bool = True) -> None:
+        self.ground, self.own, self.here = ground, own, here
+        self.opened = ground.release
         earlier = [one.tonight(own) for one in earlier]
-        self.every = [*earlier, *own]
+        self.every = [*earlier, *own] if here else earlier
         self.same = [[one for one in self.every if self._same(one, mine)] for mine in own]
         rest = [one for one in earlier if not any(self._same(one, mine) for mine in own)]
-        here = set[tuple[str, str]]().union(*(one.pairs for one in own))
-        self.within = [one for one in rest if one.reads is None and one.pairs <= here]
+        pairs = set[tuple[str, str]]().union(*(one.pairs for one in own))
+        self.within = [one for one in rest if one.reads is None and one.pairs <= pairs]
         self.beyond = [one for one in rest if one not in self.within]
         self.tangled = tangled(self.every)
         self.reading = any(one.reads for group in self.same for one in group)
@@ -87,20 +115,16 @@ class Composition:
             what = f"composed.measured is not what the releases tell together ({stated.how})"
             told = sorted({_text(leakage, more) for leakage, more in self._bounds(stated.how)})
             raise Broken(NAME, what, " or ".join(told) or "another way", stated.measured)
-        varying = None if tangled(self.labelled) else _finite(self._added(self.labelled))
-        given = None if stated.varying is None else rational(stated.varying)
-        if given is not None and not _is(None, varying, given):
-            raise Broken(NAME, "composed.varying is not the usual LDP of the history", varying, stated.varying)
 
     def _bounds(self, how: str) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
-        if self._known_beyond():
+        if self._known_beyond() or any(one.drops for one in (*self.within, *self.beyond)):
             yield None, None
         elif how == "exact" and not (self.within or self.beyond or self.tangled):
             yield self._measured, Fraction(0)
         elif how == "ceiling":
             if self.opened.manifest.notion == "mutual-information":
-                counts = self.opened.table
+                counts = self.ground.table
                 found = information(np.diag(counts.reshape(len(counts), -1).sum(axis=1)))
                 yield Leakage(f"{float(found):.6f}", lambda bound: found <= bound), Fraction(0)
             if not self.beyond:
@@ -133,12 +157,12 @@ class Composition:
 
     def _sum(self, parts: Sequence[Part]) -> Fraction | None:
         """The usual LDP between all values ever drawn for; None: infinite."""
-        return (None if parts else Fraction(0)) if self.tangled else _finite(self._added(parts))
+        return (None if parts else Fraction(0)) if self.tangled else _finite(self.added(parts))
 
     def _asked(self) -> Fraction | None:
         """The usual LDP between the values that occur now; a release that does not know one tells it apart."""
         total = 0.0
-        for alphabet, parts in zip(self.opened.counts.blocks, self.same, strict=True):
+        for alphabet, parts in zip(self.ground.blocks, self.same, strict=True):
             values = set(alphabet.values)
             known = all(one.pools or (one.known is not None and values <= one.known) for one in parts)
             if self.tangled or (not known and self.opened.manifest.notion != "ldp-x"):
@@ -147,7 +171,7 @@ class Composition:
         return _finite(total)
 
     @staticmethod
-    def _added(parts: Sequence[Part]) -> float:
+    def added(parts: Sequence[Part]) -> float:
         """Σ of what the usual LDP lets each group tell, in nats."""
         if any(one.protocol is None for one in parts):
             return math.inf
@@ -155,27 +179,37 @@ class Composition:
 
     def _channel(self, blocks: Sequence[Block]) -> Leakage:
         """The leakage of a channel at this release's counts, by the manifest's notion."""
-        channel = replace(self.opened.channel, blocks=tuple(blocks))
+        channel = self.ground.channel(blocks)
         if self.opened.manifest.notion != "rldp":
             return NOTIONS[self.opened.manifest.notion].leakage(channel)
         return _certified(channel)
 
     def _of_x(self) -> Leakage:
-        """X released as it is."""
+        """X released as it is, as far as it is released at all."""
+        pairs = enumerate(zip(self.ground.blocks, self.same, strict=True))
         return self._channel([
             Block(axis, one.columns, one.values, 0, np.eye(len(one.values), dtype=np.int64)[:, None, :])
-            for axis, one in enumerate(self.opened.counts.blocks)
+            if parts or self.within else _silent(axis, one)
+            for axis, (one, parts) in pairs
         ])  # fmt: skip
 
     @cached_property
     def _measured(self) -> Leakage:
-        """The composed channel: one block for each, whose outputs are what all releases say of it."""
+        """The composed channel, measured."""
+        return self._channel(self.blocks)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """One block for each of the release, whose outputs are what all releases say of it. Raises TooLarge."""
         found: list[Block] = []
-        secret = self.opened.counts.secret.values
+        secret = self.ground.secret.values
         own = by_axis(self.opened.blocks)
-        for axis, (alphabet, parts) in enumerate(zip(self.opened.counts.blocks, self.same, strict=True)):
+        for axis, (alphabet, parts) in enumerate(zip(self.ground.blocks, self.same, strict=True)):
             groups = groups_of(parts)
-            if len(groups) == 1 and len(groups[0]) == 1:
+            if not groups:
+                found.append(_silent(axis, alphabet))
+                continue
+            if self.here and len(groups) == 1 and len(groups[0]) == 1 and self._fits(own[axis], alphabet):
                 found += own[axis]
                 continue
             law = reduce(Law.beside, (group_law(group, secret, alphabet.values) for group in groups))
@@ -184,7 +218,37 @@ class Composition:
             reads = any(one.reads for one in parts)
             weights = (weights if reads else weights[:, :1]).astype(np.int64 if law.bits <= 62 else object)
             found.append(Block(axis, alphabet.columns, alphabet.values, law.bits, weights))
-        return self._channel(found)
+        return found
+
+    def _fits(self, own: Sequence[Block], alphabet: Alphabet) -> bool:
+        """Whether a protocol of the release is one for these values, and for all of the secret where it reads that."""
+        reads = any(one.reads for one in own)
+        return own[0].inputs == alphabet.values and (not reads or self.ground.secret == self.opened.counts.secret)
+
+    def whole(self) -> Channel:
+        """All draws as one channel, where all are functions of x. Raises TooLarge."""
+        if self.within or self.beyond or self.tangled or any(block.odds for block in self.blocks):
+            raise TooLarge
+        return self.ground.channel(self.blocks)
+
+    def ends(self) -> tuple[float, float]:
+        """The least and the most that its ways bound the leakage by, of those that are finite (nats)."""
+        found = [about(leakage) + float(more) for leakage, more in self._every() if more is not None]
+        finite = [one for one in found if math.isfinite(one)]
+        return min(finite, default=math.inf), max(finite, default=math.inf)
+
+    def _every(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
+        """All that its ways yield; where one is too large, another may do."""
+        for how in ("exact", "ceiling", "sum"):
+            try:
+                yield from list(self._bounds(how))
+            except (TooLarge, OverflowError):
+                continue
+
+
+def _silent(axis: int, one: Alphabet) -> Block:
+    """A block of which nothing is released."""
+    return Block(axis, one.columns, one.values, 0, np.ones((1, 1, len(one.values)), np.int64))
 
 
 def _certified(channel: Channel) -> Leakage:

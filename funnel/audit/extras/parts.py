@@ -12,7 +12,7 @@ from funnel.audit.kernel.files import content, sha256
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Label
-from funnel.format.journal import NAME, ReleaseEntry
+from funnel.format.journal import NAME, Present, ReleaseEntry
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 from funnel.format.schema import read
@@ -35,6 +35,17 @@ class Part:
     entity: str | None
     protocol: Protocol | None
     name: object
+    present: Present | None = None
+
+    @property
+    def who(self) -> str | None:
+        """The predicate of who is in the release, None where all are let in."""
+        return None if self.present is None else self.present.predicate
+
+    @property
+    def drops(self) -> bool:
+        """Whether records were left out because a lock did not know their values."""
+        return self.present is not None and self.present.unseen > 0
 
     @property
     def drawer(self) -> object:
@@ -88,9 +99,10 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
     if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
     return [
-        Part(one.columns, one.meaning, one.base, one.reads, source, entry.entity, block, (entry.protocol_sha256, place))
+        Part(one.columns, one.meaning, one.base, one.reads, source, entry.entity, block, (entry.protocol_sha256, place),
+             entry.present)
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
-    ]
+    ]  # fmt: skip
 
 
 def _reads(block: Weights | Sets) -> tuple[str, ...] | None:
@@ -99,7 +111,9 @@ def _reads(block: Weights | Sets) -> tuple[str, ...] | None:
 
 def once(parts: Iterator[Part]) -> list[Part]:
     """Permanent draws that only repeat what was said count once."""
-    return list({(one.name, one.columns, one.meaning, one.source, one.entity): one for one in parts}.values())
+    return list({
+        (one.name, one.columns, one.meaning, one.source, one.entity, one.who, one.drops): one for one in parts
+    }.values())  # fmt: skip
 
 
 def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:

@@ -15,9 +15,11 @@ from funnel.audit.extras.rows import key_columns
 from funnel.audit.extras.wide import inside
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.cells.cells import Cells
+from funnel.format import population
 from funnel.format.distances import DistancesFile
 from funnel.format.fields import Label
 from funnel.format.known import NAME as KNOWN
+from funnel.format.population import PopulationFile
 from funnel.release.named import digest
 
 CLAIM = "source-counts"
@@ -39,6 +41,7 @@ class Recounted:
     `known`: the same by what somebody may know too, the value of each of `levels` or RARE, where a notion asks.
     `names`: the number of keys and their digest, where rows have names. `wide`: the cells made of wide blocks, none
     where a lock has fixed them; `distances`: what distances.json has to say, where the published cells are those.
+    `population`: everybody in the source, where the release has that.
     """
 
     plan: dict[str, Any]
@@ -48,6 +51,7 @@ class Recounted:
     names: tuple[int, str] | None = None
     wide: tuple[Cells, ...] = ()
     distances: DistancesFile | None = None
+    population: PopulationFile | None = None
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -66,6 +70,8 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken("counts.json", what, "those of the source", f"{wrong.total()} records more or fewer")
     if opened.manifest.parameters.knows is not None:
         _check_known(opened, found)
+    if population.NAME in opened.evidence.files and found.population != opened.population:
+        raise Broken(population.NAME, "everybody is not who the source has", "those of the source", "others")
     steps = [[step for step in plan["steps"] if step["step"] not in _PLACES]
              for plan in (json.loads(opened.read(PLAN)), found.plan)]  # fmt: skip
     if steps[0] != steps[1]:

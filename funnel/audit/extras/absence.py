@@ -1,0 +1,227 @@
+"""What it tells in which releases a record is, together with what those release, worked out from population.json.
+
+A record is in the releases whose predicates hold of it: its pattern p. Of a notion that is a worst case over outputs,
+the channel that releases (p, y) leaks what the worst of these channels leaks, one for each p: records of another
+pattern have a value `elsewhere` in every block, which is released as it is. Each of its outputs is (p, y) or a sum of
+outputs (p', y'); a sum of outputs moves no odds further than one of its parts does; and every (p, y) is an output of
+the channel of p. Of an average, I(S;P,Y) = I(S;P) + Σ P(p) I(S;Y|p).
+Where answers are only bounded, each within one p, what p tells by itself is added to the most of these bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.parts import Part
+from funnel.audit.kernel.channel import Channel
+from funnel.audit.kernel.exact import MOST_CELLS, IntArray
+from funnel.audit.kernel.notions import NOTIONS, Leakage, information
+from funnel.audit.kernel.protocol import Block
+from funnel.audit.kernel.verdict import Broken, agree
+from funnel.format import population
+from funnel.format.fields import Alphabet, Label
+from funnel.format.journal import NAME, Present
+from funnel.format.population import People, PopulationFile
+
+Flags = npt.NDArray[np.bool_]
+ELSEWHERE: Label = ("elsewhere",)
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Records that figures are about: N[s, x_1, …, x_k] over alphabets, and the notion that they are measured by."""
+
+    release: Release
+    secret: Alphabet
+    blocks: tuple[Alphabet, ...]
+    table: IntArray
+
+    @classmethod
+    def of(cls, opened: Release) -> Ground:
+        """The records of a release."""
+        return cls(opened, opened.counts.secret, opened.counts.blocks, opened.table)
+
+    def channel(self, blocks: Sequence[Block]) -> Channel:
+        """These records through some protocols."""
+        if self.table is self.release.table:
+            return replace(self.release.channel, blocks=tuple(blocks))
+        return Channel(self.table, tuple(blocks), self.release.manifest.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Records that are in the same releases: rows (m,) of the people, tonight's release or not, and earlier draws.
+
+    `ground` is None where they are in no release.
+    """
+
+    rows: Flags
+    here: bool
+    earlier: tuple[Part, ...]
+    ground: Ground | None
+
+
+class Everybody:
+    """The people of population.json by the secret of a release, who counts them all once."""
+
+    def __init__(self, opened: Release, file: PopulationFile) -> None:
+        self.opened, self.file = opened, file
+        self.people: People = next(one for one in file.people if one.secret.columns == opened.manifest.sensitive)
+        width = 1 + len(self.people.blocks)
+        rows = np.array(self.people.cells, np.int64).reshape(len(self.people.cells), width + 2)
+        self.codes, self.bits, self.number = rows[:, :width], rows[:, -2], rows[:, -1]
+
+    def holds(self, predicate: str | None) -> Flags | None:
+        """Of whom (m,) a predicate holds; None where nobody knows."""
+        if predicate is None:
+            return np.ones(len(self.number), bool)
+        if predicate not in self.file.predicates:
+            return None
+        return (self.bits >> self.file.predicates.index(predicate)) & 1 > 0
+
+    def named(self) -> Flags:
+        """Who has a value of the release in every block (m,)."""
+        found = np.ones(len(self.number), bool)
+        for axis, (own, block) in enumerate(zip(self.people.blocks, self.opened.counts.blocks, strict=True), start=1):
+            known = np.array([False, *(value in set(block.values) for value in own.values)], bool)
+            found &= known[self.codes[:, axis]]
+        return found
+
+    def present(self) -> Flags:
+        """Who is in the release (m,). Raises Broken where its own predicate is not counted by."""
+        held = self.holds(self.file.own)
+        if held is None:
+            what = "its own predicate is none of those counted"
+            raise Broken(population.NAME, what, self.file.predicates, self.file.own)
+        return held & self.named()
+
+    def patterns(self, own: Sequence[Part], earlier: Sequence[Part]) -> list[Pattern] | None:
+        """Everybody by the releases that they are in; None where that is not known of all."""
+        flags = [self.holds(one.who) for one in (own[0], *earlier)]
+        known = [one for one in flags if one is not None]
+        if len(known) < len(flags):
+            return None
+        known[0] = known[0] & self.named()
+        found = list[Pattern]()
+        for kind in sorted({tuple(row) for row in np.column_stack(known).tolist()}):
+            rows = np.logical_and.reduce([flag == told for flag, told in zip(known, kind, strict=True)])
+            draws = tuple(one for one, there in zip(earlier, kind[1:], strict=True) if there)
+            asked = kind[0] or bool(draws)
+            if asked and (self.codes[rows, 1:] == 0).any():
+                return None
+            found.append(Pattern(rows, kind[0], draws, self._ground(rows, here=kind[0]) if asked else None))
+        return found
+
+    def _ground(self, rows: Flags, *, here: bool) -> Ground:
+        """The records of some rows, over the values of the release or those that they have."""
+        blocks, codes = list[Alphabet](), [self.codes[rows, 0]]
+        for axis, own in enumerate(self.people.blocks, start=1):
+            seen = sorted({own.values[code - 1] for code in self.codes[rows, axis].tolist()}, key=own.values.index)
+            block = self.opened.counts.blocks[axis - 1] if here else Alphabet(own.columns, tuple(seen))
+            place = {value: code for code, value in enumerate(block.values)}
+            codes.append(np.array([place[own.values[code - 1]] for code in self.codes[rows, axis].tolist()], np.int64))
+            blocks.append(block)
+        shape = (len(self.people.secret.values), *(len(one.values) for one in blocks))
+        if prod(shape) > MOST_CELLS:
+            raise OverflowError
+        table = np.zeros(shape, np.int64)
+        np.add.at(table, tuple(codes), self.number[rows])
+        return Ground(self.opened, self.people.secret, tuple(blocks), table)
+
+    def where(self, patterns: Sequence[Pattern]) -> IntArray:
+        """N[s, p]."""
+        table = np.zeros((len(self.people.secret.values), len(patterns)), np.int64)
+        for place, one in enumerate(patterns):
+            np.add.at(table[:, place], self.codes[one.rows, 0], self.number[one.rows])
+        return table
+
+    def told(self, patterns: Sequence[Pattern]) -> Leakage | None:
+        """What the pattern tells by itself; None where no finite bound is shown."""
+        notion, table = self.opened.manifest.notion, self.where(patterns)
+        if notion == "ldp-x":
+            return self._between_people(patterns)
+        if notion == "srlip":
+            return self._to_who_knows(patterns)
+        return None if notion == "rldp" else NOTIONS[notion].leakage(self._as_it_is(table))
+
+    def _as_it_is(self, table: IntArray) -> Channel:
+        """The last axis released as it is, those between in silence."""
+        *silent, last = [
+            Block(axis, (f"{axis}",), tuple((str(code),) for code in range(size)), 0, np.ones((1, 1, size), np.int64))
+            for axis, size in enumerate(table.shape[1:])
+        ]
+        shown = replace(last, weights=np.eye(table.shape[-1], dtype=np.int64)[:, None, :])
+        return Channel(table, (*silent, shown), replace(self.opened.manifest.parameters, knows=None))
+
+    def _between_people(self, patterns: Sequence[Pattern]) -> Leakage | None:
+        """Between any two combinations of s and x that occur."""
+        if (self.codes[:, 1:] == 0).any():
+            return None
+        kinds, code = np.unique(self.codes, axis=0, return_inverse=True)
+        table = np.zeros((len(kinds), len(patterns)), np.int64)
+        for place, one in enumerate(patterns):
+            np.add.at(table[:, place], code.ravel()[one.rows], self.number[one.rows])
+        return NOTIONS["ldp"].leakage(self._as_it_is(table))
+
+    def _to_who_knows(self, patterns: Sequence[Pattern]) -> Leakage | None:
+        """To those who know public columns: LIP given every x_J."""
+        shape = (len(self.people.secret.values), *(len(one.values) for one in self.people.blocks), len(patterns))
+        if (self.codes[:, 1:] == 0).any() or prod(shape) > MOST_CELLS:
+            return None
+        if self.opened.manifest.parameters.knows is not None:
+            return None
+        table = np.zeros(shape, np.int64)
+        for place, one in enumerate(patterns):
+            s, *x = self.codes[one.rows].T
+            np.add.at(table[..., place], (s, *(code - 1 for code in x)), self.number[one.rows])
+        return NOTIONS["srlip"].leakage(self._of_columns(table))
+
+    def _of_columns(self, table: IntArray) -> Channel:
+        """The same with the blocks' own columns and values, which say what may be known."""
+        channel = self._as_it_is(table)
+        *silent, last = channel.blocks
+        known = [
+            replace(one, columns=own.columns, inputs=own.values)
+            for one, own in zip(silent, self.people.blocks, strict=True)
+        ]
+        return replace(channel, blocks=(*known, last))
+
+    def average(self, patterns: Sequence[Pattern], within: Sequence[Channel | None]) -> Leakage:
+        """I(S;P) + Σ P(p) I(S;Y|p)."""
+        found, rows = information(self.where(patterns)), int(self.number.sum())
+        for one, channel in zip(patterns, within, strict=True):
+            if channel is not None:
+                found += Fraction(int(self.number[one.rows].sum()), rows) * information(channel.table)
+        return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
+
+    def apart(self, one: Pattern, channel: Channel) -> Channel:
+        """The channel of a pattern's records, with all others elsewhere."""
+        whole, own = self.where([replace(one, rows=np.ones(len(self.number), bool))]), self.where([one])
+        table = np.pad(channel.counts, [(0, 0), *((0, 1) for _ in channel.counts.shape[1:])])
+        table.reshape(len(table), -1)[:, -1] = (whole - own)[:, 0]
+        return replace(channel, counts=table, blocks=tuple(map(_elsewhere, channel.blocks)))
+
+
+def _elsewhere(block: Block) -> Block:
+    """A protocol with one more value, which is released as it is."""
+    weights = np.pad(block.weights, ((0, 1), (0, 0), (0, 1)))
+    weights[-1, :, -1] = 1 << block.bits
+    return replace(block, inputs=(*block.inputs, ELSEWHERE * len(block.columns)), weights=weights)
+
+
+def entered(people: Everybody | None, told: Present | None) -> None:
+    """What the entry says of who is absent is what was counted. Raises Broken."""
+    if people is None:
+        return
+    held, present = people.holds(people.file.own), people.present()
+    total, inside = int(people.number.sum()), int(people.number[present].sum())
+    unseen = 0 if held is None else int(people.number[held].sum()) - inside
+    found = None if total == inside else (people.file.own, unseen, total - inside)
+    agree(NAME, [("who is present", found, told and (told.predicate, told.unseen, told.absent))])

@@ -1,0 +1,83 @@
+"""population.json: everybody in the source, of whom those in the release are the records of counts.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from funnel.audit.extras.absence import Everybody, Flags
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.policy import PLAN
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.engine.expressions import ExpressionError, parse
+from funnel.format import manifest, terms
+from funnel.format.fields import Label
+from funnel.format.manifest import Absent, Way
+from funnel.format.population import NAME
+from funnel.format.terms import TermsFile
+
+CLAIM = "absent"
+TITLE = "release.json says whom the policy leaves out, and those whom population.json has in the release are the counts"
+PRIVATE = True
+
+
+def check(opened: Release) -> str | Unchecked:
+    """The manifest's `absent` follows from the terms, and present rows are the records, cell by cell. Raises Broken."""
+    stated = opened.manifest.absent
+    agree(manifest.NAME, [("absent", leaving_out(opened.terms, opened.manifest.locked is not None), stated)])
+    if NAME not in opened.evidence.files:
+        if stated is None:
+            return Unchecked(NOT_CLAIMED + "the policy leaves nobody out, and no release before did")
+        return Unchecked("nobody counted those who are absent, and no finite bound is stated of all releases together")
+    people = Everybody(opened, opened.population)
+    agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
+    present = people.present()
+    agree(NAME, [("records of each cell", _records(opened), _cells(people, present))])
+    absent = int(people.number.sum()) - int(people.number[present].sum())
+    reads = f"; the filter reads {', '.join(stated.secret)}, which is sensitive" if stated and stated.secret else ""
+    predicates = counted(len(people.file.predicates), "predicate")
+    return f"{counted(absent, 'record')} of {people.number.sum()} absent, {predicates}{reads}"
+
+
+def leaving_out(asked: TermsFile, locked: bool) -> Absent | None:
+    """Whom such terms leave out. Raises Broken where the filter is none."""
+    columns = [one for block in (*asked.public, *(wide.columns for wide in asked.wide)) for one in block]
+    drops = locked and any(one.unseen == "drop" for one in columns)
+    ways: list[tuple[Way, bool]] = [
+        ("filter", asked.filter is not None), ("missing", asked.missing == "drop"), ("unseen", drops),
+    ]  # fmt: skip
+    by = tuple(way for way, taken in ways if taken)
+    return Absent(by, tuple(_read(asked))) if by else None
+
+
+def _read(asked: TermsFile) -> Iterator[str]:
+    """The sensitive columns that the filter names; the case of ASCII letters makes no difference."""
+    try:
+        named = [] if asked.filter is None else [one.casefold() for one in parse(asked.filter).columns]
+    except ExpressionError as error:
+        raise Broken(terms.NAME, "the filter is none", "a condition", str(error)) from None
+    yield from (one for one in asked.sensitive if one.casefold() in named)
+
+
+def _planned(opened: Release) -> str | None:
+    """The predicate of the plan, by which the source was counted."""
+    steps = json.loads(opened.read(PLAN))["steps"]
+    own: str | None = next(step["own"] for step in steps if step["step"] == "everybody")
+    return own
+
+
+def _records(opened: Release) -> Counter[tuple[Label, ...]]:
+    joint, found = opened.records, Counter[tuple[Label, ...]]()
+    for row, number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
+        found[tuple(one.values[code] for one, code in zip(joint.alphabets, row, strict=True))] += number
+    return found
+
+
+def _cells(people: Everybody, present: Flags) -> Counter[tuple[Label, ...]]:
+    secret, blocks = people.people.secret, people.people.blocks
+    found = Counter[tuple[Label, ...]]()
+    for (s, *x), number in zip(people.codes[present].tolist(), people.number[present].tolist(), strict=True):
+        labels = (one.values[code - 1] for one, code in zip(blocks, x, strict=True))
+        found[secret.values[s], *labels] += number
+    return found

@@ -1,0 +1,195 @@
+"""Who is in a release, with the real commands: absence is an answer, and what it tells is in every figure."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.audit.audit import audit_release
+from funnel.plan.recount import recounting
+from tests.support.absence import odds_moved, vanished
+from tests.support.audited import failures, statuses
+from tests.support.forging import Forged, edit, lines_of, rechain, seal
+from tests.support.policies import write_policy
+
+CLINIC = {
+    "sensitive": ["diagnosis"],
+    "public": ["job"],
+    "privacy": {"notion": "ldp-x", "epsilon": 2.0},
+    "mechanism": "randomised-response",
+}
+"""2,000 people of whom a few have what nobody should know."""
+LIP = {"privacy": {"notion": "lip", "epsilon": 0.2}, "mechanism": "optimal"}
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    rng = np.random.default_rng(7)
+    diagnosis = np.array(["none", "flu", "hiv"])[rng.choice(3, 2000, p=[0.6, 0.36, 0.04])]
+    job = [
+        None if rng.random() < (0.3 if one == "hiv" else 0.02) else f"job {rng.integers(4)}" for one in diagnosis
+    ]
+    ward = rng.choice(["east", "west"], 2000)
+    rows = list(zip(range(2000), diagnosis.tolist(), job, ward.tolist(), strict=True))
+    names = ("id", "diagnosis", "job", "ward")
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    pq.write_table(table, tmp_path / "people.parquet")
+    return tmp_path
+
+
+def run(folder: Path, **changes: Any) -> Any:
+    source = {"table": "people.parquet", "entity": "id", "missing": "category"}
+    return funnel.run(write_policy(folder, **(CLINIC | {"source": source} | changes)))
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line)["entry"] for line in (folder / "private" / "ledger.jsonl").read_text().splitlines()]
+
+
+def everything_holds(folder: Path, release: str) -> dict[str, str]:
+    """The audit, with the source counted again."""
+    found = audit(folder, release, table=True)
+    assert failures(found) == set(), found.text()
+    return statuses(found)
+
+
+def audit(folder: Path, release: str, *, table: bool = False) -> Any:
+    recount = recounting(folder / "people.parquet") if table else None
+    return audit_release(Path(release), folder / "private", recount=recount)
+
+
+def test_a_second_table_without_those_who_have_it_tells_who_has_it(clinic: Path) -> None:
+    """Two published tables alone say of some that they certainly have not what the filter reads: no finite bound."""
+    first = run(clinic)
+    assert first.composed.together.figure == 2.0
+    second = run(clinic, source__filter="diagnosis <> 'hiv'")
+    seen = vanished(Path(first.release), Path(second.release))
+    assert seen.odds > 0
+    told = second.composed.together
+    assert (told.figure, told.how, told.varying) == (None, "sum", None)
+    assert entries(clinic)[-1]["present"]["secret"] == ["diagnosis"]
+    assert everything_holds(clinic, second.release)["ledger-composed"] == "passed"
+    assert funnel.read_ledger(clinic / "policy.yaml").as_dict()["composed"] is None
+
+
+@pytest.mark.parametrize("notion", ["lip", "ldp", "mutual-information"])
+def test_what_a_missing_value_tells_when_it_is_dropped_is_stated(clinic: Path, notion: str) -> None:
+    """Missing as a category, then dropped: a job is missing more often for those who have it, and its absence shows."""
+    epsilon = 0.05 if notion == "mutual-information" else 1.0
+    terms = {"privacy": {"notion": notion, "epsilon": epsilon}, "mechanism": "optimal"}
+    if notion == "mutual-information":
+        terms["mechanism"] = "greedy-funnel"
+    first = run(clinic, **terms)
+    second = run(clinic, **terms, source__missing="drop")
+    told = second.composed.together
+    assert told.how == "exact"
+    assert told.figure >= first.composed.together.figure
+    if notion == "ldp":
+        rows = duckdb.sql(f"SELECT diagnosis, job FROM '{clinic}/people.parquet'").fetchall()
+        (block,) = json.loads((Path(first.release) / "protocol.json").read_text())["blocks"]
+        chances = {
+            x: {y: Fraction(row[place], 1 << block["bits"]) for y, row in enumerate(block["weights"])}
+            for place, (x,) in enumerate(block["inputs"])
+        }
+        real = odds_moved(((s, x, x is not None) for s, x in rows), chances)
+        assert first.composed.together.figure < real <= told.figure
+    assert everything_holds(clinic, second.release)["ledger-composed"] == "passed"
+    again = run(clinic, **terms, source__missing="drop").composed.together
+    assert again.figure == told.figure, "the same people, absent once more, tell nothing more"
+
+
+def test_a_single_release_that_filters_on_the_secret_tells_it_of_all_who_are_absent(clinic: Path) -> None:
+    made = run(clinic, **LIP, source__filter="diagnosis <> 'flu'")
+    together, alone = made.composed.together, made.composed.alone
+    assert (together.figure, together.releases, alone) == (None, 1, pytest.approx(0.2, abs=0.05))
+    stated = json.loads((Path(made.release) / "release.json").read_text())
+    assert stated["absent"] == {"by": ["filter"], "secret": ["diagnosis"]}
+    assert stated["composed"] == {"how": "exact", "leakage": None, "releases": 1}
+    found = everything_holds(clinic, made.release)
+    assert (found["absent"], found["ledger-composed"]) == ("passed", "passed")
+    assert entries(clinic)[-1]["present"]["predicate"].count("diagnosis") == 1
+
+
+def test_a_filter_on_something_else_tells_what_it_goes_with(clinic: Path) -> None:
+    """A ward has to do with nothing here but by chance: the figure is a little above the release's own."""
+    made = run(clinic, **LIP, source__filter="ward = 'east'")
+    own, together = made.composed.alone, made.composed.together
+    assert own < together.figure < own + 0.5
+    assert everything_holds(clinic, made.release)["ledger-composed"] == "passed"
+    kept = json.loads((clinic / "private" / Path(made.release).name / "population.json").read_text())
+    assert sum(row[-1] for row in kept["people"][0]["cells"]) == 2000
+    assert kept["predicates"] == [kept["own"]]
+
+
+def test_a_column_that_is_gone_leaves_nobody_known(clinic: Path) -> None:
+    """Who was in an earlier release cannot be told any more: no finite bound."""
+    terms = {"privacy": {"notion": "lip", "epsilon": 0.5}, "mechanism": "optimal"}
+    run(clinic, **terms, source__filter="ward = 'east'")
+    table = clinic / "people.parquet"
+    duckdb.sql(f"COPY (SELECT id, diagnosis, job FROM '{table}') TO '{clinic}/next.parquet' (FORMAT parquet)")
+    (clinic / "next.parquet").rename(table)
+    made = run(clinic, **terms)
+    assert made.composed.together.figure is None
+    assert everything_holds(clinic, made.release)["ledger-composed"] == "passed"
+
+
+def test_without_a_filter_nobody_is_counted(clinic: Path) -> None:
+    made = run(clinic, privacy={"notion": "lip", "epsilon": 0.5}, mechanism="optimal")
+    private = clinic / "private" / Path(made.release).name
+    assert not (private / "population.json").exists()
+    assert entries(clinic)[-1]["present"] is None
+    assert made.composed.together.how == "exact"
+    assert statuses(audit(clinic, made.release))["absent"] == "not checked"
+
+
+def test_a_private_estimate_counts_nobody_and_states_no_finite_bound(clinic: Path) -> None:
+    values = {"diagnosis": ["none", "flu", "hiv"], "job": [f"job {one}" for one in range(4)]}
+    estimate = {"kind": "private", "epsilon": 1.0, "values": values}
+    made = run(clinic, estimate=estimate, source__filter="ward = 'east'", privacy={"notion": "lip", "epsilon": 1.0},
+               mechanism="optimal")  # fmt: skip
+    assert made.composed.together.figure is None
+    assert not (clinic / "private" / Path(made.release).name / "population.json").exists()
+    assert failures(audit(clinic, made.release)) == set()
+    assert entries(clinic)[-1]["present"]["absent"] is None
+
+
+def test_whoever_changes_who_is_absent_is_found(clinic: Path) -> None:
+    made = run(clinic, source__filter="ward = 'east'", privacy={"notion": "lip", "epsilon": 0.5}, mechanism="optimal")
+    release = Path(made.release)
+    forged = Forged(release, clinic / "private" / release.name)
+    path = forged.kept / "population.json"
+    whole = path.read_bytes()
+
+    def moved(present: bool) -> None:
+        """A few who have it among those who are in the release, or are not, have it no more."""
+        cells = json.loads(whole)["people"][0]["cells"]
+        place = {tuple(row[:-1]): number for number, row in enumerate(cells)}
+        one, two = ((s, 1, int(present)) for s in (1, 0))
+        cells[place[one]][-1] -= 5
+        cells[place[two]][-1] += 5
+        edit(path, lambda old: old["people"][0].update(cells=cells))
+
+    for present, claims in ((True, {"absent", "ledger-composed"}), (False, {"ledger-composed"})):
+        moved(present)
+        assert "evidence" in failures(audit(clinic, made.release))
+        seal([forged])
+        assert failures(audit(clinic, made.release)) & claims
+        assert "source-counts" in failures(audit(clinic, made.release, table=True))
+        path.write_bytes(whole)
+    seal([forged])
+    assert failures(audit(clinic, made.release)) == set()
+    for lie in (None, entries(clinic)[-1]["present"] | {"absent": 3}):
+        lines = lines_of(clinic / "private")
+        lines[-1]["entry"]["present"] = lie
+        rechain(clinic / "private", lines)
+        assert "ledger-composed" in failures(audit(clinic, made.release))
