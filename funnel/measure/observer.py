@@ -98,7 +98,8 @@ class Observed:
 
     def odds(self) -> FloatArray:
         """By how many the odds between two secret values may move."""
-        return self.rises() + self.falls() if len(self.high) > 1 else np.zeros(len(self.rows))
+        with np.errstate(invalid="ignore"):
+            return self.rises() + self.falls() if len(self.high) > 1 else np.zeros(len(self.rows))
 
 
 def observed(joint: Joint, protocols: Sequence[AnyProtocol], codes: IntArray, rows: IntArray) -> Observed:
@@ -246,5 +247,6 @@ def _chances(protocol: AnyProtocol) -> FloatArray:
 
 
 def _nats(factor: FloatArray) -> FloatArray:
+    """Of totals that no draws can have given, bounds exclude each other: a forger's, for whom there is no figure."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(factor))
+        return np.asarray(np.log(np.maximum(factor, 0.0)))

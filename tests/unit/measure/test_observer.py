@@ -195,3 +195,12 @@ def test_values_that_nothing_is_drawn_for_tell_what_they_tell():
 
 def test_the_chance_is_one_in_a_million():
     assert CHANCE == 1e-6
+
+
+def test_totals_that_no_draws_can_give_have_no_figure():
+    """A forger's: bounds exclude each other, and nothing is told instead of a number."""
+    joint = Joint.from_table([[3000, 20], [20, 3000]])
+    one = protocol("x", [[63, 1], [1, 63]])
+    found = observed(joint, [one], np.array([[0], [1]]), np.array([6030, 10]))
+    told = np.concatenate([found.rises(), found.falls()])
+    assert not np.isfinite(told).all() or (told >= 0).any()
