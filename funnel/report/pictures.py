@@ -24,6 +24,8 @@ _DIVERGING = (
 )  # fmt: skip
 _GAMMA = 0.8
 _LABEL, _ROOM, _TALL = 11.0, 210.0, 110.0
+_APART = 13.0
+"""What a turned label needs, so that it does not lie over the next."""
 _WIDTH, _STRIP = 860.0, 34.0
 _FAR = 0.1
 """A distance that is shown as dark as any larger one."""
@@ -110,7 +112,7 @@ def _step(nats: float) -> str:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where the cells of a heatmap lie; they shrink with their number."""
+    """Where the cells of a heatmap lie; they shrink with their number, so that the picture is as wide as the page."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -126,7 +128,7 @@ class _Grid:
         cls, rows: Sequence[str], columns: Sequence[str], down: str, across: str = "released value"
     ) -> _Grid:
         """A grid with room for its labels: `down` and `across` name what the rows and the columns are."""
-        side = max(9.0, min(38.0, (_WIDTH - _ROOM - 40) / len(columns)))
+        side = min(38.0, (_WIDTH - _ROOM - 40) / len(columns))
         names = [shortened(name, _LABEL, _ROOM - 16) for name in rows]
         heads = [shortened(name, _LABEL, _TALL) for name in columns]
         left = 1.12 * max([width(name, _LABEL) for name in names] + [width(down, _LABEL) + 14]) + 14
@@ -177,8 +179,9 @@ def _row_labels(grid: _Grid) -> list[Markup]:
 
 
 def _heads(grid: _Grid) -> list[Markup]:
-    labels = []
-    for column, name in enumerate(grid.columns):
+    """A label over every column, or over as many as can be read beside each other."""
+    labels, step = [], math.ceil(_APART / grid.side)
+    for column, name in [*enumerate(grid.columns)][::step]:
         short, middle = shortened(name, _LABEL, _TALL), grid.left + grid.side * (column + 0.5)
         turned = f"translate({middle + 3:.1f} {grid.top - 6:.1f}) rotate(-45)"
         labels.append(element("text", short, *_tooltip(short, name), fill=_INK, transform=turned))
@@ -192,9 +195,10 @@ def _tooltip(short: str, full: str) -> list[Markup]:
 def _square(grid: _Grid, place: tuple[int, int], cell: _Cell, tips: bool) -> Markup:
     """One cell at (column, row); its text only where it fits."""
     x, y = grid.left + grid.side * place[0], grid.top + grid.tall * place[1]
-    wide, tall = grid.side - 1, grid.tall - 1
+    gap = min(1.0, grid.side / 8)
+    wide, tall = grid.side - gap, grid.tall - 1
     tip = [element("title", cell.title[:300])] if tips else []
-    square = element("rect", *tip, x=x + 0.5, y=y + 0.5, width=wide, height=tall, fill=cell.colour)
+    square = element("rect", *tip, x=x + gap / 2, y=y + 0.5, width=wide, height=tall, fill=cell.colour)
     size = min(10.0, grid.tall - 3)
     if not cell.text or width(cell.text, size) > grid.side - 3:
         return square

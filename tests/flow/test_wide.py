@@ -318,6 +318,8 @@ def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp
         assert read.text.index(first) < read.text.index(content["promise"]["sentence"])
         assert "age < " in read.text
         assert "“other”" in read.text
+        assert "The conditions of all cells, and their shares" in read.text
+    assert "<details>" in (release / "report.html").read_text()
     said = {
         "face": "at face value: the draws leave",
         "weight": "by the column “weight”",

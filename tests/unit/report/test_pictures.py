@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -151,3 +152,15 @@ def test_labels_of_any_kind_make_a_well_formed_picture(inputs: list[str], output
 def test_very_many_cells_have_no_tooltips() -> None:
     few, many = (protocol_map([[1 / n] * n] * n) for n in (10, 60))
     assert few.count("<title>") == 101 and many.count("<title>") == 1
+
+
+@pytest.mark.parametrize("values", [3, 20, 60, 200, 1800])
+def test_labels_over_columns_can_be_read_beside_each_other(values: int) -> None:
+    names = [str(value + 1) for value in range(values)]
+    row = [0.1] * values
+    picture = {"secret": ["a"], "released": names, "bound": 1.0, "change": [row], "after": [row]}
+    drawn = str(pictures.belief_map(picture))
+    places = [float(x) for x in re.findall(r"translate\(([0-9.]+) [0-9.]+\) rotate", drawn)]
+    assert len(places) == values or all(after - before >= 13 for before, after in itertools.pairwise(places))
+    assert values > 20 or len(places) == values
+    assert float(ElementTree.fromstring(f"<g>{drawn}</g>")[0].attrib["width"]) <= 900
