@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.data.alphabet import Alphabet
+from funnel.data.beliefs import Beliefs, rounded
 from funnel.data.finer import Finer, finer
 from funnel.format.known import RELEASED, Level
 
@@ -21,7 +23,8 @@ class Joint:
 
     S is one alphabet, X is k blocks, each sanitised as one alphabet. Every value of every alphabet
     occurs at least once, so no marginal is zero; only where they are not `complete`, because a lock fixed
-    them on another night or a policy declares them, may a value have no records.
+    them on another night or a policy declares them, may a value have no records. With `beliefs` it stands for all
+    tables that round as these do: the counts are amid them, and are nobody's.
     """
 
     secret: Alphabet
@@ -30,6 +33,7 @@ class Joint:
     counts: IntArray
     complete: bool = True
     finer: Finer | None = None
+    beliefs: Beliefs | None = None
 
     def __post_init__(self) -> None:
         if self.cells.shape != (len(self.counts), 1 + len(self.blocks)):
@@ -69,6 +73,13 @@ class Joint:
         table = np.zeros(self.shape, np.int64)
         table[tuple(self.cells.T)] = self.counts
         return table
+
+    def believed(self, step: Fraction, minimum: int, *, exact: bool) -> Joint:
+        """What is left of the table where beliefs are rounded outward to such steps, and totals unless `exact`."""
+        found = rounded(self.dense(), step, minimum, exact=exact)
+        cells = np.argwhere(found.centre > 0).astype(np.int64)
+        counts = found.centre[found.centre > 0]
+        return Joint(self.secret, self.blocks, cells, counts, complete=False, beliefs=found)
 
     def known(self) -> Finer:
         """What somebody may know of the records: as counted for it, else every released column, whoever shares it."""

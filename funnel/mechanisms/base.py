@@ -45,8 +45,8 @@ class Solved:
     about: Literal["public", "secret"] = "public"
     totals: Totals | None = None
 
-    def beside_others(self) -> Solved:
-        """The same without what was shown of this block alone."""
+    def unproven(self) -> Solved:
+        """The same without what was shown of this block alone, or of other beliefs than the true ones."""
         kept = None if self.totals is None else replace(self.totals, prices=None)
         return replace(self, bound=None, certificate=None, totals=kept)
 
@@ -108,6 +108,9 @@ class Mechanism(BaseModel, ABC):
 
     needs_numbers: ClassVar[bool] = False
     """Whether every public column must be rounded to numbers."""
+
+    of_beliefs: ClassVar[bool] = False
+    """Whether it makes protocols from rounded beliefs alone (`data.beliefs`)."""
 
     kind: str
 

@@ -40,16 +40,18 @@ def choose(
     *,
     minimum: int = 1,
     secret_rare: bool = False,
+    beliefs: float | None = None,
 ) -> Protection:
     """The protection that a policy asks for, whatever mechanism it names.
 
     `shares` of epsilon per block are where a search for the best split begins. `minimum` is the number of
     records that each value of X has; `secret_rare` says that some value of S has fewer, so that no mechanism
-    may be chosen that publishes how it treats each. Raises SolverError, PlanError, SourceError.
+    may be chosen that publishes how it treats each. `beliefs` are steps to round to, as `protect` has them. Raises
+    SolverError, PlanError, SourceError.
     """
 
     def solve(one: Mechanism, split: Sequence[float]) -> Protection:
-        return protect(joint, notion, one, split, progress, minimum=minimum)
+        return protect(joint, notion, one, split, progress, minimum=minimum, beliefs=beliefs)
 
     tried: tuple[Candidate, ...] | None = None
     with memory.remembering():

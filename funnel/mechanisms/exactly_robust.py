@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from funnel.data import Joint
@@ -14,6 +16,7 @@ from funnel.notions import Ldp, RobustDemand
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
+from funnel.optimise.convex.cone import SeparationOracle
 from funnel.optimise.convex.search import Closed, close_in
 from funnel.optimise.groups import maximise_groups, serves
 from funnel.optimise.solve import maximise
@@ -32,7 +35,7 @@ _ABOVE = 1e-12
 """Relative amount above e^ε to which inequalities are made, so that rounding errors take nothing from the bound."""
 _ROOM = 1e-6
 """Share of noise that makes room to round in, at first."""
-_FEW = 12
+FEW = 12
 """Values of X up to which an integer program looks for fewer bits: inequalities are too many for more."""
 _NEAR = 0.1
 """Inequalities that rows miss by less, in units of the all-ones vector, are heeded in rounding."""
@@ -56,11 +59,11 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     least = _LEAST * gap * float(-(prior @ np.log(prior)))
     share = gap * _MARGIN
     closed = close_in(known, prior, budget=budget, tolerance=least, share=share, ceiling=ceiling, start=start)
-    protocol, shape = _within(closed.protocol, known, demand, prior)
+    protocol, shape = within(closed.protocol, known, prior, lambda mixed: _exceeds(mixed, demand))
     how = f"rows priced against {closed.inequalities:,} worst cases and {closed.nodes:,} boxes"
     bound, certificate, public = _bounded(closed, demand)
     return Solved(
-        round_named(protocol, shape, joint, demand, choose=len(prior) <= _FEW),
+        round_named(protocol, shape, joint, demand, choose=len(prior) <= FEW),
         bound,
         how,
         certificate,
@@ -111,12 +114,12 @@ def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: fl
     return Solved(protocol, ceiling, how, demand.ceiling_certificate(), about="secret")
 
 
-def _within(
-    protocol: FloatArray, known: Adversary, demand: RobustDemand, prior: FloatArray
+def within(
+    protocol: FloatArray, known: SeparationOracle, prior: FloatArray, exceeds: Callable[[FloatArray], bool]
 ) -> tuple[FloatArray, Cone]:
     """The protocol mixed with noise, by one share for all rows, until it is robust with room to round; and its cone.
 
-    The cone is that of the worst pairs of the rows.
+    `exceeds` has the last word on that. The cone is that of the worst inequalities of the rows.
     """
     chance = protocol @ prior
     excess, inequalities = known.worst(protocol / chance[:, None])
@@ -124,7 +127,7 @@ def _within(
     while True:
         share = min(least + room, 1.0)
         mixed = protocol + share * (np.outer(chance, np.ones(len(prior))) - protocol)
-        if share == 1 or not _exceeds(mixed, demand):
+        if share == 1 or not exceeds(mixed):
             break
         room *= 2
     near = inequalities[excess > -_NEAR]
@@ -138,7 +141,7 @@ def _exceeds(protocol: FloatArray, demand: RobustDemand) -> bool:
     return bool(worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, most, 1))
 
 
-def _at_the_estimate(known: Adversary, size: int) -> FloatArray:
+def _at_the_estimate(known: SeparationOracle, size: int) -> FloatArray:
     """The inequalities of constant rows."""
     _, inequalities = known.worst(np.ones((1, size)))
     return np.asarray(inequalities[0])

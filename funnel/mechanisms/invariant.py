@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, PlainValidator, WithJsonSchema
@@ -15,10 +15,12 @@ from funnel.mechanisms.distance import DISTANCE_SCHEMA, Rule, as_distance, dista
 from funnel.mechanisms.exactly_robust import adversary, polytope
 from funnel.mechanisms.optimal import TimeLimit
 from funnel.notions import Demand, Notion, as_robust
+from funnel.optimise.bent import Bent, bends
 from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.cone import SeparationOracle
 from funnel.optimise.interior import Interior
+from funnel.optimise.masses import Worst
 from funnel.optimise.rounding.totals import Near, Nearly, round_equal, round_kept
 from funnel.optimise.transport import FINE, Facets, Plan, Transport
 
@@ -46,6 +48,8 @@ class Invariant(Mechanism):
     Σ_x p_x Q(y|x) = p_y for every y, so that raw totals are right in expectation, at the least expected distance
     between what is true and what is answered. With `totals: free` the distance alone counts.
     """
+
+    of_beliefs: ClassVar[bool] = True
 
     kind: Literal["invariant"]
     totals: Literal["kept", "free"] = Field(
@@ -98,6 +102,8 @@ class Invariant(Mechanism):
 def _sides(joint: Joint, demand: Demand) -> tuple[SeparationOracle, tuple[tuple[int, ...], ...], float]:
     """What tells the inequalities of rows, the exact equations that they lie on, and how finely they are to be met."""
     robust = as_robust(demand)
+    if (oracle := demand.oracle()) is not None:
+        return oracle, (), FINE
     if robust is None:
         cone = demand.cone()
         return Facets(cone), cone.equalities, 0.0
@@ -113,8 +119,10 @@ def _program(
     kept: bool,
     equalities: tuple[tuple[int, ...], ...],
     fine: float,
-) -> Interior | Transport:
-    """The program: by corners where few sides bear on rows, else through the inside."""
+) -> Interior | Transport | Bent:
+    """The program: by corners where few sides bear on rows, else through the inside; in pieces where sides are bent."""
+    if kept and isinstance(oracle, Worst) and (limits := bends(oracle)) is not None:
+        return Bent(cost, prior, limits, oracle)
     listed = oracle.listed if isinstance(oracle, Facets) and not equalities else None
     if listed is not None and listed.size > MANY:
         return Interior(cost, prior, listed, kept=kept)

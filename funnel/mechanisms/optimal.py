@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.data import Joint
 from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Outlook, Solved
+from funnel.mechanisms.believed import best_against
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand, Notion, as_robust
@@ -36,6 +37,8 @@ class Optimal(Mechanism):
     Under a robust notion the cone has infinitely many sides: it is closed in on by cuts (`exactly_robust`).
     """
 
+    of_beliefs: ClassVar[bool] = True
+
     kind: Literal["optimal"]
     time_limit: TimeLimit = TIME_LIMIT
     gap: Gap = GAP
@@ -49,11 +52,18 @@ class Optimal(Mechanism):
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
         if (robust := as_robust(demand)) is not None:
             return exactly_robust(joint, robust, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
+        if (oracle := demand.oracle()) is not None:
+            return best_against(oracle, joint, demand, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def outlook(self, extent: Extent) -> Outlook:
         """The method that should serve, in the time and to the gap allowed."""
         return Outlook(extent, self.time_limit, self.gap)
+
+
+    def forecast(self, notion: Notion, secret: int, public: int) -> str:
+        """Where there is no cone to look at beforehand."""
+        return f"rows of {public:,} values priced against the worst tables; ends after {self.time_limit:g} s"
 
 
 def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap: float = GAP) -> Solved:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from funnel.data.channel import check_size
 from funnel.data.released import Channel
 from funnel.errors import InternalError, SolverError, SourceError
 from funnel.measure import clock
+from funnel.measure.exact import rational
 from funnel.measure.faithful import Told, told
 from funnel.measure.information import public_entropy, released_information
 from funnel.measure.leakage import AnyLeakage
@@ -121,6 +123,7 @@ def protect(
     progress: Callable[[str], None] = lambda _: None,
     *,
     minimum: int = 1,
+    beliefs: float | None = None,
 ) -> Protection:
     """Solve every block so that the product of their protocols keeps the notion's bound.
 
@@ -129,17 +132,42 @@ def protect(
     chain rule makes the shares add up. What comes out is measured as one channel, and the budgets are raised
     by a common factor while the measurement allows, or lowered until it does where the shares need not add up.
     The notion arranges the blocks first; `minimum` is the number of records that each value of X has.
+    With `beliefs` protocols are made from beliefs rounded outward to such steps, and from nothing else of the table.
     Raises SolverError, PlanError.
     """
     arranged = arrange(joint, notion, minimum)
     blocks = len(arranged.joint.blocks)
     split = tuple(shares) if blocks == len(shares) else (1.0,)
+    if beliefs is not None:
+        return _refuse_constant(_from_beliefs(arranged, mechanism, split, progress, rational(beliefs), minimum))
     found = _solve(arranged, mechanism, split, 1.0, progress)
     if not found.holds:
         found = _lower_budgets(mechanism, found, progress)
     elif blocks > 1 and not notion.exact_zero:
         found = _raise_budgets(mechanism, found, progress)
     return _refuse_constant(found)
+
+
+def _from_beliefs(
+    arranged: Arranged,
+    mechanism: Mechanism,
+    shares: tuple[float, ...],
+    progress: Callable[[str], None],
+    step: Fraction,
+    minimum: int,
+) -> Protection:
+    """Solved for all tables that round alike; budgets stay what they are, as to measure would be to look at this one.
+
+    Where a mechanism keeps totals these are what they are, else they are rounded too. What comes out is a release of
+    the true table. Raises InternalError where that does not keep the bound.
+    """
+    rounded = arranged.joint.believed(step, minimum, exact=mechanism.of_totals == "kept")
+    found = _solve(replace(arranged, joint=rounded), mechanism, shares, 1.0, progress)
+    solved = tuple(one.unproven() for one in found.solved)
+    found = replace(found, arranged=arranged, solved=solved)
+    if not found.holds:
+        raise InternalError(f"{mechanism.kind} keeps {found.notion.notion} for rounded beliefs, not for the true ones")
+    return found
 
 
 def arrange(joint: Joint, notion: Notion, minimum: int) -> Arranged:
@@ -178,7 +206,7 @@ def _solve(
     ordered = tuple(solved[index] for index in range(len(solved)))
     if len(ordered) > 1:
         # A block's optimum given what other blocks release bounds nothing that anyone would ask about.
-        ordered = tuple(one.beside_others() for one in ordered)
+        ordered = tuple(one.unproven() for one in ordered)
     return Protection(arranged, mechanism, ordered, tuple(budgets), shares)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from funnel.notions import Demand
 
 class RandomisedResponse(Mechanism):
     """GRR^α ([DS] section VII), α as large as the measured leakage of its channel allows."""
+
+    of_beliefs: ClassVar[bool] = True
 
     kind: Literal["randomised-response"]
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from funnel.data.released import Channel
-from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.measure.epsilon import Epsilon
 from funnel.notions.base import MAX_EPSILON, Implied, Nats
+from funnel.notions.believed import Limit
 from funnel.notions.change import Judged, ordered
-from funnel.notions.tables import TableNotion, conditionals
-from funnel.optimise.cone import Cone
+from funnel.notions.tables import TableNotion
 
 
 class Alip(TableNotion):
@@ -31,6 +29,7 @@ class Alip(TableNotion):
     measure: ClassVar[str] = "alip"
     promises: ClassVar[tuple[str, ...]] = ("epsilon", "lower")
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+    no_beliefs: ClassVar[str] = ""
 
     notion: Literal["alip"]
     epsilon: Nats
@@ -45,13 +44,10 @@ class Alip(TableNotion):
             raise PydanticCustomError("wrong-value", "`lower` is `epsilon` or more", {"at": ("lower",)})
         return self
 
-    def cone_of(self, table: ExactArray) -> Cone:
+    def limits(self, secret: int) -> Sequence[Limit]:
         """c or 2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x, and Σ v p_x <= e^lower Σ v p_{x|s}."""
-        given, prior = conditionals(table)
-        rises = given - self.ratio * prior
-        if self.lower is None:
-            return Cone(rises)
-        return Cone(np.vstack([rises, prior / Epsilon.of(self.lower).factor() - given]))
+        rises = Limit.rises(secret, self.exact_epsilon)
+        return (rises,) if self.lower is None else (rises, Limit.falls(secret, Epsilon.of(self.lower)))
 
     def constraints_of(self, secret: int) -> int:
         """c, or 2c."""

@@ -33,6 +33,8 @@ from funnel.optimise.cost import Extent
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from funnel.optimise.convex.cone import SeparationOracle
+
 MAX_EPSILON = 100.0
 """Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
 Nats = Annotated[
@@ -77,6 +79,10 @@ class Demand(ABC):
 
     def each_table(self) -> Sequence[ExactArray] | None:
         """The tables N[s, x] (c, a) that the bound must hold for, each by itself; None where it is not about tables."""
+        return None
+
+    def oracle(self) -> SeparationOracle | None:
+        """What tells the inequalities of rows where they are too many for a list; None where `cone` tells them."""
         return None
 
     def rays(self, prior: FloatArray) -> csr_array | None:
@@ -137,6 +143,9 @@ class Notion(BaseModel, ABC):
     """Whether it bounds odds between true values, so that only records are compared that are drawn for at all."""
     sets: ClassVar[Literal["no", "alone", "beside"]] = "no"
     """Whether unary encoding, whose outputs are sets, is measured: of a single block alone, or beside others too."""
+
+    no_beliefs: ClassVar[str] = "is not measured over all beliefs that round alike"
+    """Why no protocol is made for it from rounded beliefs (`data.beliefs`), after its name; empty where one is."""
 
     promises: ClassVar[tuple[str, ...]] = ("epsilon",)
     """The parameters that the promise is made of, in the order in which a change of them is told."""

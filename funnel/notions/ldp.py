@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from funnel.data.sending import ExactArray
+import numpy as np
+
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.notions.base import Implied, Nats
-from funnel.notions.tables import TableNotion, conditionals
-from funnel.optimise.cone import Cone
+from funnel.notions.believed import Limit
+from funnel.notions.tables import TableNotion
 
 
 class Ldp(TableNotion):
@@ -19,14 +20,15 @@ class Ldp(TableNotion):
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "ldp"
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+    no_beliefs: ClassVar[str] = ""
 
     notion: Literal["ldp"]
     epsilon: Nats
 
-    def cone_of(self, table: ExactArray) -> Cone:
+    def limits(self, secret: int) -> Sequence[Limit]:
         """c(c-1) inequalities: Σ v p_{x|s} <= e^ε Σ v p_{x|s'}."""
-        given, _ = conditionals(table)
-        return Cone.of_odds(given, self.ratio)
+        high, low = np.nonzero(~np.eye(secret, dtype=bool))
+        return (Limit(high, low, self.exact_epsilon),)
 
     def constraints_of(self, secret: int) -> int:
         """c(c-1)."""

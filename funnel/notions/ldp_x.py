@@ -36,6 +36,7 @@ class LdpX(Notion):
     measure: ClassVar[str] = "ldp_x"
     between_values: ClassVar[bool] = True
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+    no_beliefs: ClassVar[str] = ""
 
     notion: Literal["ldp-x"]
     epsilon: Nats

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.notions.base import Implied, Nats
-from funnel.notions.tables import TableNotion, conditionals
-from funnel.optimise.cone import Cone
+from funnel.notions.believed import Limit
+from funnel.notions.tables import TableNotion
 
 
 class BeliefNotion(TableNotion):
     """A notion that asks LIP of every table of conditions."""
 
-    def cone_of(self, table: ExactArray) -> Cone:
+    def limits(self, secret: int) -> Sequence[Limit]:
         """2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x and e^-ε Σ v p_x <= Σ v p_{x|s}."""
-        given, prior = conditionals(table)
-        return Cone(np.vstack([given - self.ratio * prior, prior / self.ratio - given]))
+        return Limit.rises(secret, self.exact_epsilon), Limit.falls(secret, self.exact_epsilon)
 
     def constraints_of(self, secret: int) -> int:
         """2c."""
@@ -36,6 +32,7 @@ class Lip(BeliefNotion):
     """ε-LIP with respect to S ([DS] Definition 2): e^-ε <= P(s|y)/P(s) <= e^ε for all s, y."""
 
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+    no_beliefs: ClassVar[str] = ""
 
     notion: Literal["lip"]
     epsilon: Nats

@@ -26,6 +26,7 @@ class MutualInformation(TableNotion):
     """
 
     linear: ClassVar[bool] = False
+    no_beliefs: ClassVar[str] = "is an average, whose largest value over all beliefs that round alike is not bounded"
     measure: ClassVar[str] = "mutual_information"
 
     notion: Literal["mutual-information"]

@@ -20,6 +20,7 @@ class Perfect(TableNotion):
     """ε-LIP with ε = 0: P(s|y) = P(s) for all s, y, exactly."""
 
     exact_zero: ClassVar[bool] = True
+    no_beliefs: ClassVar[str] = "allows only what does not depend on X, where beliefs are known up to a step"
 
     notion: Literal["perfect"]
     epsilon: float = Field(0.0, ge=0, le=0, description="Zero, or absent")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.notions.base import Implied, Nats
-from funnel.notions.tables import TableNotion, conditionals
-from funnel.optimise.cone import Cone
+from funnel.notions.believed import Limit
+from funnel.notions.tables import TableNotion
 
 
 class Pml(TableNotion):
@@ -21,14 +20,14 @@ class Pml(TableNotion):
 
     measure: ClassVar[str] = "pml"
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
+    no_beliefs: ClassVar[str] = ""
 
     notion: Literal["pml"]
     epsilon: Nats
 
-    def cone_of(self, table: ExactArray) -> Cone:
+    def limits(self, secret: int) -> Sequence[Limit]:
         """c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x."""
-        given, prior = conditionals(table)
-        return Cone(given - self.ratio * prior)
+        return (Limit.rises(secret, self.exact_epsilon),)
 
     def constraints_of(self, secret: int) -> int:
         """c."""

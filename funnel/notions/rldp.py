@@ -50,6 +50,7 @@ class Rldp(Notion):
     secret_may_be_public: ClassVar[bool] = True
     measure: ClassVar[str] = "rldp"
     certified: ClassVar[bool] = True
+    no_beliefs: ClassVar[str] = "holds for a set of distributions already, whose size it settles by itself"
     promises: ClassVar[tuple[str, ...]] = ("epsilon", "order", "confidence", "radius")
 
     notion: Literal["rldp"]

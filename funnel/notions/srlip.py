@@ -78,6 +78,7 @@ class Srlip(BeliefNotion):
     measure: ClassVar[str] = "srlip"
     secret_may_be_read: ClassVar[bool] = False
     sets: ClassVar[Literal["no", "alone", "beside"]] = "alone"
+    no_beliefs: ClassVar[str] = "is not measured over all beliefs that round alike, given what others know"
     promises: ClassVar[tuple[str, ...]] = ("epsilon", "knows")
 
     notion: Literal["srlip"]

@@ -17,9 +17,11 @@ from funnel.data.released import Channel
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.data.unary import UnaryProtocol
+from funnel.errors import InternalError
 from funnel.measure import clock
 from funnel.measure.leakage import AnyLeakage
 from funnel.notions.base import Demand, Notion
+from funnel.notions.believed import BelievedDemand, Limit
 from funnel.notions.shape import Shape
 from funnel.optimise.cone import Cone, intersection
 from funnel.optimise.cost import Extent
@@ -30,9 +32,19 @@ class TableNotion(Notion, ABC):
 
     secret_may_be_read: ClassVar[bool] = True
 
-    @abstractmethod
+    def limits(self, secret: int) -> Sequence[Limit]:
+        """What is asked of P(y|s) for c secret values, and of P(y), where that is all. Raises InternalError."""
+        raise InternalError(f"{self.notion} is not about chances of an output one against another")
+
     def cone_of(self, table: ExactArray) -> Cone:
-        """The rows Q[y, ·] (a,) that are allowed where records are distributed as N[s, x] (c, a)."""
+        """The rows Q[y, ·] (a,) that are allowed where records are distributed as N[s, x] (c, a): the limits."""
+        given, prior = conditionals(table)
+        sides, found = np.vstack([given, prior]), list[FloatArray]()
+        for one in self.limits(len(given)):
+            ratio, falls = one.epsilon.factor(), (one.high == len(given)).all()
+            high, low = sides[one.high], sides[one.low]
+            found.append(high / ratio - low if falls else high - ratio * low)
+        return Cone(np.concatenate(found))
 
     @abstractmethod
     def constraints_of(self, secret: int) -> int:
@@ -56,6 +68,8 @@ class TableNotion(Notion, ABC):
 
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """The bound must hold for every combination of what the other blocks put out."""
+        if joint.beliefs is not None:
+            return BelievedDemand.of(self, joint, released, index)
         return TableDemand(self, given_outputs(joint, released, index))
 
     def conditions(self, shape: Shape, solved: tuple[int, ...], index: int) -> int:

@@ -75,6 +75,18 @@ class _Sides:
         return _Sides(np.concatenate([self.owner, more.owner]), np.concatenate([self.facets, more.facets]))
 
 
+def with_room(plan: Plan, oracle: SeparationOracle, cost: FloatArray, prior: FloatArray, room: float) -> Plan:
+    """The plan mixed with the constant rows of its own totals, by one share, until every row keeps its distance."""
+    mass = plan.protocol @ prior
+    used = np.flatnonzero(mass > 0)
+    excess, known = oracle.worst(plan.protocol[used])
+    wanted = np.minimum(room * np.linalg.norm(known, axis=2), _FULL * mass[used, None])
+    over = np.maximum(excess + wanted, 0.0)
+    share = float((over / (over - wanted + mass[used, None])).max(initial=0.0))
+    mixed = (1 - share) * plan.protocol + share * mass[:, None]
+    return replace(plan, protocol=mixed, cost=float((cost * mixed).sum(axis=0) @ prior))
+
+
 class Transport:
     """min Σ p_x d(y, x) Q(y|x) over protocols whose rows keep an oracle's inequalities and the `equal` ones (e, a).
 
@@ -110,7 +122,7 @@ class Transport:
         self._plan = plan = self._stay() if self._bare else self._next(budget)
         while len((more := self._violated(plan.protocol, room)).owner):
             if budget.over:
-                return self._inside(plan, room)
+                return with_room(plan, self.oracle, self.cost, self.prior, room)
             self._program.at_most(self._scaled(more), self._limits(more, room))
             self._sides = self._sides.with_more(more)
             self._plan = plan = self._next(budget)
@@ -123,18 +135,6 @@ class Transport:
         answer = self._program.solve(budget.seconds)
         before = self._plan
         return before if answer.status == "time" and before is not None else self._found(answer)
-
-    def _inside(self, plan: Plan, room: float) -> Plan:
-        """The plan mixed with the constant rows of its own totals, by one share, until every row keeps its distance."""
-        mass = plan.protocol @ self.prior
-        used = np.flatnonzero(mass > 0)
-        excess, known = self.oracle.worst(plan.protocol[used])
-        wanted = np.minimum(room * np.linalg.norm(known, axis=2), _FULL * mass[used, None])
-        over = np.maximum(excess + wanted, 0.0)
-        share = float((over / (over - wanted + mass[used, None])).max(initial=0.0))
-        mixed = (1 - share) * plan.protocol + share * mass[:, None]
-        cost = float((self.cost * mixed).sum(axis=0) @ self.prior)
-        return replace(plan, protocol=mixed, cost=cost)
 
     @property
     def _bare(self) -> bool:

@@ -14,8 +14,10 @@ from funnel.notions import NOTIONS, AnyNotion
 ROOT = Path(__file__).parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
 HELPERS = {
-    "notions": {"__init__", "base", "change", "implications", "known", "robust", "shape", "tables"},
-    "mechanisms": {"__init__", "base", "choice", "distance", "exactly_robust", "naming", "product", "single", "split"},
+    "notions": {"__init__", "base", "believed", "change", "implications", "known", "robust", "shape", "tables"},
+    "mechanisms": {
+        "__init__", "base", "believed", "choice", "distance", "exactly_robust", "naming", "product", "single", "split",
+    },
 }
 
 
