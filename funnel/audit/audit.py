@@ -25,6 +25,7 @@ from funnel.audit.extras import (
     partitions,
     pinned,
     policy,
+    rounded,
     signature,
     spent,
     table,
@@ -49,8 +50,8 @@ from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, truth, observer, averages, bound),
-    *(fit, totals, partitions, everybody, meanings, composition, budget, signature, table),
+    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, rounded, truth, observer),
+    *(averages, bound, fit, totals, partitions, everybody, meanings, composition, budget, signature, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, composition, budget)

@@ -38,6 +38,8 @@ class Estimate:
     """What the joint distribution was estimated from.
 
     Of a private estimate also ε_est, how often these people were estimated so far, and what that spent, in nats.
+    `beliefs` are the steps that beliefs were rounded outward to, at least, before protocols were made of them; None
+    where they were not rounded.
     """
 
     minimum: Count
@@ -45,6 +47,7 @@ class Estimate:
     epsilon: Nats | None
     estimates: Count | None
     spent: Nats | None
+    beliefs: Share | None = None
 
 
 @dataclass(frozen=True)

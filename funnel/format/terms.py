@@ -52,13 +52,17 @@ class Wide:
 
 @dataclass(frozen=True)
 class Asked:
-    """How the distribution is to be estimated; budgets and ε_est in nats, `values` those declared for each column."""
+    """How the distribution is to be estimated; budgets and ε_est in nats, `values` those declared for each column.
+
+    `beliefs` are the steps that beliefs are rounded to, None where they are not.
+    """
 
     minimum: Count
     kind: Literal["counts", "private"]
     epsilon: Positive | None
     budget: Positive | None
     values: dict[str, tuple[str, ...]] | None
+    beliefs: Share | None = None
 
 
 @dataclass(frozen=True)

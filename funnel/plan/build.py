@@ -181,7 +181,8 @@ def _solve(policy: Policy) -> Solve:
     choice = policy.mechanism.choice(notion.notion, secret_public=policy.secret_public)
     named = () if choice is None else choice.ready
     search = notion.split == "optimal" and len(policy.blocks) > 1
-    return Solve(notion.notion, notion.epsilon, policy.mechanism.kind, policy.shares(), tuple(named), search)
+    shares, beliefs = policy.shares(), policy.estimate.beliefs
+    return Solve(notion.notion, notion.epsilon, policy.mechanism.kind, shares, tuple(named), search, beliefs)
 
 
 def _pin(policy: Policy, lock: str) -> Pin:

@@ -56,6 +56,7 @@ def _solved(stage: Solve, counted: Counted, progress: Callable[[str], None]) -> 
         lambda what: progress(f"{stage.title}: {what}"),
         minimum=minimum,
         secret_rare=rare_secrets(joint, minimum) > 0,
+        beliefs=stage.beliefs,
     )
 
 

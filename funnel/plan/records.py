@@ -116,7 +116,7 @@ def _sizes(found: Protection) -> manifest.Sizes:
 def _estimate(asked: Estimate, spent: Spent | None) -> manifest.Estimate:
     """How the distribution was estimated; of a private estimate, what it and all before it spent."""
     if asked.epsilon is None:
-        return manifest.Estimate(asked.minimum, asked.kind, None, None, None)
+        return manifest.Estimate(asked.minimum, asked.kind, None, None, None, asked.beliefs)
     if spent is None:
         raise InternalError("a private estimate was not charged")
     return manifest.Estimate(asked.minimum, asked.kind, asked.epsilon, spent.estimates, float(spent.epsilon))

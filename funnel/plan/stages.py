@@ -158,7 +158,7 @@ class Solve:
     """Compute one protocol per block under the notion.
 
     `candidates` are the mechanisms that `auto` chooses from; with `search`, the shares are where the search
-    for the best split begins.
+    for the best split begins. `beliefs` are the steps that beliefs are rounded outward to before anything is solved.
     """
 
     title: ClassVar[str] = "solve"
@@ -168,6 +168,7 @@ class Solve:
     shares: tuple[float, ...]
     candidates: tuple[str, ...] = ()
     search: bool = False
+    beliefs: float | None = None
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class Publish:
     private: str
 
 
-_ABSENT = ("noise", "keys", "key_types")
+_ABSENT = ("noise", "keys", "key_types", "beliefs")
 """Fields that a plan does not tell of where they are empty."""
 
 Stage = (

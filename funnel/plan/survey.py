@@ -96,6 +96,8 @@ def _outlook(
     policy: Policy, secret: int, shape: Shape, solved: tuple[int, ...], index: int
 ) -> Outlook | None:
     """What to expect of the search for a block's protocol; sizes are those of the worst data."""
+    if policy.estimate.beliefs is not None:
+        return None
     extent = policy.privacy.extent(secret, shape, solved, index)
     return None if extent is None else policy.mechanism.outlook(extent)
 

@@ -14,6 +14,7 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
+from funnel.policy.beliefs import rounded_beliefs
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
@@ -34,6 +35,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _knows(document.data)
     yield from _draws(document.data)
     yield from private_estimate(document.data, list(mentions(document.data)))
+    yield from rounded_beliefs(document.data, list(mentions(document.data)))
     yield from _folders(document.data, directory)
 
 

@@ -26,6 +26,8 @@ _SCHEMES = ("postgresql", "s3", "gs", "abfs", "hdfs")
 """Where tables may be beside files of this machine."""
 MOST_RECORDS = 10**12
 MOST_BUDGET = 1e6
+MOST_STEP = 0.25
+"""The widest step of beliefs; wider ones leave nothing to go by."""
 
 
 class Csv(Section):
@@ -116,6 +118,14 @@ class Estimate(Section):
         "counts",
         description="counts: the table's own frequencies; private: those with noise on every count, so that what is "
         "published about the table as a whole hides every single record",
+    )
+    beliefs: float | None = Field(
+        None,
+        gt=0,
+        le=MOST_STEP,
+        allow_inf_nan=False,
+        description="Protocols are made from beliefs rounded outward to steps of at least this, and hold for all that "
+        "round alike, so that their weights do not tell counts",
     )
     epsilon: float | None = Field(
         None,

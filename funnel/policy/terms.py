@@ -112,6 +112,7 @@ def terms_file(policy: Policy) -> TermsFile:
             _exact(estimate.epsilon),
             _exact(estimate.budget),
             estimate.values,
+            estimate.beliefs,
         ),
         budget=_exact(policy.budget),
         format_of_data=policy.release.format,

@@ -203,7 +203,7 @@ def _both(key: str, old: Side, new: Side) -> bool:
         return old.kind == new.kind
     if key == "privacy.solve" or (key.startswith("mechanism.") and key != "mechanism.kind"):
         return key in old.terms and key in new.terms
-    if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind"):
+    if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind", "estimate.beliefs"):
         return old.terms["estimate.kind"] == new.terms["estimate.kind"] and "release" not in (
             old.kind,
             new.kind,

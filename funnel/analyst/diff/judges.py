@@ -81,6 +81,11 @@ JUDGES: dict[str, Judge] = {
     "estimate.minimum": _graded(
         neg, "smaller groups shape the protocol", "only larger groups shape the protocol"
     ),
+    "estimate.beliefs": _graded(
+        lambda step: -(step or 0.0),
+        "protocols follow beliefs more closely, so that their weights tell more of the counts",
+        "protocols are made from coarser beliefs, so that their weights tell less of the counts",
+    ),
     "estimate.kind": _graded(
         ("private", "counts").index, "the protocol follows the counts themselves", "the counts are noisy"
     ),

@@ -140,6 +140,7 @@ def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
         "draws.key": manifest.draws.key_fingerprint,
         "estimate.minimum": manifest.estimate.minimum,
         "estimate.kind": manifest.estimate.kind,
+        "estimate.beliefs": manifest.estimate.beliefs,
         "mechanism.kind": manifest.mechanism,
         "release.identify": [key.name for key in manifest.identify] or None,
         "release.sign": None if manifest.signed is None else manifest.signed.public_key,

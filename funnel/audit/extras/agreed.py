@@ -12,6 +12,7 @@ CLAIM = "policy-terms"
 TITLE = "release.json states what terms.json asks for"
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data")
+_ESTIMATE = ("minimum", "kind", "beliefs")
 _NEAR = 1e-9
 
 
@@ -34,7 +35,7 @@ def check(opened: Release) -> str:
         ("public", (tuple(chain.from_iterable(blocks)),) if merged else blocks, one.public),
         ("identify", policy.identify, tuple(key.name for key in one.identify)),
         ("draws", policy.draws, one.draws.kind),
-        ("estimate", (policy.estimate.minimum, policy.estimate.kind), (one.estimate.minimum, one.estimate.kind)),
+        *((f"estimate.{key}", getattr(policy.estimate, key), getattr(one.estimate, key)) for key in _ESTIMATE),
         ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),
         ("mechanism", mechanism, "auto" if chosen else one.mechanism),
         ("totals", totals, one.totals),

@@ -51,6 +51,7 @@ def manifest_whole(opened: Opened) -> str:
     keys = [key.name for key in one.identify]
     named = {key for key, value in vars(one.parameters).items() if value is not None}
     private = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    beliefs = one.estimate.beliefs
     composed = (one.composed.leakage,) if one.composed else ()
     shares = (candidate.normalised for candidate in one.candidates or ())
     rounded = {*one.leakage.values(), *vars(one.utility).values(), *composed, *shares}
@@ -71,6 +72,7 @@ def manifest_whole(opened: Opened) -> str:
         ("alphabet", len(one.public) == len(one.alphabet.public) == len(one.alphabet.released)),
         ("draws", (one.draws.kind == "permanent") == (one.draws.key_fingerprint is not None)),
         ("estimate", all((value is not None) == (one.estimate.kind == "private") for value in private)),
+        ("estimate", beliefs is None or (one.estimate.kind == "counts" and beliefs > 0)),
         ("leakage", set(one.leakage) == {"lip", "ldp", "mutual_information", notion.measure}),
         ("utility", all((rational(figure) / one.step).denominator == 1 for figure in rounded if figure is not None)),
         ("files", set(one.files) - {cells.NAME} == {one.data, protocol.NAME, released.NAME, *REPORTS}),

@@ -142,6 +142,10 @@ CASES = {
     "fresh draws": ({}, {"draws": {"kind": "fresh"}}, "weaker", {"draws.kind"}),
     "another key": ({}, {"draws": {"key": "env:OTHER"}}, "incomparable", {"draws.key"}),
     "no budget": ({}, {"budget": None}, "weaker", {"budget"}),
+    "finer beliefs": (
+        {"estimate": {"beliefs": 0.02}}, {"estimate": {"beliefs": 0.01}}, "weaker", {"estimate.beliefs"}
+    ),
+    "beliefs as counted": ({"estimate": {"beliefs": 0.02}}, {}, "weaker", {"estimate.beliefs"}),
     "noisy counts": ({"public": ["x"]}, PRIVATE, "stronger", {"estimate.kind"}),
     "less noise": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"epsilon": 2.0}}, "weaker",
                    {"estimate.epsilon"}),
@@ -227,6 +231,7 @@ CHANGES: dict[str, tuple[dict, dict]] = {
     "source.missing": CASES["missing as an error"][:2],
     "estimate.minimum": CASES["smaller groups"][:2],
     "estimate.kind": CASES["noisy counts"][:2],
+    "estimate.beliefs": CASES["finer beliefs"][:2],
     "estimate.epsilon": CASES["less noise"][:2],
     "estimate.budget": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"budget": 8.0}}),
     "estimate.values": (
