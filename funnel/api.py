@@ -168,6 +168,7 @@ def compare(
     policy: Path | str,
     epsilons: Sequence[float] = (),
     *,
+    beliefs: Sequence[float] = (),
     time_limit: float = SECONDS,
     memory: str = "2GB",
     threads: int | None = None,
@@ -176,10 +177,13 @@ def compare(
     """What every mechanism that fits a policy would keep at each epsilon (nats); nothing is released.
 
     A private estimate that is kept is taken; where none is, one is entered in the ledger, which spends, and drawn.
-    `time_limit` is in seconds, for one mechanism at one epsilon. Raises FunnelError.
+    `beliefs` are steps to which beliefs are rounded outward, to see what that costs. `time_limit` is in seconds, for
+    one mechanism at one epsilon. Raises FunnelError.
     """
     limits = Limits(memory, threads)
-    return _compare(load(policy), epsilons, seconds=time_limit, limits=limits, progress=progress)
+    return _compare(
+        load(policy), epsilons, beliefs=beliefs, seconds=time_limit, limits=limits, progress=progress
+    )
 
 
 @contextmanager

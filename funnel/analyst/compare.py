@@ -23,6 +23,7 @@ from funnel.optimise import memory
 from funnel.plan.count import Counted, count
 from funnel.plan.prepare import USUAL, Limits, Report, planned, silent
 from funnel.policy import Policy
+from funnel.policy.model import MOST_STEP
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
 from funnel.text import table
@@ -46,16 +47,28 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """One mechanism; `keeps` names the notion that a reference keeps instead of the policy's."""
+    """One mechanism; `keeps` names the notion that a reference keeps instead of the policy's.
+
+    `beliefs` are the steps that beliefs are rounded outward to: None as the policy says, 0 not at all.
+    """
 
     mechanism: str
     keeps: str | None
     points: tuple[Point, ...]
+    beliefs: float | None = None
 
     @property
     def name(self) -> str:
-        """The mechanism, and what a reference is."""
-        return self.mechanism if self.keeps is None else f"{self.mechanism} (reference, {self.keeps} only)"
+        """The mechanism, what its protocol is made from, and what a reference is."""
+        rounded = f", beliefs in steps of {self.beliefs:g}" if self.beliefs else ""
+        counted = "" if self.beliefs != 0 else " (reference, beliefs as counted)"
+        only = "" if self.keeps is None else f" (reference, {self.keeps} only)"
+        return f"{self.mechanism}{rounded}{counted}{only}"
+
+    @property
+    def reference(self) -> bool:
+        """Whether it keeps something else than what the policy asks for."""
+        return self.keeps is not None or self.beliefs == 0
 
 
 @dataclass(frozen=True)
@@ -134,8 +147,8 @@ class Comparison:
         notes = [f"{self.rows:,} records"]
         if any(point.normalised is None for line in self.lines for point in line.points):
             notes.append("a cross: no figure at this epsilon")
-        if any(line.keeps for line in self.lines):
-            notes.append("dashed: a reference that promises less")
+        if any(line.reference for line in self.lines):
+            notes.append("dashed: a reference with another promise")
         return picture(self._heading, "; ".join(notes), self._curves())
 
     @property
@@ -153,7 +166,7 @@ class Comparison:
                     Spot(point.epsilon, point.normalised, point.reason, point.upper_bound)
                     for point in line.points
                 ),
-                dashed=line.keeps is not None,
+                dashed=line.reference,
             )
             for line in self.lines
         ]
@@ -163,6 +176,7 @@ def compare(
     policy: Policy,
     epsilons: Sequence[float] = (),
     *,
+    beliefs: Sequence[float] = (),
     seconds: float = SECONDS,
     limits: Limits = USUAL,
     progress: Report = silent,
@@ -170,25 +184,28 @@ def compare(
     """Count the table once and solve every fitting mechanism at every epsilon; nothing is released.
 
     A private estimate that is kept is taken; where none is, one is entered in the ledger, which spends, and drawn.
+    For steps of `beliefs` the policy's mechanism is solved from beliefs rounded to each, 0 for beliefs as counted, and
+    rldp stands beside it; a policy that rounds them is compared with beliefs as counted where none are asked for.
     A split of epsilon that the policy leaves to a search is the equal one here. `seconds` is for one mechanism at
     one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
     """
-    asked = _epsilons(policy.privacy, epsilons)
+    asked, steps = _epsilons(policy.privacy, epsilons), _steps(policy, beliefs)
     with planned(policy, limits) as (plan, engine, _):
         counted = count(policy, plan, engine, progress)
-    policy, tasks = counted.policy, _tasks(counted.policy)
+    policy = counted.policy
+    tasks = [*_tasks(policy), *_rounded(policy, steps)]
     study = _Study(counted, seconds)
     done, lines = 0, []
     with memory.remembering():
-        for keeps, mechanism in tasks:
+        for keeps, mechanism, step in tasks:
             points = []
             for epsilon in asked:
                 progress("compare", done, len(tasks) * len(asked))
-                points.append(study.point(keeps, mechanism, epsilon))
+                points.append(study.point(keeps, mechanism, epsilon, step))
                 done += 1
-            lines.append(
-                Line(mechanism.kind, None if keeps is policy.privacy else keeps.notion, tuple(points))
-            )
+            other = None if keeps is policy.privacy else keeps.notion
+            told = None if step == policy.estimate.beliefs or other else step or 0.0
+            lines.append(Line(mechanism.kind, other, tuple(points), told))
     blocks = tuple(block.labels for block in policy.blocks)
     return Comparison(
         policy.name,
@@ -223,18 +240,48 @@ def _epsilons(notion: Notion, asked: Sequence[float]) -> list[float]:
     return sorted(set(asked or EPSILONS))
 
 
-def _tasks(policy: Policy) -> list[tuple[Notion, Mechanism]]:
+def _steps(policy: Policy, asked: Sequence[float]) -> list[float]:
+    """Steps of beliefs to compare at. Raises PlanError."""
+    if not asked:
+        return [] if policy.estimate.beliefs is None else [0.0]
+    wrong = [step for step in asked if not 0 <= step <= MOST_STEP]
+    why = policy.privacy.no_beliefs
+    if wrong:
+        said = f"steps of beliefs are from 0 to {MOST_STEP:g}, not {wrong[0]:g}"
+        advice = "Try --beliefs 0.01,0.02,0.05."
+    elif why or policy.secret_public or policy.estimate.kind == "private":
+        other = "a secret that is released too" if policy.secret_public else "a private estimate"
+        said = f"{policy.privacy.notion} {why}" if why else f"beliefs are not rounded for {other}"
+        advice = "Leave --beliefs out."
+    else:
+        return sorted(set(asked))
+    raise PlanError("wrong-value" if wrong else "unsupported", said, advice=advice)
+
+
+def _rounded(policy: Policy, steps: Sequence[float]) -> Iterator[_Task]:
+    """The policy's mechanism at other steps, and what protects beliefs in another way."""
+    own = policy.mechanism if policy.mechanism.of_beliefs else MECHANISMS["optimal"](kind="optimal")
+    for step in steps:
+        if (step or None) != policy.estimate.beliefs:
+            yield policy.privacy, own, step or None
+    if any(steps):
+        yield NOTIONS["rldp"](notion="rldp", epsilon=policy.privacy.epsilon), own, None
+
+
+def _tasks(policy: Policy) -> list[_Task]:
     """Every mechanism that fits, with the policy's options where it names it, and references last."""
-    notion, public = policy.privacy, policy.secret_public
+    notion, public, step = policy.privacy, policy.secret_public, policy.estimate.beliefs
     numbers = all(isinstance(one.round, float) for block in policy.blocks for one in block.attributes)
-    tasks: list[tuple[Notion, Mechanism]] = [
-        (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind))
+    tasks: list[_Task] = [
+        (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind), step)
         for kind, one in fitting(notion.notion, secret_public=public).items()
-        if (numbers or not one.needs_numbers) and (one.plain or not policy.wide)
+        if (numbers or not one.needs_numbers)
+        and (one.plain or not policy.wide)
+        and (step is None or one.of_beliefs)
     ]
     if not tasks:
         raise PlanError("mechanism-notion", f"no mechanism serves {notion.notion} here")
-    return tasks + list(_references(notion, public))
+    return [*tasks, *((*one, None) for one in _references(notion, public))]
 
 
 def _references(notion: Notion, public: bool) -> Iterator[tuple[Notion, Mechanism]]:
@@ -246,6 +293,10 @@ def _references(notion: Notion, public: bool) -> Iterator[tuple[Notion, Mechanis
                 yield NOTIONS[instead](notion=instead, epsilon=notion.epsilon), one(kind=kind)
 
 
+_Task = tuple[Notion, Mechanism, float | None]
+"""A notion, a mechanism, and the steps that beliefs are rounded to."""
+
+
 class _Study:
     """One table, and what may be spent on each point."""
 
@@ -254,15 +305,14 @@ class _Study:
         self._shares, self._minimum = counted.policy.shares(), counted.policy.estimate.minimum
         self._secret_rare = rare_secrets(self._joint, self._minimum) > 0
 
-    def point(self, notion: Notion, mechanism: Mechanism, epsilon: float) -> Point:
-        """Solve one mechanism at one epsilon."""
+    def point(self, notion: Notion, mechanism: Mechanism, epsilon: float, step: float | None) -> Point:
+        """Solve one mechanism at one epsilon, from beliefs rounded to a step."""
         if mechanism.reads_secret and self._secret_rare:
             return Point(epsilon, None, None, None, PASSED_OVER["below-minimum"])
         try:
             with clock.within(self._seconds):
-                found = protect(
-                    self._joint, notion.at(epsilon), mechanism, self._shares, minimum=self._minimum
-                )
+                bound, minimum = notion.at(epsilon), self._minimum
+                found = protect(self._joint, bound, mechanism, self._shares, minimum=minimum, beliefs=step)
         except (SolverError, PlanError) as error:
             return Point(epsilon, None, None, None, why_not(error))
         kept, most = found.normalised, _upper_bound(found)

@@ -15,14 +15,14 @@ from funnel.cli.options import Json, Memory, PolicyFile, Threads
 EPILOG = "Example: funnel compare policies/income.yaml --epsilon 0.5,1,2 --picture income.svg"
 
 
-def _epsilons(text: str | None) -> list[float]:
+def _numbers(text: str | None, option: str) -> list[float]:
     """Numbers with commas between them."""
     try:
         found = [float(part) for part in text.split(",")] if text is not None else []
     except ValueError:
         found = [math.nan]
     if not all(0 <= epsilon < math.inf for epsilon in found):
-        raise typer.BadParameter("give numbers with commas, such as 0.5,1,2", param_hint="--epsilon")
+        raise typer.BadParameter("give numbers with commas, such as 0.5,1,2", param_hint=option)
     return found
 
 
@@ -38,6 +38,12 @@ def compare(
     epsilon: Annotated[
         str | None,
         typer.Option(help="Bounds in nats, with commas. Default: 0.25,0.5,1,1.5,2.", show_default=False),
+    ] = None,
+    beliefs: Annotated[
+        str | None,
+        typer.Option(
+            help="Also from beliefs rounded outward to these steps, such as 0,0.02,0.05; and rldp.", show_default=False
+        ),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -58,10 +64,10 @@ def compare(
     """
     from funnel import api
 
-    bounds = _epsilons(epsilon)
+    bounds, steps = _numbers(epsilon, "--epsilon"), _numbers(beliefs, "--beliefs")
     with progress() as report:
         found = api.compare(
-            policy, bounds, time_limit=time_limit, memory=memory, threads=threads, progress=report
+            policy, bounds, beliefs=steps, time_limit=time_limit, memory=memory, threads=threads, progress=report
         )
     if picture is not None:
         api.write_picture(found, picture)
