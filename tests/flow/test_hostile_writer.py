@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import funnel
-from funnel.draw import histogram
 from funnel.format.manifest import Manifest
+from funnel.ledger import estimates
 from funnel.plan import count, run, write
 from funnel.plan.draw import Drawn
 from tests.support.audited import failures
@@ -166,7 +166,7 @@ def of_report(room: str) -> Lie:
 
 def no_noise(patch: Patch) -> None:
     """A private estimate whose noise is none; the counts that follow are then the true ones."""
-    patch.setattr(histogram, "discrete_laplace", lambda *_: 0)
+    patch.setattr(estimates, "discrete_laplace", lambda *_: 0)
 
 
 def lower_bound(old: Any) -> Any:
@@ -270,7 +270,7 @@ def test_a_writer_that_lies_is_refused_by_a_claim(what: str, tmp_path: Path, key
     lie, claims, changes = LIES[what]
     people(tmp_path, 0)
     monkeypatch.setenv("FUNNEL_KEY", key)
-    monkeypatch.setattr(run, "audit", lambda *_: None)
+    monkeypatch.setattr(run, "audit", lambda *_: [])
     policy = write_policy(tmp_path, **(BASE | {"privacy__epsilon": 0.3} | changes))
     lie(monkeypatch)
     made = funnel.run(policy)
@@ -283,7 +283,7 @@ def test_two_nights_whose_leakage_adds_up_are_not_told_as_one(tmp_path: Path, mo
     people(tmp_path, 0)
     policy = write_policy(tmp_path, **(BASE | FRESH | {"privacy__epsilon": 0.3}))
     first = funnel.run(policy)
-    monkeypatch.setattr(run, "audit", lambda *_: None)
+    monkeypatch.setattr(run, "audit", lambda *_: [])
     alone = first.composed.together
     composed(figure=lambda _: alone.figure, measured=lambda _: alone.measured)(monkeypatch)
     stated(composed=lambda old: replace(old.composed, leakage=alone.figure))(monkeypatch)
@@ -309,7 +309,7 @@ def test_counts_of_another_table_are_found_with_the_table(tmp_path: Path, key: s
 
     monkeypatch.setattr(count.counting, "joint_distribution", other)
     monkeypatch.setattr(run, "draw", drawn_for_others)
-    monkeypatch.setattr(run, "audit", lambda *_: None)
+    monkeypatch.setattr(run, "audit", lambda *_: [])
     second = funnel.run(policy).release
     monkeypatch.undo()
     assert failures(funnel.audit_release(second, private)) == set()

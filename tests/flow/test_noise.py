@@ -92,6 +92,21 @@ def test_a_look_a_comparison_and_the_nights_run_are_one_estimate(tmp_path):
     assert funnel.audit_release(made.release, tmp_path / "private").passed
 
 
+def test_whatever_looks_before_a_release_takes_the_one_estimate_or_none(tmp_path, monkeypatch, key):
+    """`check` and `plan` see no noise; what a new key would cost is measured over the noise that there is."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people = PAIR.replace("SELECT", "SELECT i AS id,")
+    source = {"table": "table.parquet", "entity": "id"}
+    path = policy(tmp_path, people, estimate__budget=1.0, source=source, draws={"key": "env:FUNNEL_KEY"}, **TWO)
+    assert funnel.check(path).ok
+    funnel.explain(path)
+    assert not (tmp_path / "private").exists()
+    first, second = (funnel.rotate_key(path).as_dict()["after"] for _ in range(2))
+    assert first == second
+    funnel.run(path)
+    assert len(charges(tmp_path)) == 1
+
+
 def test_policies_of_one_private_folder_spend_together_and_share_what_is_the_same(tmp_path):
     """Another bound over the same counts takes them again; another column of the same people spends more of one sum."""
     policy(tmp_path, PAIR, estimate__budget=1.5, **TWO)
@@ -125,9 +140,10 @@ def test_whether_noise_is_taken_again_tells_nothing_of_the_counts(tmp_path):
     assert found.passed, found.text()
 
 
-def test_noise_that_hardly_ever_happens_is_released_like_any_other(tmp_path, monkeypatch):
+@pytest.mark.parametrize("size", [60, 1 << 80, -(1 << 80)])
+def test_noise_that_hardly_ever_happens_is_released_like_any_other(tmp_path, monkeypatch, size):
     """The law is the one stated: none of its outcomes is refused, or told by what a run prints. A later audit tells."""
-    monkeypatch.setattr(estimates, "discrete_laplace", lambda rate, dice: 60)
+    monkeypatch.setattr(estimates, "discrete_laplace", lambda rate, dice: size)
     summary = funnel.run(policy(tmp_path, PAIR, **TWO))
     assert not summary.warnings
     report = funnel.audit_release(summary.release, tmp_path / "private")
