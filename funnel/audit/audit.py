@@ -18,6 +18,7 @@ from funnel.audit.extras import (
     everybody,
     export,
     fit,
+    identity,
     meanings,
     mechanism,
     observer,
@@ -51,10 +52,11 @@ from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, rounded, truth, observer),
-    *(averages, bound, fit, totals, partitions, everybody, meanings, composition, budget, signature, table),
+    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, budget, signature),
+    table,
 )
 """In the order in which they are told."""
-LEDGER = (meanings, composition, budget)
+LEDGER = (meanings, identity, composition, budget)
 """Those that read the release's entry."""
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, manifest.SIGNATURE),

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Text, Time
+from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
+from funnel.format.manifest import Assumed
 from funnel.format.schema import Between
 
 NAME = "ledger.jsonl"
@@ -23,7 +24,8 @@ class Drawn:
     """One block of a release: its columns, a hash of what each one's values mean, and which secret columns it reads.
 
     `base` is the same hash without which values were put under `other`. Of a wide block `columns` is its name, the
-    hashes are of its cells, and `inside` are its own columns; of any other there are none.
+    hashes are of its cells, and `inside` are its own columns; of any other there are none. `since` names for each
+    column the first release whose values were of the same things about the same people, as far as digests show.
     """
 
     columns: tuple[Text, ...]
@@ -31,6 +33,38 @@ class Drawn:
     base: tuple[str, ...]
     reads: tuple[Text, ...] | None
     inside: tuple[Text, ...]
+    since: tuple[ReleaseId, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How a sample compares with that of an earlier release, `since`: the least of both that can be compared.
+
+    `people` is the share of tonight's who were in it, `unchanged` the share of these whose values are the same in all
+    columns that both have; None where nobody was.
+    """
+
+    since: ReleaseId
+    people: Share
+    unchanged: Share | None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Of which table and of whom a release is, as far as its own digest and those before it show.
+
+    `table` is a hash of the table's name, `content` one of all rows (both as people.json has them, whose own hash is
+    `people_sha256`), `numbered` the first release whose identifiers mean the same people. `assumes` is what the
+    composed figures take for granted beside: nothing where all people and values are the same as in every earlier
+    release whose draws follow from tonight's values.
+    """
+
+    table: Sha256
+    content: Sha256
+    people_sha256: Sha256
+    numbered: ReleaseId
+    assumes: tuple[Assumed, ...]
+    seen: Seen | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +79,7 @@ class Together:
     sensitive: tuple[Text, ...]
     figure: Nats | None
     measured: Nats | None
-    how: Literal["exact", "ceiling", "sum"]
+    how: Literal["exact", "unchanged", "ceiling", "sum"]
     releases: Sequence
     groups: Count
     varying: Nats | None
@@ -90,6 +124,7 @@ class ReleaseEntry:
     drawn: tuple[Drawn, ...]
     present: Present | None
     composed: Together
+    identity: Identity
     lock: Sha256 | None
     kind: Literal["release"] = "release"
 

@@ -88,13 +88,21 @@ class Sizes:
     released: tuple[Count, ...]
 
 
+Assumed = Literal["identifiers unchanged", "values unchanged"]
+"""What is taken for granted where digests do not show it."""
+
+
 @dataclass(frozen=True)
 class Composed:
-    """What this release and all before it in the ledger tell together, in nats; None: no finite bound."""
+    """What this release and all before it in the ledger tell together, in nats; None: no finite bound.
+
+    `assumes` is what the figure takes for granted of identifiers and values where nothing shows it.
+    """
 
     leakage: Nats | None
-    how: Literal["exact", "ceiling", "sum"]
+    how: Literal["exact", "unchanged", "ceiling", "sum"]
     releases: Annotated[int, Between(1, 1 << 62)]
+    assumes: tuple[Assumed, ...]
 
 
 Way = Literal["filter", "missing", "unseen"]

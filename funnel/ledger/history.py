@@ -14,13 +14,14 @@ from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.data.population import Population
 from funnel.format import manifest
-from funnel.format.journal import Present, ReleaseEntry, Together
+from funnel.format.journal import Identity, Present, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.composition import together
 from funnel.ledger.partitions import check_cells
 from funnel.ledger.presence import who_is_in
-from funnel.ledger.records import DrawRecord
+from funnel.ledger.records import DrawRecord, versioned
 from funnel.ledger.stated import own_figure
+from funnel.ledger.whose import Whose, assuming, known_again
 from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
@@ -42,6 +43,9 @@ class Composed:
     drawn: tuple[DrawRecord, ...]
     together: Together
     alone: float | None
+    identity: Identity
+    whose: Whose
+    told: tuple[str, ...]
 
     @property
     def present(self) -> Present | None:
@@ -54,7 +58,7 @@ class Composed:
         if found.releases == 1 and self.present is None:
             return None
         figure = None if found.figure is None else round_up(found.figure, decimals)
-        return manifest.Composed(figure, found.how, found.releases)
+        return manifest.Composed(figure, found.how, found.releases, self.identity.assumes)
 
 
 def compose(
@@ -62,6 +66,7 @@ def compose(
     protection: Protection,
     source: str,
     entries: Sequence[ReleaseEntry],
+    whose: Whose,
     cells: Sequence[Cells] = (),
     present: Present | None = None,
     everybody: Population | None = None,
@@ -69,18 +74,20 @@ def compose(
     """Measure a release together with those that the ledger's `entries` tell of.
 
     `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
-    `cells` are those of its wide blocks; `present` says who is in it, None where that is everybody, and `everybody` is
-    the whole source, None where it was not counted. Raises LedgerError where a protocol that was kept is damaged, or
-    the same columns were released by other cells.
+    `cells` are those of its wide blocks, `whose` says of whom it is; `present` says who is in it, None where that is
+    everybody, and `everybody` is the whole source, None where it was not counted. Raises LedgerError where a protocol
+    that was kept is damaged, or the same columns were released by other cells.
     """
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
     records = (_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
     own = tuple(replace(one, present=present) for one in records)
     check_cells(policy, own, entries)
     before = [entry.composed for entry in entries]
-    earlier = _earlier(policy, entries)
-    found = together(protection.notion, protection.joint, own, earlier, protection.leakage, before, everybody)
-    return Composed(own, found, own_figure(protection.leakage, protection.notion))
+    own, identity, told = known_again(policy, own, protection.joint, whose, entries)
+    drawn, earlier = [versioned(one, identity.numbered) for one in own], _earlier(policy, entries)
+    found = together(protection.notion, protection.joint, drawn, earlier, protection.leakage, before, everybody)
+    alone = own_figure(protection.leakage, protection.notion)
+    return Composed(own, assuming(found, identity), alone, identity, whose, told)
 
 
 def _record(
@@ -139,8 +146,9 @@ def _earlier(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[DrawRecord
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
             one = DrawRecord(
                 told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside,
-                entry.present,
+                entry.present, told.since,
             )  # fmt: skip
+            one = versioned(one, entry.identity.numbered)
             key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one))
             found.setdefault(key, one)
     return list(found.values())

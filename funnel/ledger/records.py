@@ -29,7 +29,8 @@ class DrawRecord:
     to the meaning where none is put under `other`), `reads` the sensitive columns that the draw looks at. `source` is
     the fingerprint of a permanent key, or the release where draws are fresh; `entity` the column that permanent draws
     go by. `protocol` is None where it is not known any more. `inside` are the columns of wide blocks among `columns`.
-    `present` says who is in its release, None where that is everybody.
+    `present` says who is in its release, None where that is everybody. `since` are the versions of the columns
+    (`funnel.ledger.identity`), once these are known.
     """
 
     columns: tuple[str, ...]
@@ -41,6 +42,7 @@ class DrawRecord:
     protocol: AnyProtocol | None
     inside: tuple[str, ...] = ()
     present: Present | None = None
+    since: tuple[str, ...] = ()
 
     @property
     def pools(self) -> bool:
@@ -59,7 +61,17 @@ class DrawRecord:
 
     def told(self) -> Drawn:
         """What a ledger's entry says of it."""
-        return Drawn(self.columns, self.meaning, self.base, self.reads, self.inside)
+        return Drawn(self.columns, self.meaning, self.base, self.reads, self.inside, self.since)
+
+
+def versioned(one: DrawRecord, numbered: str) -> DrawRecord:
+    """A draw whose meanings and source say which version of each column and which numbering of people they are of."""
+    meaning, base = (
+        tuple(f"{name} {since}" for name, since in zip(names, one.since, strict=True))
+        for names in (one.meaning, one.base)
+    )
+    source = one.source if one.entity is None else f"{one.source} {numbered}"
+    return replace(one, meaning=meaning, base=base, source=source)
 
 
 def restated(one: DrawRecord, current: Sequence[DrawRecord]) -> DrawRecord:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.format.journal import ReleaseEntry
+from funnel.format import schema
+from funnel.format.journal import Identity, ReleaseEntry
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
+from funnel.ledger.whose import assumed
 from funnel.policy import Policy
 from funnel.text import some, table
 
@@ -61,6 +63,7 @@ class LedgerView:
     path: Path
     releases: tuple[Row, ...]
     estimates: Spent
+    identity: Identity | None
 
     @property
     def latest(self) -> Row | None:
@@ -90,6 +93,7 @@ class LedgerView:
             "composed": None if latest is None else latest.composed,
             "how": None if latest is None else latest.how,
             "varying": None if latest is None else latest.varying,
+            "identity": schema.as_json(self.identity),
             "budget": self.policy.budget,
             "left": self.left,
             "estimates": {"number": self.estimates.estimates, "spent": float(self.estimates.epsilon)},
@@ -119,6 +123,7 @@ class LedgerView:
             f"composed   {_nats(latest.composed)} nats of {latest.measure} ({latest.how}) about a person whose values "
             "stay the same",
             f"changing   {varying}",
+            *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
         ]
 
     def _left(self) -> list[str]:
@@ -147,11 +152,12 @@ def ledger_view(policy: Policy) -> LedgerView:
     journal = Journal(private)
     lines, rows = journal.lines(), list[Row]()
     protocols = kept_protocols(private, to, releases(lines))
+    last = next((one.identity for one in reversed(releases(lines))), None)
     for line in lines:
         if isinstance(line.entry, ReleaseEntry):
             kept = protocols[line.entry.protocol_sha256] is not None
             rows.append(_row(line.written, line.entry, rows, kept))
-    return LedgerView(policy, journal.path, tuple(rows), spent(lines))
+    return LedgerView(policy, journal.path, tuple(rows), spent(lines), last)
 
 
 def _latest(rows: Sequence[Row], measure: str, sensitive: tuple[str, ...]) -> Row | None:

@@ -12,6 +12,7 @@ from funnel.plan.columns import NARROW, Key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
+from funnel.plan.people import people_stage
 from funnel.plan.population import NOTHING, WHOLE, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
     Audit,
@@ -67,6 +68,7 @@ def compile_plan(
         _name(policy, names) if names.key else None,
         know_stage(policy, names),
         everybody,
+        people_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),

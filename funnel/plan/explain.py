@@ -97,6 +97,8 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
             return [*stage.statements, *(one.statement for one in stage.blocks), *macros]
         case stages.Count():
             return [*stage.statements, *(one.statement for one in stage.rare), stage.labelled, stage.cells]
+        case stages.People():
+            return [one for one in (stage.content, stage.entities, stage.sampled) if one is not None]
         case stages.Draw():
             return [*stage.codes, stage.statement]
         case stages.Write():

@@ -11,6 +11,7 @@ from funnel.errors import InternalError
 from funnel.ledger.budget import check_budget
 from funnel.ledger.history import Composed, compose
 from funnel.ledger.journal import Journal
+from funnel.ledger.whose import Whose
 from funnel.lock.lock import Lock
 from funnel.lock.pin import Pinned, pin, pin_estimate
 from funnel.mechanisms.choice import choose
@@ -99,9 +100,9 @@ def with_everybody(run: Prepared, counted: Counted, protected: Protected) -> Cou
 
 
 def look_back(
-    run: Prepared, counted: Counted, protection: Protection, progress: Callable[[str], None]
+    run: Prepared, counted: Counted, protection: Protection, whose: Whose, progress: Callable[[str], None]
 ) -> Composed:
-    """What this release and all before it give away together, before anything is drawn.
+    """What this release and all before it give away together, before anything is drawn; `whose` says of whom it is.
 
     Raises LedgerError where the budget does not allow it.
     """
@@ -111,6 +112,6 @@ def look_back(
     unseen = 0 if counted.estimated else counted.joint.rows - protection.joint.rows
     present = present_of(run.plan.everybody, counted.populations, protection.joint, unseen)
     everybody = counted.populations[0] if counted.populations else None
-    composed = compose(policy, protection, run.randomness, entries, counted.cells, present, everybody)
+    composed = compose(policy, protection, run.randomness, entries, whose, counted.cells, present, everybody)
     check_budget(policy, composed.together)
     return composed

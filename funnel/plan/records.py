@@ -163,5 +163,6 @@ def release_entry(
         drawn=tuple(one.told() for one in composed.drawn),
         present=composed.present,
         composed=composed.together,
+        identity=composed.identity,
         lock=None if stated.locked is None else stated.locked.checksum,
     )

@@ -21,8 +21,10 @@ from funnel.engine.known import with_known
 from funnel.format import population
 from funnel.format.distances import DistancesFile
 from funnel.format.population import PopulationFile
+from funnel.ledger.people import people_key
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.digest import digest as take_digest
 from funnel.plan.distances import distances_of
 from funnel.plan.draw import BATCH
 from funnel.plan.partition import Partition, partition
@@ -54,7 +56,7 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
 
 def _recounted(policy: Policy, lock: Lock | None, opened: Release, memory: str) -> Recounted:
     """Wide blocks are cut into cells once more, or into those of the lock."""
-    with planned(policy, Limits(memory), lock, _wanted(opened)) as (plan, engine, _):
+    with planned(policy, Limits(memory), lock, _wanted(opened)) as (plan, engine, source):
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements)
@@ -62,7 +64,9 @@ def _recounted(policy: Policy, lock: Lock | None, opened: Release, memory: str) 
         tabulate(engine, plan.count)
         found = _cells(policy, plan.count, engine, lock)
         names = None if plan.naming is None else _names(plan.naming, engine)
-        told = Recounted(json.loads(plan.text()), found, names=names)
+        key = people_key(opened.root)
+        people = take_digest(policy, plan, source, engine, key)
+        told = Recounted(json.loads(plan.text()), found, names=names, people=people)
         if plan.know is not None:
             told = _knowing(policy, lock, plan, engine, parts, told)
         told = replace(told, population=_everybody(policy, lock, plan, engine, opened))

@@ -8,6 +8,7 @@ from funnel.draw.keys import Key
 from funnel.errors import AuditFailure
 from funnel.lock.lock import Lock
 from funnel.plan.count import count
+from funnel.plan.digest import take
 from funnel.plan.draw import draw, names_since
 from funnel.plan.estimate import LOOK, RELEASE, Taking
 from funnel.plan.prepare import USUAL, Limits, Report, opened, prepare, silent
@@ -42,9 +43,10 @@ def execute(
     plan = run.plan
     with opened(run) as (engine, publisher):
         counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking)
+        whose = take(run, engine, progress)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
-        composed = look_back(run, counted, protected.protection, progress)
+        composed = look_back(run, counted, protected.protection, whose, progress)
         if publisher is None:
             return Summary(run, counted, protected, composed)
         drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)

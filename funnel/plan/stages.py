@@ -154,6 +154,23 @@ class Everybody:
 
 
 @dataclass(frozen=True)
+class People:
+    """Take a private digest of who is in the table with which values, by which later releases know them again.
+
+    `content` is a hash of all rows. Of a sample of the `entities` the labels of all columns, `secret` and `public`,
+    are read: by `sampled`, which knows them as a table of the run; the two are None where no entity is named.
+    """
+
+    title: ClassVar[str] = "people"
+    entity: str | None
+    secret: tuple[str, ...]
+    public: tuple[str, ...]
+    content: str
+    entities: str | None
+    sampled: str | None
+
+
+@dataclass(frozen=True)
 class Solve:
     """Compute one protocol per block under the notion.
 
@@ -239,8 +256,9 @@ _ABSENT = ("noise", "keys", "key_types", "beliefs")
 """Fields that a plan does not tell of where they are empty."""
 
 Stage = (
-    Scan | Inspect | Identify | Cells | Count | Name | Know | Everybody | Solve | Pin | Draw | Write | Audit | Publish
-)
+    Scan | Inspect | Identify | Cells | Count | Name | Know | Everybody | People
+    | Solve | Pin | Draw | Write | Audit | Publish
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -262,6 +280,7 @@ class Plan:
     naming: Name | None
     know: Know | None
     everybody: Everybody | None
+    people: People
     protect: Solve | Pin
     draw: Draw
     write: Write
@@ -278,7 +297,7 @@ class Plan:
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
         counting = (self.scan, self.inspect, self.identify, self.cells, self.count, self.naming, self.know,
-                    self.everybody)  # fmt: skip
+                    self.everybody, self.people)  # fmt: skip
         told = (one for one in counting if one is not None)
         return (*told, self.protect, self.draw, self.write, self.audit, self.publish)
 

@@ -62,7 +62,8 @@ class Summary(Settled):
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         whole = None if self.observer is None else observer.warning(self.observer)
-        return (*self.run.told, *self.noted, *warnings(self.composed), *([whole] if whole else []))
+        return (*self.run.told, *self.noted, *warnings(self.composed), *self.composed.told,
+                *([whole] if whole else []))  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -93,6 +94,7 @@ class Summary(Settled):
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
             "observer": None if self.observer is None else dict(self.observer),
+            "identity": schema.as_json(self.composed.identity),
             "utility": self.measured.utility(),
             "faithful": self.measured.faith(),
             "alphabet": {

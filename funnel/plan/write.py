@@ -17,6 +17,7 @@ from funnel.format import (
     evidence,
     groups,
     manifest,
+    people,
     protocol,
     released,
     robust,
@@ -28,6 +29,7 @@ from funnel.format.groups import GroupsFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
 from funnel.format.reported import Evidence, Published, written
+from funnel.ledger.people import keep_key
 from funnel.plan.distances import distances_file
 from funnel.plan.prepare import Report
 from funnel.plan.rebuild import report_files
@@ -105,7 +107,9 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     own = None if stage is None else stage.own
     kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen,
                     distances_file(release), population_file(own, everybody) if everybody else None)  # fmt: skip
+    keep_key(run.policy.path(run.policy.release.private), release.composed.whose.key)
     files = {
+        people.NAME: schema.write(release.composed.whose.people),
         solution.PROOF: proof,
         robust.NAME: None if certificate is None else schema.write(certificate),
         "policy.yaml": run.policy.text.encode(),

@@ -52,10 +52,12 @@ def terms(policy: Policy) -> dict[str, Any]:
 def beside(policy: Policy) -> dict[str, Any]:
     """What else of a policy bears on what readers and the people in the table may rely on, by dotted name.
 
-    A lock does not pin it: under another signing key, or beside another ledger, its protocol promises the same.
+    A lock does not pin it: under another signing key, beside another ledger, or of a table that was moved, its protocol
+    promises the same. Whether a table of another name is the same one, and its columns are, a policy does not show.
     """
-    release = policy.release
+    release, source = policy.release, policy.source
     return {
+        "source.table": source.table,
         "release.private": release.private,
         "release.formulas": release.formulas if release.format == "csv" else "refuse",
         "release.sign": release.sign,

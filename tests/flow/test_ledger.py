@@ -90,7 +90,7 @@ def tamper(folder: Path) -> None:
     for entries, claims in (
         ([*whole, whole[0]], {"history-entered", "history-order", "ledger-entry"}),
         (whole[:-1], {"history-entered", "ledger-entry"}),
-        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-entry"}),
+        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-entry", "ledger-identity"}),
         ([*whole[:2], lower, *whole[3:]], {"ledger-entry", "ledger-composed"}),
     ):
         rechained(private, entries)
@@ -99,7 +99,7 @@ def tamper(folder: Path) -> None:
     assert failed(folder) == set()
     for kept in (private / "protocols").iterdir():
         kept.write_text(kept.read_text().replace("rule", "Rule", 1))
-    assert failed(folder) == {"ledger-composed"}
+    assert failed(folder) == {"ledger-composed", "ledger-identity"}
 
 
 def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):

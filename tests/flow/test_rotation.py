@@ -94,7 +94,7 @@ def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path,
 
 def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
     """What it asks was not asked before, so no key makes it tell more; columns are the same in either case."""
-    x = Drawn(("X", "y"), ("m", "m"), ("m", "m"), None, ())
+    x = Drawn(("X", "y"), ("m", "m"), ("m", "m"), None, (), ())
     z = replace(x, columns=("z",))
     entries = [
         an_entry(1, name="one", key_fingerprint="a", drawn=(x,)),

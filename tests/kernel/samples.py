@@ -26,6 +26,7 @@ from funnel.format import (
     evidence,
     journal,
     manifest,
+    people,
     protocol,
     released,
     robust,
@@ -38,6 +39,7 @@ from funnel.format.manifest import FileEntry
 from funnel.format.schema import as_json, write
 from funnel.format.sealed import sealed
 from tests.kernel import brute
+from tests.support.ledger import NOTHING, PEOPLE
 from tests.support.terms import plain_column
 
 ID, MADE = "20260102T030405Z-0a1b2c", "2026-01-02T03:04:05Z"
@@ -115,6 +117,7 @@ class Sample:
                 counts.NAME: write(self.counts),
                 draws.NAME: write(self.draws),
                 terms.NAME: write(self.terms),
+                people.NAME: write(PEOPLE),
                 solution.NAME: write(
                     solution.SolutionFile("funnel-solution/1", ("by hand",), (None,), (1.0,), None)
                 ),
@@ -182,11 +185,12 @@ class Sample:
             key_fingerprint=whole.draws.key_fingerprint,
             entity=self.terms.entity,
             drawn=tuple(
-                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None, ())
+                journal.Drawn(columns, (KEY,) * len(columns), (KEY,) * len(columns), None, (), (ID,) * len(columns))
                 for columns in whole.public
             ),
             present=None,
             composed=together,
+            identity=journal.Identity(NOTHING, NOTHING, digest(write(PEOPLE)), ID, (), None),
             lock=whole.locked.checksum if whole.locked else None,
         )
         write_journal(folder, (*self.earlier, own))
@@ -236,6 +240,7 @@ def refit(public: Path, private: Path) -> None:
                 "policy_sha256": stated["policy_sha256"],
                 "protocol_sha256": stated["files"][protocol.NAME]["sha256"],
             }
+            line["entry"]["identity"]["people_sha256"] = digest((own / people.NAME).read_bytes())
         lines, last = lines + encode(line), digest(encode(line))
     (private / journal.NAME).write_bytes(lines)
     (private / journal.HEAD).write_bytes(encode({"sequence": lines.count(b"\n"), "sha256": last}))

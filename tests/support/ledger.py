@@ -8,14 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from funnel.format import schema
-from funnel.format.journal import HEAD, NAME, START, Drawn, Entry, Head, Line, ReleaseEntry, Together
+from funnel.format import people, schema
+from funnel.format.journal import (
+    HEAD,
+    NAME,
+    START,
+    Drawn,
+    Entry,
+    Head,
+    Identity,
+    Line,
+    ReleaseEntry,
+    Together,
+)
+from funnel.format.people import PeopleFile
+from funnel.ledger.people import PeopleKey
+from funnel.ledger.whose import Whose
 
 TIME = "2026-11-21T11:20:34Z"
 NOTHING = "0" * 64
+FIRST = "20261121T112034Z-3f9a1c"
+PEOPLE = PeopleFile("funnel-people/1", NOTHING, "a" * 16, None, 1, NOTHING, 0, ("S",), ("X",), ((), ()), ())
+"""The digest of a table of which only its content is known."""
 TOGETHER = Together("lip", ("S",), 0.5, 0.5, "exact", 1, 1, 1.0)
 ENTRY = ReleaseEntry(
-    release="20261121T112034Z-3f9a1c",
+    release=FIRST,
     name="Zürich",
     policy_sha256=NOTHING,
     manifest_sha256=NOTHING,
@@ -27,9 +44,10 @@ ENTRY = ReleaseEntry(
     draws="permanent",
     key_fingerprint="a" * 16,
     entity="id",
-    drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, ()),),
+    drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, (), (FIRST,)),),
     present=None,
     composed=TOGETHER,
+    identity=Identity(NOTHING, NOTHING, hashlib.sha256(schema.write(PEOPLE)).hexdigest(), FIRST, (), None),
     lock=None,
 )
 
@@ -42,6 +60,14 @@ def an_id(number: int) -> str:
 def an_entry(release: str | int, **changes: Any) -> ReleaseEntry:
     """An entry of a release by its name or number."""
     return replace(ENTRY, release=release if isinstance(release, str) else an_id(release), **changes)
+
+
+def whose(private: Path, release: str, people_file: PeopleFile = PEOPLE) -> Whose:
+    """Of whom a release is, with its digest where later ones look for it."""
+    folder = private / release
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / people.NAME).write_bytes(schema.write(people_file))
+    return Whose(release, people_file, PeopleKey(bytes(32)))
 
 
 def rechained(private: Path, entries: Iterable[Entry]) -> None:

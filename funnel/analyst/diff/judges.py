@@ -95,6 +95,10 @@ JUDGES: dict[str, Judge] = {
         "less is said of records with missing values",
     ),
     "source.csv": _another("the same file is read as other values"),
+    "source.table": _another(
+        "another table: whether its columns mean the same, about the same people, is not known; a run looks into the "
+        "private digests, and takes for another column what these do not show to be the same"
+    ),
     "source.filter": _another("other people: what is promised to whom cannot be compared"),
     "source.entity": _optional(
         "no person may have more than one row",

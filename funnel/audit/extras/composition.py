@@ -4,6 +4,7 @@ Privacy with respect to S does not add up release by release (mathematics, secti
 composed one. Which earlier draws are functions of this release's x follows from what the ledger says of them. The entry
 names a way, and the figure has to be what that way yields:
     exact    all draws are functions of x: their joint law (`overlaps`), measured by the kernel as any channel is;
+    unchanged  the same, where it is taken for granted that people and values are those of earlier nights (`identity`);
     ceiling  x itself tells at least as much as anything drawn from it (data processing); on average, H(S);
     sum      of independent draws the usual LDP adds up, whatever they read, and it bounds every notion here.
 Nobody can see from files that identifiers and values mean the same people and things every night.
@@ -48,6 +49,8 @@ def check(opened: Release) -> str | Unchecked:
     if stated.measure != (measure := NOTIONS[opened.manifest.notion].measure):
         raise Broken(NAME, "composed is of another measure", measure, stated.measure)
     archived(opened, entry)
+    if stated.how in ("exact", "unchanged") and (stated.how == "exact") == bool(entry.identity.assumes):
+        raise Broken(NAME, "composed.how is not what is assumed", entry.identity.assumes, stated.how)
     own = parts_of(entry, opened.protocol)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one)))
     if (groups := len({one.source for one in (*earlier, *own)})) != stated.groups:
@@ -120,7 +123,7 @@ class Composition:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
         if self._known_beyond() or any(one.drops for one in (*self.within, *self.beyond)):
             yield None, None
-        elif how == "exact" and not (self.within or self.beyond or self.tangled):
+        elif how in ("exact", "unchanged") and not (self.within or self.beyond or self.tangled):
             yield self._measured, Fraction(0)
         elif how == "ceiling":
             if self.opened.manifest.notion == "mutual-information":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from funnel.audit.extras.base import Release
@@ -32,7 +33,8 @@ def check(opened: Release) -> str:
     known = {one.name.translate(LOWER): one for block in terms.public for one in block}
     wide = {one.name: one for one in opened.partitioned}
     drawn = tuple(_drawn(block, known, wide) for block in opened.protocol.blocks)
-    for what, expected, found in (("entity", entity, entry.entity), ("drawn", drawn, entry.drawn)):
+    told = tuple(replace(one, since=()) for one in entry.drawn)
+    for what, expected, found in (("entity", entity, entry.entity), ("drawn", drawn, told)):
         if expected != found:
             raise Broken(NAME, f"{what} is not what the terms make of it", expected, found)
     return f"{sum(len(one.columns) for one in drawn)} columns"
@@ -49,7 +51,7 @@ def _drawn(block: Any, known: dict[str, Attribute], wide: dict[str, Wide]) -> Dr
     base = tuple(cells.get(one.name) or _hash(_options(one)) for one in attributes if one is not None)
     secret = getattr(block, "secret", None)
     inside = tuple(column.name for name in cells for column in wide[name].columns)
-    return Drawn(block.columns, meaning, base, None if secret is None else secret.columns, inside)
+    return Drawn(block.columns, meaning, base, None if secret is None else secret.columns, inside, ())
 
 
 def _of_cells(wide: Wide) -> str:

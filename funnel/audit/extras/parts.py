@@ -12,7 +12,7 @@ from funnel.audit.kernel.files import content, sha256
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Label
-from funnel.format.journal import NAME, Present, ReleaseEntry
+from funnel.format.journal import NAME, Drawn, Present, ReleaseEntry
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 from funnel.format.schema import read
@@ -24,7 +24,8 @@ Protocol = Weights | Sets | Drawer
 class Part:
     """One block of one release, as the ledger tells of it; `protocol` is None where no copy of it is left.
 
-    `source` is where its random numbers come from: the key's fingerprint, or the release where draws are fresh.
+    `source` is where its random numbers come from: the key's fingerprint with the numbering of people, or the release
+    where draws are fresh. Meanings are those of a version of the column.
     """
 
     columns: tuple[str, ...]
@@ -98,11 +99,22 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
     source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
     if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
+    if entry.draws == "permanent":
+        source += entry.identity.numbered
     return [
-        Part(one.columns, one.meaning, one.base, one.reads, source, entry.entity, block, (entry.protocol_sha256, place),
-             entry.present)
+        Part(
+            one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entry.entity, block,
+            (entry.protocol_sha256, place), entry.present,
+        )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]  # fmt: skip
+
+
+def _of(hashes: tuple[str, ...], one: Drawn) -> tuple[str, ...]:
+    """What values mean in the version of their column; raises Broken where some column has none."""
+    if len(one.since) != len(hashes):
+        raise Broken(NAME, "a column that was drawn has no version", one.columns, one.since)
+    return tuple(map("".join, zip(hashes, one.since, strict=True)))
 
 
 def _reads(block: Weights | Sets) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -13,12 +14,15 @@ from funnel.audit.extras.export import read_table
 from funnel.audit.extras.policy import PLAN
 from funnel.audit.extras.rows import key_columns
 from funnel.audit.extras.wide import inside
+from funnel.audit.kernel.files import parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.cells.cells import Cells
 from funnel.format import population
 from funnel.format.distances import DistancesFile
 from funnel.format.fields import Label
 from funnel.format.known import NAME as KNOWN
+from funnel.format.people import NAME as PEOPLE
+from funnel.format.people import PeopleFile
 from funnel.format.population import PopulationFile
 from funnel.release.named import digest
 
@@ -42,6 +46,7 @@ class Recounted:
     `names`: the number of keys and their digest, where rows have names. `wide`: the cells made of wide blocks, none
     where a lock has fixed them; `distances`: what distances.json has to say, where the published cells are those.
     `population`: everybody in the source, where the release has that.
+    `people`: the digest of who is in the source, by the key in the private folder or, where that is gone, by another.
     """
 
     plan: dict[str, Any]
@@ -52,6 +57,7 @@ class Recounted:
     wide: tuple[Cells, ...] = ()
     distances: DistancesFile | None = None
     population: PopulationFile | None = None
+    people: PeopleFile | None = None
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -77,7 +83,7 @@ def check(opened: Release) -> str | Unchecked:
     if steps[0] != steps[1]:
         raise Broken(PLAN, "the plan is not the policy's for this source", "the same SQL", "another")
     named = "" if found.names is None else _named(opened, *found.names)
-    return f"{len(kept)} cells of {joint.rows} records counted again{named}{wide}"
+    return f"{len(kept)} cells of {joint.rows} records counted again{named}{wide}{_digested(opened, found.people)}"
 
 
 def _named(opened: Release, rows: int, names: str) -> str:
@@ -88,6 +94,19 @@ def _named(opened: Release, rows: int, names: str) -> str:
     if digest(key_columns(opened, batches)) != (rows, names):
         raise Broken(opened.manifest.data, "the keys are not those of the source", f"{rows} keys", "others")
     return ", and their keys"
+
+
+def _digested(opened: Release, found: PeopleFile | None) -> str:
+    """Whether the digest of people is the source's, in words; hashes are those of one version of the engine."""
+    stated = parsed(PeopleFile, PEOPLE, opened.read(PEOPLE))
+    if found is None or found.key != stated.key:
+        return "; the digest of people not, for the key that it was made with is not there"
+    same = opened.manifest.versions.get("duckdb") == version("duckdb") and stated.entity is not None
+    told = ["entity", "rows", "bits", "secret", "public", "labels", "sample", *(["content"] if same else [])]
+    for key in told:
+        if getattr(found, key) != getattr(stated, key):
+            raise Broken(PEOPLE, f"{key} is not that of the source", "the source's", "another")
+    return ", and the digest of people"
 
 
 def _check_known(opened: Release, found: Recounted) -> None:

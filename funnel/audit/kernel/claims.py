@@ -24,6 +24,7 @@ from funnel.format import (
     journal,
     known,
     manifest,
+    people,
     population,
     protocol,
     released,
@@ -34,7 +35,7 @@ from funnel.format import (
 
 REPORTS = {"report.json", "report.html"}
 POLICY, PLAN, LOCK, SEEN = "policy.yaml", "plan.json", "lock.yaml", "published"
-_ALWAYS = {counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, *REPORTS}
+_ALWAYS = {people.NAME, counts.NAME, draws.NAME, terms.NAME, solution.NAME, POLICY, PLAN, *REPORTS}
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "leakage")
 _NEAR = 1e-9
 _WAITS = Unchecked("the release is not entered in the ledger yet")
@@ -216,14 +217,16 @@ def entered(opened: Opened) -> str | Unchecked:
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("lock", one.locked and one.locked.checksum, own.lock),
         ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
-        ("composed leakage", one.composed, _coarse(told, one.step) if before or own.present else None),
+        ("composed leakage", one.composed, _coarse(own, one.step) if before or own.present else None),
+        ("digest of people", opened.entry(opened.folder / people.NAME).sha256, own.identity.people_sha256),
         ("number of releases", len(before) + 1, told.releases),
         ("blocks", one.public, tuple(block.columns for block in own.drawn)),
     ])  # fmt: skip
     return f"entry {len(before) + 1} of releases, {counted(len(opened.journal), 'line')} in all"
 
 
-def _coarse(told: journal.Together, step: Fraction) -> manifest.Composed:
+def _coarse(own: journal.ReleaseEntry, step: Fraction) -> manifest.Composed:
     """What a manifest says of the ledger's figure: rounded up to its own step."""
+    told = own.composed
     figure = None if told.figure is None else float(-(-rational(told.figure) // step) * step)
-    return manifest.Composed(figure, told.how, told.releases)
+    return manifest.Composed(figure, told.how, told.releases, own.identity.assumes)

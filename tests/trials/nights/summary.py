@@ -51,7 +51,7 @@ def judged(one: Night, found: Sequence[Night], sources: int) -> list[str]:
         (one.gained <= one.figure + _FLOAT, f"the attacker gained {one.gained}, the ledger says {one.figure}"),
         (one.worst <= one.measured + _FLOAT, f"answers give {one.worst}, the ledger measured {one.measured}"),
         (one.measured <= one.figure, f"the ledger measured {one.measured} and says {one.figure}"),
-        (one.how != "exact" or one.measured - one.worst <= _ROUNDED,
+        (one.how not in ("exact", "unchanged") or one.measured - one.worst <= _ROUNDED,
          f"the ledger measured {one.measured}, and no answers give more than {one.worst}"),
         (one.varying is None or one.per_value <= one.varying + _FLOAT,
          f"a value told {one.per_value}, the ledger says {one.varying}"),

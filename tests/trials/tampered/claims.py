@@ -154,7 +154,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "parameters": tuple(dict.fromkeys(("solve", "order", "confidence", "radius", "lower")) | told for told in (
         {}, {"solve": "joint"}, {"order": 2.0, "confidence": 0.99, "radius": 0.001})),
     "candidates": ([{"mechanism": "optimal", "normalised": 1.0, "reason": None}], None),
-    "composed": (None, {"leakage": 0.01, "how": "exact", "releases": 2}),
+    "composed": (None, {"leakage": 0.01, "how": "exact", "releases": 2, "assumes": []}),
 }
 
 

@@ -26,7 +26,7 @@ from funnel.measure.figures import round_up
 from funnel.measure.information import mutual_information
 from funnel.mechanisms.product import protect
 from funnel.policy import Policy
-from tests.support.ledger import an_entry, an_id
+from tests.support.ledger import an_entry, an_id, whose
 from tests.support.people import FRESH, MONDAY, SMALL, TUESDAY, ceiling, people
 from tests.support.policies import write_policy
 
@@ -45,7 +45,7 @@ class Nights:
         solved = protect(joint, policy.privacy, policy.mechanism, policy.shares(), minimum=1)
         release = an_id(len(self.entries) + 1)
         permanent = policy.draws.kind == "permanent"
-        found = compose(policy, solved, self.key if permanent else release, self.entries)
+        found = compose(policy, solved, self.key if permanent else release, self.entries, whose(self.private, release))
         check_budget(policy, found.together)
         self.warnings = warnings(found)
         path = self.folder / "protocol.json"
@@ -59,6 +59,7 @@ class Nights:
             entity=found.drawn[0].entity,
             drawn=tuple(one.told() for one in found.drawn),
             composed=found.together,
+            identity=found.identity,
         )
         Journal(self.private).append(entry)
         return asdict(found.together) | {"alone": found.alone}
@@ -147,7 +148,7 @@ def test_many_fresh_nights_stay_quick_and_are_bounded(night):
     policy = funnel.load(write_policy(night.folder, **(SMALL | FRESH)))
     joint = as_joint(policy, np.array(MONDAY), ("x0", "x1", "x2"))
     solved = protect(joint, policy.privacy, policy.mechanism, (1.0,), minimum=1)
-    found = compose(policy, solved, "tonight", year).together
+    found = compose(policy, solved, "tonight", year, whose(night.private, an_id(400))).together
     assert (found.releases, found.groups, found.how) == (366, 366, "ceiling")
     assert found.figure == pytest.approx(ceiling(MONDAY), abs=1e-4)
     assert found.varying == pytest.approx(366 * entry.composed.varying, rel=1e-2)
@@ -336,9 +337,9 @@ def test_what_a_run_says_and_publishes(run, tmp_path):
     assert (first["warnings"], first["composed"]["releases"]) == ([], 1)
     (warning,) = second["warnings"]
     told = json.loads((Path(second["release"]) / "release.json").read_text())["composed"]
-    exact = second["composed"]["figure"]
-    assert told == {"leakage": round_up(exact, 1), "how": "exact", "releases": 2}
-    assert f"{exact:.4f}" in warning
+    figure, assumed = second["composed"]["figure"], ["identifiers unchanged", "values unchanged"]
+    assert told == {"leakage": round_up(figure, 1), "how": "unchanged", "releases": 2, "assumes": assumed}
+    assert f"{figure:.4f}" in warning
     assert json.loads((Path(first["release"]) / "release.json").read_text())["composed"] is None
     for folder in (Path(second["release"]), tmp_path / "private" / Path(second["release"]).name):
         report = json.loads((folder / "report.json").read_text())

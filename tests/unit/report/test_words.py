@@ -297,7 +297,7 @@ def test_noisy_counts_are_said_to_be_estimated_anew_after_hours() -> None:
 def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
     assert len(composed()["headline"]) == 3
     for leakage, figure, note in ((1.2, "1.200", "a factor of 3.33"), (None, "no bound", "2 releases")):
-        content = composed(composed=Composed(leakage, "ceiling", 2))
+        content = composed(composed=Composed(leakage, "ceiling", 2, ()))
         tile = content["headline"][3]
         assert tile["figure"] == figure and note in tile["note"]
         assert "bounded by what the true values tell" in limit(content, "Several releases")

@@ -1,0 +1,365 @@
+"""Whether columns, values and identifiers of earlier releases are tonight's, as far as private digests show it.
+
+What the ledger composes takes x for what earlier releases drew from. That is so where a column is of the same table and
+its values mean the same, and where an identifier is the same person. Both are a promise of the source; what speaks
+against it is looked for here, in a sample of people that is the same ones every night (`funnel.format.people`):
+
+- Identifiers are other people's where hardly any of them were there before, or where secret and columns are others for
+  most of them. Then permanent draws are made anew.
+- A column is another one where most of those who have a value now, and share a secret, had another value then; or where
+  most who have a value that the earlier protocol did not know were drawn for then, as another value. Where no person
+  can be compared, it is the same in a table of the same name with counts that hardly moved, and not otherwise.
+
+A column that is another one begins a version of its own, named by its first release, and identifiers a numbering. Draws
+of other versions are no function of tonight's values; draws by another numbering are independent of tonight's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data import AnyProtocol
+from funnel.data.alphabet import Label, folded
+from funnel.data.joint import IntArray
+from funnel.draw.people import BITS
+from funnel.format.journal import Drawn, Seen
+from funnel.format.manifest import Assumed
+from funnel.format.people import PeopleFile
+
+Flags = npt.NDArray[np.bool_]
+Table = Mapping[tuple[Label, str | None], int]
+"""Records by secret and value of one column."""
+
+FEW = 20
+"""People who share secret and value from which on they are judged by themselves, and not with the other few."""
+MOVED = 0.25
+"""Of all records, the part that may have moved from one night to the other where nobody can be compared."""
+OTHER = "other"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Night:
+    """A release as its identity goes: its blocks, with the `protocol` of each, and its digest, `people`.
+
+    Either is None where it is lost. `permanent` is the fingerprint of the key of permanent draws. `count` gives the
+    records by secret and value of a column, None where they are not known.
+    """
+
+    release: str
+    drawn: Sequence[Drawn]
+    protocol: Callable[[], Sequence[AnyProtocol] | None]
+    permanent: str | None
+    numbered: str
+    table: str
+    content: str
+    people: Callable[[], PeopleFile | None]
+    count: Callable[[str], Table | None]
+
+    @cached_property
+    def digest(self) -> PeopleFile | None:
+        """people.json."""
+        return self.people()
+
+    @cached_property
+    def named(self) -> list[frozenset[Label] | None]:
+        """The values of each block that have a protocol."""
+        kept = self.protocol() or (None,) * len(self.drawn)
+        return [None if one is None else frozenset(one.inputs.values) for one in kept]
+
+    def column(self, name: str, base: str) -> tuple[Drawn, int] | None:
+        """The block that a column of this name and with these values is in, and its place there."""
+        for one in self.drawn:
+            if (name, base) in zip(one.columns, one.base, strict=True):
+                return one, one.columns.index(name)
+        return None
+
+    def values(self, name: str) -> frozenset[str | None]:
+        """The values of a column that have a protocol."""
+        found = set[str | None]()
+        for one, named in zip(self.drawn, self.named, strict=True):
+            if name in one.columns:
+                found.update(label[one.columns.index(name)] for label in named or ())
+        return frozenset(found)
+
+
+class Shared:
+    """The people who are in the samples of tonight's digest and an earlier one, as far as both go."""
+
+    def __init__(self, tonight: Night, earlier: Night, files: tuple[PeopleFile, PeopleFile]) -> None:
+        self.nights, self.files = (tonight, earlier), files
+        below = 1 << (BITS - max(one.bits for one in files))
+        rows = [np.array([row for row in one.sample if row[0] < below], np.int64) for one in files]
+        self.rows = [one.reshape(len(one), -1) for one in rows]
+        words = [one[:, 0] if one.size else np.zeros(0, np.int64) for one in self.rows]
+        self.sizes = [len(one) for one in words]
+        _, *self.places = np.intersect1d(words[0], words[1], assume_unique=True, return_indices=True)
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def texts(
+        self, side: int, name: str, *, secret: bool = False, every: bool = False
+    ) -> list[str | None] | None:
+        """What those shared (or `every` one of a side) have in a column; None where that is not in the digest."""
+        file = self.files[side]
+        columns = file.secret if secret else file.public
+        if name not in columns:
+            return None
+        place = columns.index(name) + (0 if secret else len(file.secret))
+        rows = self.rows[side] if every else self.rows[side][self.places[side]]
+        return [file.labels[place][code] for code in rows[:, place + 1].tolist()]
+
+    def drawn(self, side: int, name: str, texts: Sequence[str | None]) -> list[str | None]:
+        """The values that they were drawn for: those without a name as `other`, where that is one."""
+        named = self.nights[side].values(name)
+        return [OTHER if one not in named and OTHER in named else one for one in texts]
+
+    def kept(self, name: str) -> Flags | None:
+        """Whether people had the same value of a public column; None where it cannot be compared."""
+        found = [self.texts(side, name) for side in (0, 1)]
+        if found[0] is None or found[1] is None:
+            return None
+        sides = [self.drawn(side, name, texts) for side, texts in enumerate(found) if texts is not None]
+        named = [night.values(name) for night in self.nights]
+        return np.array(
+            [
+                now == then
+                or (was == OTHER and now not in named[1])
+                or (is_now == OTHER and then not in named[0])
+                for now, then, is_now, was in zip(*found, *sides, strict=True)
+            ],
+            bool,
+        )
+
+    def secrets(self, side: int) -> list[Label]:
+        """The values of the secret that they have on one side."""
+        columns = [self.texts(side, name, secret=True) or [] for name in self.files[side].secret]
+        return list(zip(*columns, strict=True))
+
+    def secret_kept(self) -> Flags | None:
+        """Whether people had the same secret; None where it is another one."""
+        if self.files[0].secret != self.files[1].secret:
+            return None
+        return np.array(
+            [now == then for now, then in zip(self.secrets(0), self.secrets(1), strict=True)], bool
+        )
+
+    @cached_property
+    def same_people(self) -> bool:
+        """Whether identifiers mean the same people."""
+        if 2 * len(self) < min(self.sizes) or not len(self):
+            return False
+        judged = {name: self.kept(name) for name in self.files[0].public}
+        if self.secret_kept() is None or self.same_secret:
+            return True
+        return any(
+            kept is not None and mostly(kept, self.texts(0, name) or []) for name, kept in judged.items()
+        )
+
+    @cached_property
+    def same_secret(self) -> bool:
+        """Whether most of those who have a value of the secret had it before."""
+        kept = self.secret_kept()
+        return kept is not None and mostly(kept, self.secrets(0))
+
+    def same_values(self, name: str) -> bool:
+        """Whether most of those who share a value and a secret had that value."""
+        kept, now = self.kept(name), self.texts(0, name)
+        if kept is None or now is None:
+            return False
+        return mostly(kept, list(zip(self.secrets(0), self.drawn(0, name, now), strict=True)))
+
+    def new_people(self, block: Drawn, values: frozenset[Label], known: frozenset[Label]) -> bool:
+        """Whether each of these values is mostly of people who were not drawn for before, for `known` values."""
+        now = self._labels(0, block, every=True)
+        then = self._labels(1, block, every=False)
+        drawn = np.zeros(len(now), bool)
+        drawn[self.places[0]] = [label in known for label in then]
+        for value in values:
+            has = np.array([label == value for label in now], bool)
+            if not has.any() or 2 * int((has & drawn).sum()) > int(has.sum()):
+                return False
+        return True
+
+    def _labels(self, side: int, block: Drawn, *, every: bool) -> list[Label]:
+        columns = [
+            self.drawn(side, name, self.texts(side, name, every=every) or []) for name in block.columns
+        ]
+        return list(zip(*columns, strict=True))
+
+    def seen(self) -> Seen:
+        """In shares of tonight's sample, and of those who were in the earlier one."""
+        columns = [kept for name in self.files[0].public if (kept := self.kept(name)) is not None]
+        every = np.logical_and.reduce([np.ones(len(self), bool), *columns])
+        people = round(len(self) / max(self.sizes[0], 1), 4)
+        return Seen(self.nights[1].release, people, round(float(every.mean()), 4) if len(self) else None)
+
+    def entire(self, names: Sequence[str]) -> bool:
+        """Whether all people are in both samples, and have the same values in these columns, and of one secret."""
+        whole = not any(file.bits for file in self.files) and self.sizes == [len(self), len(self)]
+        secret = self.secret_kept()
+        whole = whole and (secret is None or bool(secret.all()))
+        found = [[self.texts(side, name) for side in (0, 1)] for name in names]
+        return whole and all(one is not None and one == other for one, other in found)
+
+
+def mostly(kept: Flags, groups: Sequence[object]) -> bool:
+    """Whether in each group at least half kept something; groups of few people count as one."""
+    codes = np.array(
+        [*map({one: code for code, one in enumerate(dict.fromkeys(groups))}.get, groups)], np.int64
+    )
+    size: IntArray = np.bincount(codes)
+    good: IntArray = np.bincount(codes[kept], minlength=len(size))
+    few = size < FEW
+    return bool((2 * good[~few] >= size[~few]).all() and 2 * good[few].sum() >= size[few].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """What the earlier releases are to tonight's: its numbering and versions, and what its figures assume."""
+
+    numbered: str
+    since: tuple[tuple[str, ...], ...]
+    assumes: tuple[Assumed, ...]
+    seen: Seen | None
+
+
+def identify(tonight: Night, earlier: Sequence[Night]) -> Identified:
+    """Compare a release with those before it, oldest first. `numbered` and `since` of `tonight` are not looked at."""
+    return _Comparison(tonight, earlier).found()
+
+
+class _Comparison:
+    def __init__(self, tonight: Night, earlier: Sequence[Night]) -> None:
+        self.tonight, self.latest = tonight, list(reversed(earlier))
+        self.known = dict[str, Shared | None]()
+
+    def shared(self, night: Night) -> Shared | None:
+        """The people of both; None where one of the two digests is lost, or they are of other entities or keys."""
+        if night.release not in self.known:
+            files = self.tonight.digest, night.digest
+            self.known[night.release] = None
+            if files[0] and files[1] and files[0].entity is not None and _alike(files[0], files[1]):
+                self.known[night.release] = Shared(self.tonight, night, (files[0], files[1]))
+        return self.known[night.release]
+
+    def found(self) -> Identified:
+        """Numbering first: by it versions are told."""
+        numbered = self._numbered()
+        since = tuple(
+            tuple(self._since(one, place, numbered) for place in range(len(one.columns)))
+            for one in self.tonight.drawn
+        )
+        relevant = [night for night in self.latest if self._relevant(night, since)]
+        return Identified(numbered, since, self._assumes(relevant, numbered), self._seen(relevant, numbered))
+
+    def _numbered(self) -> str:
+        """The first release with the same identifiers; tonight's where none has."""
+        same = next((night for night in self.latest if night.content == self.tonight.content), None)
+        if same is not None:
+            return same.numbered
+        for nights in _by(self.latest, lambda one: one.numbered):
+            both = next((one for night in nights if (one := self.shared(night)) is not None), None)
+            if both is not None and both.same_people:
+                return both.nights[1].numbered
+        return self.tonight.release
+
+    def _since(self, mine: Drawn, place: int, numbered: str) -> str:
+        """The version of a column: the first of which the last release that can be compared shows the same."""
+        name, base = mine.columns[place], mine.base[place]
+        having = [(night, one[0].since[one[1]]) for night in self.latest if (one := night.column(name, base))]
+        for pairs in _by(having, lambda pair: pair[1]):
+            alike = [night for night, _ in pairs if self._block(night, mine) is not None]
+            last = next((one for one in alike or [night for night, _ in pairs] if one.digest is not None), None)
+            if last is not None and self._same(last, mine, name, numbered):
+                return pairs[0][1]
+        return self.tonight.release
+
+    @staticmethod
+    def _block(night: Night, mine: Drawn) -> Drawn | None:
+        return next(
+            (one for one in night.drawn if (one.columns, one.base) == (mine.columns, mine.base)), None
+        )
+
+    def _same(self, night: Night, mine: Drawn, name: str, numbered: str) -> bool:
+        """Whether a column of an earlier release is tonight's."""
+        both = self.shared(night)
+        if both is not None and night.numbered == numbered:
+            read = mine.reads is None or both.same_secret
+            return read and both.same_values(name) and self._known(night, mine, both)
+        if night.content == self.tonight.content:
+            return True
+        tables = self.tonight.count(name), night.count(name)
+        close = tables[0] is not None and tables[1] is not None and moved(tables[0], tables[1]) <= MOVED
+        return night.table == self.tonight.table and close and self._known(night, mine, None)
+
+    def _known(self, night: Night, mine: Drawn, both: Shared | None) -> bool:
+        """Whether all values of a block had a protocol then, or are of people who were not there."""
+        block = self._block(night, mine)
+        if block is None or block.meaning != block.base:
+            return True
+        named = [one for other, one in zip(night.drawn, night.named, strict=True) if other is block]
+        own = [
+            one for other, one in zip(self.tonight.drawn, self.tonight.named, strict=True) if other is mine
+        ]
+        if named[0] is None or own[0] is None or own[0] <= named[0]:
+            return True
+        return both is not None and both.new_people(mine, own[0] - named[0], named[0])
+
+    def _relevant(self, night: Night, since: Sequence[Sequence[str]]) -> bool:
+        """Whether a release drew from a column of tonight's."""
+        here = {
+            column
+            for one, versions in zip(self.tonight.drawn, since, strict=True)
+            for column in zip(one.columns, one.base, versions, strict=True)
+        }
+        return any(here & {*zip(one.columns, one.base, one.since, strict=True)} for one in night.drawn)
+
+    def _assumes(self, relevant: Sequence[Night], numbered: str) -> tuple[Assumed, ...]:
+        """What no digest shows of them."""
+        unshown = [night for night in relevant if not self._shown(night)]
+        key = self.tonight.permanent
+        again = any(key is not None and (one.permanent, one.numbered) == (key, numbered) for one in unshown)
+        named: tuple[Assumed, ...] = ("identifiers unchanged",) if again else ()
+        return (*named, "values unchanged") if unshown else ()
+
+    def _shown(self, night: Night) -> bool:
+        """Whether all people and values are the same."""
+        if night.content == self.tonight.content:
+            return True
+        both = self.shared(night)
+        return both is not None and both.entire([name for one in self.tonight.drawn for name in one.columns])
+
+    def _seen(self, relevant: Sequence[Night], numbered: str) -> Seen | None:
+        """The last of them that can be compared."""
+        for night in relevant:
+            if night.numbered == numbered and (both := self.shared(night)) is not None:
+                return both.seen()
+        return None
+
+
+def moved(now: Table, then: Table) -> float:
+    """The part of all records that cannot have stayed where it was: the total variation of two tables."""
+    total = [max(sum(one.values()), 1) for one in (now, then)]
+    cells = now.keys() | then.keys()
+    return sum(abs(now.get(one, 0) / total[0] - then.get(one, 0) / total[1]) for one in cells) / 2
+
+
+def _alike(one: PeopleFile, other: PeopleFile) -> bool:
+    """Whether the words of two digests can be compared."""
+    return one.key == other.key and folded(one.entity or "") == folded(other.entity or "")
+
+
+def _by(items: Sequence[T], key: Callable[[T], object]) -> Iterator[list[T]]:
+    """In groups, each where its first is."""
+    found: dict[object, list[T]] = {}
+    for one in items:
+        found.setdefault(key(one), []).append(one)
+    yield from found.values()

@@ -1,0 +1,72 @@
+"""What a private folder keeps to know people again: a key of its own, and the digest of every release."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from funnel.draw.keys import SIZE, Key
+from funnel.errors import LedgerError
+from funnel.files import replace_file, writing
+from funnel.format import people, schema
+from funnel.format.canonical import FormatError
+from funnel.format.journal import ReleaseEntry
+from funnel.format.people import PeopleFile
+
+KEY = "people.key"
+
+
+class PeopleKey(Key):
+    """A key that words of people are made with, and nothing else; its folder keeps it."""
+
+    __slots__ = ()
+
+    def line(self) -> bytes:
+        """As it is stored."""
+        return self._secret.hex().encode()
+
+
+def people_key(private: Path) -> PeopleKey:
+    """The key under which a private folder makes words of people, a new one where there is none.
+
+    It never draws anything. Raises LedgerError where it cannot be read.
+    """
+    path = private / KEY
+    try:
+        return PeopleKey(bytes.fromhex(path.read_text("ascii")))
+    except FileNotFoundError:
+        return PeopleKey(os.urandom(SIZE))
+    except (OSError, ValueError) as error:
+        raise LedgerError(
+            "ledger",
+            "the key by which people are known again cannot be read",
+            where=str(path),
+            advice="Restore it from a backup of the private folder. Without it nothing is known of whom earlier "
+            "releases were about: where it is lost for good, move the file away.",
+        ) from error
+
+
+def keep_key(private: Path, key: PeopleKey) -> None:
+    """Store a key that is new, before anything is entered that was made with it. Raises ReleaseError."""
+    path = private / KEY
+    if not path.exists():
+        with writing(private):
+            replace_file(path, key.line())
+
+
+def table_name(table: str, directory: Path, private: Path) -> str:
+    """A hash of what a policy in `directory` names; of files as seen from the private folder, for both may be moved."""
+    seen = table if "://" in table else os.path.relpath(Path.cwd() / directory / table, Path.cwd() / private)
+    return hashlib.sha256(seen.encode(errors="surrogateescape")).hexdigest()
+
+
+def kept_people(private: Path, entry: ReleaseEntry) -> PeopleFile | None:
+    """The digest of a release; None where it was lost or is not the one that was entered."""
+    try:
+        raw = (private / entry.release / people.NAME).read_bytes()
+        if hashlib.sha256(raw).hexdigest() != entry.identity.people_sha256:
+            return None
+        return schema.read(PeopleFile, people.NAME, raw)
+    except (OSError, FormatError):
+        return None

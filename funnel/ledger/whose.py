@@ -1,0 +1,123 @@
+"""Of whom a release is: its digest held against those of the entries before it, for what the ledger says of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from funnel.data import AnyProtocol, Joint
+from funnel.data.alphabet import Label
+from funnel.format import counts, protocol, schema
+from funnel.format.canonical import FormatError
+from funnel.format.counts import CountsFile
+from funnel.format.journal import Identity, ReleaseEntry, Together
+from funnel.format.people import PeopleFile
+from funnel.ledger.archive import kept_protocol
+from funnel.ledger.identity import Identified, Night, Table, identify
+from funnel.ledger.people import PeopleKey, kept_people
+from funnel.ledger.records import DrawRecord
+from funnel.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Whose:
+    """A release by its name, the digest of who is in it, and the key that this was made with."""
+
+    release: str
+    people: PeopleFile
+    key: PeopleKey
+
+
+def known_again(
+    policy: Policy,
+    own: Sequence[DrawRecord],
+    joint: Joint,
+    whose: Whose,
+    entries: Sequence[ReleaseEntry],
+) -> tuple[tuple[DrawRecord, ...], Identity, tuple[str, ...]]:
+    """A release's draws with the versions of their columns, what the ledger says of its identity, and what is new."""
+    people, release = whose.people, whose.release
+    permanent = None if own[0].entity is None else own[0].source
+    tonight = Night(
+        release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
+        people.content, lambda: people, partial(_counted, joint),
+    )  # fmt: skip
+    private, to = policy.path(policy.release.private), policy.path(policy.release.to)
+    found = identify(tonight, [_night(private, to, entry) for entry in entries])
+    sha256 = hashlib.sha256(schema.write(people)).hexdigest()
+    identity = Identity(people.table, people.content, sha256, found.numbered, found.assumes, found.seen)
+    drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
+    return drawn, identity, tuple(_anew(release, own, found, entries))
+
+
+def assuming(found: Together, identity: Identity) -> Together:
+    """A figure is measured exactly only where nothing is taken for granted."""
+    return replace(found, how="unchanged") if found.how == "exact" and identity.assumes else found
+
+
+def assumed(identity: Identity) -> str:
+    """What the figures of an entry take for granted, and what a sample shows of it."""
+    if not identity.assumes:
+        return "nothing is taken for granted of people or values: those that were compared are all the same"
+    told = f"takes for granted: {' and '.join(identity.assumes)}"
+    if (seen := identity.seen) is None:
+        return f"{told}; nobody can be compared with earlier releases"
+    same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"
+    return f"{told}; of a sample {seen.people:.2%} were in {seen.since}{same}"
+
+
+def _anew(
+    release: str, own: Sequence[DrawRecord], found: Identified, entries: Sequence[ReleaseEntry]
+) -> Iterator[str]:
+    """What a run has to know of people or columns that are not taken for those of earlier releases."""
+    again = own[0].entity is not None and any(one.key_fingerprint == own[0].source for one in entries)
+    if again and found.numbered == release:
+        yield "identifiers are not known to mean the people of earlier releases: all of them are asked anew"
+    known = {column for one in entries for block in one.drawn for column in zip(block.columns, block.base, strict=True)}
+    for one, versions in zip(own, found.since, strict=True):
+        for name, base, since in zip(one.columns, one.base, versions, strict=True):
+            if since == release and (name, base) in known:
+                yield f"column {name} is not known to be that of earlier releases: it is taken for another one"
+
+
+def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
+    told, published = entry.identity, to / entry.release / protocol.NAME
+    return Night(
+        entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
+        entry.key_fingerprint, told.numbered, told.table,
+        told.content, partial(kept_people, private, entry), partial(_kept_counts, private / entry.release),
+    )  # fmt: skip
+
+
+def _protocols(own: Sequence[DrawRecord]) -> list[AnyProtocol]:
+    return [one.protocol for one in own if one.protocol is not None]
+
+
+def _counted(joint: Joint, name: str) -> Table | None:
+    """Records by secret and value of a column."""
+    for index, block in enumerate(joint.blocks):
+        if name in block.columns:
+            place, found = block.columns.index(name), Counter[tuple[Label, str | None]]()
+            for s, x in zip(*joint.table(index).nonzero(), strict=True):
+                found[joint.secret.values[s], block.values[x][place]] += int(joint.table(index)[s, x])
+            return found
+    return None
+
+
+def _kept_counts(folder: Path, name: str) -> Table | None:
+    """The same of an earlier release, from its evidence; None where that was lost."""
+    try:
+        file = schema.read(CountsFile, counts.NAME, (folder / counts.NAME).read_bytes())
+    except (OSError, FormatError):
+        return None
+    for index, block in enumerate(file.blocks):
+        if name in block.columns:
+            place, found = block.columns.index(name), Counter[tuple[Label, str | None]]()
+            for s, *x, number in file.cells:
+                found[file.secret.values[s], block.values[x[index]][place]] += number
+            return found
+    return None

@@ -1,0 +1,34 @@
+"""The stage that digests who is in a table with which values, by which a later release knows both again."""
+
+from __future__ import annotations
+
+from funnel.engine.sql import identifier, listed
+from funnel.plan.names import Names
+from funnel.plan.stages import People
+from funnel.policy import Policy
+
+SAMPLE = "sampled_people"
+"""The table of a run that holds the entities of the sample."""
+
+
+def people_stage(policy: Policy, names: Names) -> People:
+    """The stage: one hash of all rows in the engine, one reading of who they are about, one of a sample's values."""
+    columns = policy.sensitive, tuple(label for block in policy.blocks for label in block.labels)
+    if policy.source.entity is None:
+        return People(None, *columns, _content("source"), None, None)
+    labels = (f"{key.label} AS {identifier(key.name)}" for key in names.keys)
+    shown = listed(f"CAST({identifier(key.name)} AS VARCHAR)" for key in names.keys)
+    sampled = f"SELECT * FROM kept SEMI JOIN {SAMPLE} ON CAST(kept.entity AS VARCHAR) = {SAMPLE}.v0"
+    return People(
+        policy.source.entity,
+        *columns,
+        _content("told" if any(names.inner) else "kept"),
+        "SELECT entity FROM kept",
+        f"SELECT entity, {shown} FROM (SELECT entity, {listed(labels)} FROM ({sampled}))",
+    )
+
+
+def _content(view: str) -> str:
+    """Rows, a sum that does not go by their order, and what tells one version of the engine's hash from another."""
+    salt = "getvariable('people')"
+    return f"SELECT count(*), CAST(sum(hash({view}, {salt})) AS VARCHAR), CAST(hash('', {salt}) AS VARCHAR) FROM {view}"

@@ -1,0 +1,216 @@
+"""Which table, which column, which people: the ledger held against somebody who composes the published protocols."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.flow.conftest import Outcome
+from tests.support.forging import lines_of, rechain
+from tests.support.nights import Night, Steps, real_leakage, steps_of
+from tests.support.policies import write_policy
+
+Person = tuple[str, str]
+"""Secret and value."""
+COUNTS = {("a", "0"): 90, ("a", "1"): 60, ("a", "2"): 50, ("b", "0"): 40, ("b", "1"): 70, ("b", "2"): 90}
+TERMS: dict[str, Any] = {
+    "sensitive": ["s"],
+    "public": ["x"],
+    "privacy": {"notion": "lip", "epsilon": 0.3},
+    "mechanism": "randomised-response",
+}
+
+
+class Folder:
+    """Nights of one private folder, through the command line; what was published, and about whom."""
+
+    def __init__(self, path: Path, command: Callable[..., Outcome]) -> None:
+        self.path, self.command = path, command
+        self.people: dict[int, tuple[str, list[Night]]] = {}
+        self.protocols: list[dict[str, Steps]] = []
+
+    def __call__(
+        self, people: Sequence[Person], ids: Sequence[object] | None = None, table: str = "t.parquet", **changes: Any
+    ) -> Outcome:
+        """One more run; person i has `people[i]` tonight, under `ids[i]`."""
+        known = [*range(len(people))] if ids is None else ids
+        columns = {"id": known, "s": [s for s, _ in people], "x": [x for _, x in people]}
+        pq.write_table(pa.table(columns), self.path / table)
+        source = {"table": table} if "draws" in changes else {"table": table, "entity": "id"}
+        policy = write_policy(self.path, **(TERMS | {"source": source} | changes))
+        done = self.command("run", policy, "--json")
+        if done.code == 0:
+            for i, ((s, x), number) in enumerate(zip(people, known, strict=True)):
+                self.people.setdefault(i, (s, []))[1].append((number, x))
+            self.protocols.append(steps_of(Path(done.json["release"]) / "protocol.json"))
+        return done
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The last one of the ledger."""
+        return json.loads((self.path / "private" / "ledger.jsonl").read_text().splitlines()[-1])["entry"]
+
+    def real(self, *, permanent: bool = True) -> float:
+        """What everybody who was there on all nights told."""
+        there = [one for one in self.people.values() if len(one[1]) == len(self.protocols)]
+        return real_leakage(there, self.protocols, permanent=permanent)
+
+    def audited(self) -> set[str]:
+        """The claims that fail, of all releases."""
+        done = self.command("audit", self.path / "releases", "--private", self.path / "private", "--json")
+        told = [*done.json["findings"], *(one for release in done.json["releases"] for one in release["findings"])]
+        return {one["claim"] for one in told if one["status"] == "failed"}
+
+
+@pytest.fixture
+def night(tmp_path: Path, command: Callable[..., Outcome]) -> Folder:
+    return Folder(tmp_path, command)
+
+
+def everybody(counts: dict[tuple[str, str], int] = COUNTS) -> list[Person]:
+    return [person for person, many in counts.items() for _ in range(many)]
+
+
+def said(done: Outcome) -> float:
+    """The composed figure; infinite where there is none."""
+    figure = done.json["composed"]["figure"]
+    return math.inf if figure is None else figure
+
+
+def test_two_columns_of_one_name_in_two_tables(night: Folder) -> None:
+    """The secret is which of two grades differ: each table tells nothing, and both tell it whole."""
+    halves = [*product("01", "01")] * 30
+    budget = {"privacy": {"notion": "lip", "epsilon": 0.05}, "mechanism": "optimal", "budget": 0.5}
+    first = night([("same" if a == b else "other", a) for a, b in halves], **budget)
+    assert first.code == 0
+    second = night([("same" if a == b else "other", b) for a, b in halves], table="u.parquet", **budget)
+    assert second.code != 0
+    assert "no finite bound" in second.err
+    both = [(s, [(0, a), (0, b)]) for (a, b) in halves for s in ["same" if a == b else "other"]]
+    assert real_leakage(both, night.protocols * 2) >= math.log(2)
+    assert len(night.protocols) == 1
+
+
+def test_a_column_relabelled_every_night(night: Folder) -> None:
+    """Nobody drew nothing under the values of the night before."""
+    usual = {"privacy": {"notion": "ldp-x", "epsilon": 0.2}}
+    first = 0.0
+    for number in range(4):
+        done = night([(s, f"{'pqrs'[number]}{x}") for s, x in everybody()], **usual)
+        assert said(done) >= night.real() - 1e-9
+        first = night.real() if number == 0 else first
+    assert night.real() > 2 * first
+    assert len({one for told in night.entry["drawn"] for one in told["since"]} & {night.entry["release"]}) == 1
+    assert night.audited() == set()
+
+
+def test_a_relabelled_column_that_is_drawn_afresh_and_of_nobody(night: Folder) -> None:
+    usual = {"privacy": {"notion": "ldp-x", "epsilon": 0.2}, "draws": {"kind": "fresh"}}
+    for number in range(3):
+        done = night([(s, f"{'pqr'[number]}{x}") for s, x in everybody()], **usual)
+        assert said(done) >= night.real(permanent=False) - 1e-9
+    assert night.entry["composed"]["how"] == "sum"
+
+
+@pytest.mark.parametrize("anew", ["other numbers", "the same numbers for others"])
+def test_identifiers_given_out_anew(night: Folder, anew: str) -> None:
+    """Everybody is asked anew: the figure is that of two answers, and a budget refuses them."""
+    people = everybody()
+    assert said(night(people)) == pytest.approx(0.3, abs=1e-3)
+    numbers = [i + 9_000 if anew == "other numbers" else (i * 171 + 57) % 400 for i in range(400)]
+    refused = night(people, numbers, budget=0.31)
+    assert refused.code != 0
+    done = night(people, numbers)
+    assert said(done) >= night.real() - 1e-9
+    assert night.real() > 0.4
+    told = done.json["composed"]
+    assert (told["how"], done.json["identity"]["assumes"]) == ("unchanged", ["values unchanged"])
+    assert night.entry["identity"]["numbered"] == night.entry["release"]
+    assert night.audited() == set()
+
+
+def test_a_value_that_moves_by_the_secret(night: Folder) -> None:
+    """x + s: where a permanent answer changes, s is known."""
+    people = everybody()
+    night(people)
+    moved = [(s, str((int(x) + (s == "b")) % 3)) for s, x in people]
+    done = night(moved)
+    assert done.code != 0 or (said(done) == math.inf and night.real() > 1)
+
+
+def test_the_same_people_and_values_are_exact_and_some_changes_are_not(night: Folder, tmp_path: Path) -> None:
+    """In the run, the ledger, the manifest and the report: one word, what it takes for granted, what was seen."""
+    people = everybody()
+    assert said(night(people)) == said(night(people[::-1], [*range(400)][::-1]))
+    assert (night.entry["composed"]["how"], night.entry["identity"]["assumes"]) == ("exact", [])
+    changed = [(s, "1" if i % 50 == 0 else x) for i, (s, x) in enumerate(people)]
+    done = night(changed[:-4], [*range(396)])
+    assumes = ["identifiers unchanged", "values unchanged"]
+    told, ledger = done.json, night.command("ledger", tmp_path / "policy.yaml", "--json").json
+    manifest = json.loads((Path(told["release"]) / "release.json").read_text())["composed"]
+    assert said(done) < 1
+    assert {told["composed"]["how"], ledger["how"], manifest["how"]} == {"unchanged"}
+    assert told["identity"]["assumes"] == ledger["identity"]["assumes"] == manifest["assumes"] == assumes
+    seen = told["identity"]["seen"]
+    assert seen == ledger["identity"]["seen"]
+    assert (seen["people"], seen["unchanged"] < 1) == (1.0, True)
+    assert "takes for granted" in night.command("ledger", tmp_path / "policy.yaml").out
+    page = " ".join((Path(told["release"]) / "report.html").read_text().split())
+    granted = "identifiers mean the people that they meant in earlier releases, and that values are what they were"
+    assert f"That takes for granted that {granted}" in page
+    assert night.audited() == set()
+
+
+def test_people_who_come_with_a_new_value_are_new_and_others_are_not(night: Folder) -> None:
+    """A value that the last protocol did not know: of newcomers it drew nothing, of others it did."""
+    people = everybody()
+    night(people)
+    newcomers = [*people, *[("a", "3")] * 12, *[("b", "3")] * 13]
+    assert said(night(newcomers)) < math.inf
+    assert night.entry["drawn"][0]["since"] != [night.entry["release"]]
+    moved = [*newcomers[:-25], *[("a", "4")] * 12, *[("b", "4")] * 13]
+    night(moved)
+    assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
+
+
+def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
+    """Changed it fails by name; without the one it was compared with, a release cannot be said to be of the same."""
+    people = everybody()
+    night(people)
+    night(people)
+    first, second = sorted((night.path / "private").glob("2*"))
+    kept = (first / "people.json").read_bytes()
+    (first / "people.json").write_bytes(kept.replace(b'"rows":400', b'"rows":401'))
+    assert night.audited() == {"evidence", "ledger-entry", "ledger-identity"}
+    for folder in (first, second):
+        (folder / "people.json").unlink()
+    night([(s, "0" if i == 100 else x) for i, (s, x) in enumerate(people)])
+    assert night.entry["identity"]["numbered"] == night.entry["release"]
+    assert night.entry["composed"]["how"] != "exact"
+
+
+def test_a_ledger_that_assumes_less_than_it_does_fails(night: Folder) -> None:
+    people = everybody()
+    night(people)
+    night([(s, "0" if i == 100 else x) for i, (s, x) in enumerate(people)])
+    lines = lines_of(night.path / "private")
+    lines[-1]["entry"]["identity"]["assumes"] = []
+    rechain(night.path / "private", lines)
+    assert {"ledger-identity", "ledger-entry"} <= night.audited()
+
+
+def test_the_key_of_digests_is_private_and_its_own(night: Folder) -> None:
+    night(everybody())
+    path = night.path / "private" / "people.key"
+    assert path.stat().st_mode & 0o077 == 0
+    sample = json.loads(next((night.path / "private").glob("2*/people.json")).read_text())
+    assert not {row[0] for row in sample["sample"]} & set(range(400))
+    assert path.read_text() not in json.dumps(sample)
