@@ -106,6 +106,8 @@ class Mechanism(BaseModel, ABC):
     plain: ClassVar[bool] = True
     """Whether it releases values of X, so that the table keeps its columns; `auto` looks at no other."""
 
+    shows_shares: ClassVar[bool] = False
+    """Whether P(x|s) itself can be read off the chances, so that they tell every count of whoever is common enough."""
     needs_numbers: ClassVar[bool] = False
     """Whether every public column must be rounded to numbers."""
 

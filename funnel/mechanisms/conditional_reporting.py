@@ -21,6 +21,7 @@ class ConditionalReporting(Mechanism):
 
     reads_secret: ClassVar[bool] = True
     releases_secret: ClassVar[bool] = False
+    shows_shares: ClassVar[bool] = True
 
     kind: Literal["conditional-reporting"]
 

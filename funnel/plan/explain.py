@@ -60,7 +60,10 @@ def _summary(stage: stages.Stage) -> str:
 
 
 def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
-    """Sizes, where they are known and matter."""
+    """What the counts give away by the protocol; and sizes, where they are known and matter."""
+    if isinstance(stage, stages.Count) and stage.noise is None:
+        yield "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down"
+        yield "ways out: estimate.beliefs, rldp, estimate.kind: private"
     if found is None:
         return
     if isinstance(stage, stages.Count):

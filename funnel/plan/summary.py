@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from funnel.mechanisms.product import Candidate
 from funnel.plan.protect import Settled
 from funnel.policy import Policy
 from funnel.release.measured import Measured
+from funnel.release.narrowed import Narrowed, narrowed
 from funnel.report import observer
 
 
@@ -57,6 +59,14 @@ class Summary(Settled):
     def together(self) -> Together:
         """What this release and all before it tell together."""
         return self.composed.together
+
+    @cached_property
+    def narrowed(self) -> Narrowed | None:
+        """How many counts published files narrow down; None over noisy counts, and where it is not computed."""
+        if self.estimated is not None:
+            return None
+        found, minimum = self.protection, self.policy.estimate.minimum
+        return narrowed(self.joint, found.protocols, minimum, shown=found.mechanism.shows_shares)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -106,6 +116,7 @@ class Summary(Settled):
             "rare": [asdict(one) for one in self.counted.merged],
             "estimate": self.counted.told(),
             "locked": None if pinned is None else drift.told(pinned.drift),
+            "narrowed": None if self.narrowed is None else asdict(self.narrowed),
             "warnings": list(self.warnings),
         }
 
@@ -126,6 +137,8 @@ class Summary(Settled):
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged
             lines.append(f"unchanged  {own:.2%} of records; at epsilon 0, drawn for nobody, {nobody:.2%}")
+        if self.estimated is None:
+            lines.append(f"counts     {self._counts()}")
         if self.together.releases > 1:
             lines.insert(3, f"composed   {_told(self.together)}")
         if self.observer is not None:
@@ -138,6 +151,14 @@ class Summary(Settled):
         if folder:
             lines.append(f"report     {folder}/report.html")
         return "\n".join(lines)
+
+    def _counts(self) -> str:
+        """What the published chances and figures tell of the counts, for a person."""
+        told, secret = self.narrowed, " + ".join(self.policy.sensitive)
+        if told is None:
+            return "what the published chances tell of them was not computed: there are too many, or sets are released"
+        return (f"{told.narrowed:,} of {told.cells:,} narrowed to fewer than {self.policy.estimate.minimum} records by "
+                f"what is published, for who knows how often each {secret} occurs")  # fmt: skip
 
     def _chosen(self) -> list[str]:
         """The mechanism that was chosen among its candidates, and the split that was searched for."""

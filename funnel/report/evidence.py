@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,8 @@ from funnel.measure.faithful import at_zero, share_unchanged
 from funnel.measure.information import entropy, released_information
 from funnel.measure.leakage import lip
 from funnel.measure.side import Knowledge, uncovered
+from funnel.mechanisms import MECHANISMS
+from funnel.release.narrowed import narrowed
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
@@ -88,6 +90,7 @@ class Evidence:
             "observer": observer(self.t, released, self.kept.counts, notion),
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
+            "narrowed": self._narrowed(),
             "wide": [] if self.kept.distances is None else list(map(near, self.kept.distances.blocks)),
         }
         return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
@@ -137,6 +140,14 @@ class Evidence:
         knows = self.t.m.parameters.knows
         people, pairs, sets = uncovered(finer_of(self.kept.known, self.t.m.estimate.minimum), Knowledge.of(knows))
         return {"people": people, "pairs": pairs, "sets": sets}
+
+    def _narrowed(self) -> dict[str, int] | None:
+        """How many counts published files narrow down; None over noisy counts, and where it is not computed."""
+        if self.t.private:
+            return None
+        shown = MECHANISMS[self.t.m.mechanism].shows_shares
+        found = narrowed(self.joint, self.t.protocols, self.t.m.estimate.minimum, shown=shown)
+        return None if found is None else asdict(found)
 
     def _untouched(self) -> float:
         """Share of records expected to be released exactly as they are, in every block."""

@@ -1,0 +1,176 @@
+"""How far published files narrow the counts N[s, x] down: what figures and an optimum that touches its bounds tell.
+
+The reader thought of has protocol.json, released totals, the figures of release.json, and is told how many records have
+each value of the secret, which makes every fact linear in N (mathematics.md, sections 8 and 9). With T = N Q:
+
+- |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals;
+- e^-f N_s T_y / n <= T[s, y] <= e^r N_s T_y / n, where beliefs fall and rise by f and r at most;
+- within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
+  T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which.
+
+A cell's range is that of two linear programs, and of integer ones where the table is small. Who is told less is left
+with wider ranges; that mechanisms choose among vertices tells more, of which nothing is reckoned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.arrange import possible
+from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.linear.highs import Program
+
+MOST_CELLS = 300
+"""Cells of a table beyond which the linear programs take more than seconds."""
+MOST_ROWS = 16_384
+"""Bounds on the outputs of each secret value."""
+NEAR = 1e-3
+"""Nats: a bound this near is touched. Weights are no finer, and bounds that are not touched lie far away."""
+DEVIATIONS = 4.0
+"""Of the draws; a released total lies outside with a chance below 10^-4."""
+_FEW, _SMALL = 12, 250
+"""Cells and records up to which the solver looks for integers."""
+_NODES = 50
+_SLACK = 1e-7
+_VAGUE = 1e-3
+"""Records by which solvers may differ."""
+
+Row = tuple[FloatArray, float, float]
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """Of `cells` counts N[s, x], how many are `narrowed` to fewer records than the minimum.
+
+    Only cells of secret values with as many records count: of others the reader is told as much beforehand.
+    """
+
+    cells: int
+    narrowed: int
+
+
+def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False) -> Narrowed | None:
+    """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
+
+    `shown`: the protocol's weights are P(x|s) themselves. None for sets, and for more than MOST_CELLS cells.
+    """
+    table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
+    large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
+    there = possible(joint) if len(joint.blocks) == 1 else np.ones(table.shape, bool)
+    common = there & (table.sum(axis=1, keepdims=True) >= minimum)
+    if shown:
+        return Narrowed(int(there.sum()), int(common.sum()))
+    if weights is None or large:
+        return None
+    found = ranges(table, weights, there)
+    pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
+    return Narrowed(int(there.sum()), int(pinned[common].sum()))
+
+
+def _weights(protocols: Sequence[AnyProtocol]) -> FloatArray | None:
+    """Q(y | s, x) of all blocks together, (b, c or 1, a); None of sets, and where there are too many outputs."""
+    parts = [one.weights / float(1 << one.bits) for one in protocols if isinstance(one, Protocol)]
+    size = float(np.prod([one.shape[0] * one.shape[2] for one in parts]))
+    if len(parts) < len(protocols) or size > MOST_CELLS * MOST_ROWS:
+        return None
+    return reduce(_beside, parts)
+
+
+def _beside(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Two blocks as one."""
+    both = one[:, None, :, :, None] * other[None, :, :, None, :]
+    return both.reshape(len(one) * len(other), both.shape[2], -1)
+
+
+def ranges(table: IntArray, weights: FloatArray, there: npt.NDArray[np.bool_]) -> FloatArray:
+    """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
+
+    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all.
+    """
+    rows = list(_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))))
+    matrix, (low, high) = np.array([row.ravel() for row, _, _ in rows]), np.array([ends for _, *ends in rows]).T
+    scale = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
+    limits = (table.sum(axis=1, keepdims=True) * there).ravel().astype(float)
+    given = (matrix / scale[:, None], low / scale, high / scale, np.zeros(table.size), limits)
+    found = _ends(Program(*given, tolerance=_SLACK), limits)
+    if table.size <= _FEW and table.sum() <= _SMALL:
+        whole = _ends(Program(*given, tolerance=_SLACK, nodes=_NODES), limits)
+        return np.stack([np.maximum(found[0], whole[0]), np.minimum(found[1], whole[1])], -1).reshape(*table.shape, 2)
+    return np.stack(found, -1).reshape(*table.shape, 2)
+
+
+def _ends(program: Program, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of every variable; 0 and its limit where the solver finds none."""
+    low, high, cost = np.zeros(len(limits)), limits.copy(), np.zeros(len(limits))
+    for place in range(len(limits)):
+        for sign, ends in ((-1.0, low), (1.0, high)):
+            cost[place] = sign
+            program.costs(cost)
+            answer = program.solve()
+            if answer.optimal:
+                ends[place] = sign * answer.optimum
+        cost[place] = 0.0
+    return low, high
+
+
+def _facts(table: IntArray, weights: FloatArray) -> Iterator[Row]:
+    """What the reader knows, as rows (c, a) of coefficients with their limits; weights (b, c, a)."""
+    records, rows = table.sum(axis=1), int(table.sum())
+    for s in range(len(table)):
+        yield _of(s, np.ones(table.shape[1]), table), float(records[s]), float(records[s])
+    spread = DEVIATIONS * np.sqrt((weights * (1 - weights) * table).sum(axis=(1, 2)))
+    for weight, total, width in zip(weights, (weights * table).sum(axis=(1, 2)), spread, strict=True):
+        yield weight, total - width, total + width
+    sent = (weights * table).sum(axis=2)
+    yield from _beliefs(table, weights, sent, records, rows)
+    yield from _odds(table, weights, sent, records)
+
+
+def _beliefs(table: IntArray, weights: FloatArray, sent: FloatArray, records: IntArray, rows: int) -> Iterator[Row]:
+    """How far beliefs rise and fall: T[s, y] against N_s T_y / n, sent (b, c)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.log(sent * rows / (sent.sum(axis=1, keepdims=True) * records))
+    known = (sent.sum(axis=1, keepdims=True) > 0) & (records > 0)
+    for sign in (1.0, -1.0):
+        most = float((sign * change)[known].max())
+        if not np.isfinite(most):
+            continue
+        near = NEAR if most else 0.0
+        for y, s in np.argwhere(known):
+            share = records[s] / rows * weights[y]
+            touched = sign * change[y, s] >= most - near
+            yield sign * (_of(s, weights[y, s], table) - np.exp(sign * most) * share), -np.inf, _SLACK
+            if touched:
+                yield sign * (_of(s, weights[y, s], table) - np.exp(sign * (most - near)) * share), -_SLACK, np.inf
+
+
+def _odds(table: IntArray, weights: FloatArray, sent: FloatArray, records: IntArray) -> Iterator[Row]:
+    """The odds between two values of the secret that are the largest: P(y|s) = e^d P(y|s')."""
+    given = sent[:, records > 0] / records[records > 0]
+    given, named = given[given.any(axis=1)], np.flatnonzero(records > 0)
+    outputs = np.flatnonzero(sent.any(axis=1))
+    if (given == 0).any() or len(named) < 2:
+        return
+    odds = np.log(given[:, :, None] / given[:, None, :])
+    most = float(odds.max())
+    near = NEAR if most else 0.0
+    for y, one, other in np.argwhere(odds >= most - near):
+        s, t, out = named[one], named[other], outputs[y]
+        if s == t:
+            continue
+        first, second = _of(s, weights[out, s], table) / records[s], _of(t, weights[out, t], table) / records[t]
+        yield first - np.exp(most) * second, -np.inf, _SLACK
+        yield first - np.exp(most - near) * second, -_SLACK, np.inf
+
+
+def _of(s: int, values: FloatArray, table: IntArray) -> FloatArray:
+    """Coefficients (c, a) of one secret value alone."""
+    row = np.zeros(table.shape)
+    row[s] = values
+    return row

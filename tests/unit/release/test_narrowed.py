@@ -1,0 +1,121 @@
+"""What published files tell of the counts, against every table there is; nothing is left out of its own range."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.data import Alphabet, Joint, Protocol
+from funnel.mechanisms import MECHANISMS
+from funnel.mechanisms.product import protect
+from funnel.notions import NOTIONS
+from funnel.release import narrowed as room
+from funnel.release.narrowed import DEVIATIONS, NEAR, Narrowed, narrowed, ranges
+
+EXACT = 1e-6
+
+
+def joint(table: np.ndarray[Any, Any]) -> Joint:
+    names = [Alphabet((name,), tuple((f"{name}{i}",) for i in range(size)))
+             for name, size in zip("sx", table.shape, strict=True)]  # fmt: skip
+    cells = np.argwhere(table > 0)
+    return Joint(names[0], (names[1],), cells, table[table > 0])
+
+
+def solved(table: np.ndarray[Any, Any], notion: str = "lip") -> Protocol:
+    """The optimum at 1 nat."""
+    asked = NOTIONS[notion](notion=notion, epsilon=1.0)
+    (found,) = protect(joint(table), asked, MECHANISMS["optimal"](kind="optimal"), (1.0,)).protocols
+    assert isinstance(found, Protocol)
+    return found
+
+
+def rows_of(total: int, cells: int) -> np.ndarray[Any, Any]:
+    """Every way to lay so many records into cells (k, cells)."""
+    bars = np.array(list(combinations(range(total + cells - 1), cells - 1))).reshape(-1, cells - 1)
+    ends = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), total + cells - 1)])
+    return np.diff(ends, axis=1) - 1
+
+
+def every(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """All tables of two secret values with as many records of each, (k, 2, a)."""
+    one, other = (rows_of(int(total), table.shape[1]) for total in table.sum(axis=1))
+    return np.stack([np.repeat(one, len(other), axis=0), np.tile(other, (len(one), 1))], axis=1)
+
+
+def agree(tables: np.ndarray[Any, Any], table: np.ndarray[Any, Any], chances: np.ndarray[Any, Any]) -> Any:
+    """Which tables (k, 2, a) a reader cannot tell from the true one, chances (b, a): the facts, without division."""
+    sent, mine, near = tables @ chances.T, table @ chances.T, np.exp(-NEAR)
+    totals, records = sent.sum(axis=1), table.sum(axis=1)
+    width = DEVIATIONS * np.sqrt((chances * (1 - chances)) @ table.sum(axis=0))
+    same = (abs(totals - mine.sum(axis=0)) <= width + EXACT).all(axis=1)
+    usual, own = records[:, None] * totals[:, None, :] / table.sum(), records[:, None] * mine.sum(axis=0) / table.sum()
+    for high, low, mine_high, mine_low in ((sent, usual, mine, own), (usual, sent, own, mine)):
+        if (mine_low == 0).any():
+            continue
+        most = (mine_high / mine_low).max()
+        same &= (high <= most * low + EXACT).all(axis=(1, 2))
+        touched = mine_high >= most * near * mine_low
+        same &= (high >= most * near * low - EXACT)[:, touched].all(axis=1)
+    given, true = sent / records[:, None], mine / records[:, None]
+    if (true > 0).all():
+        most = max((true[0] / true[1]).max(), (true[1] / true[0]).max())
+        for s, other in ((0, 1), (1, 0)):
+            for y in np.flatnonzero(true[s] >= most * near * true[other]):
+                same &= given[:, s, y] <= most * given[:, other, y] + EXACT
+                same &= given[:, s, y] >= most * near * given[:, other, y] - EXACT
+    return same
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ranges_are_those_of_every_table_that_agrees(seed: int) -> None:
+    """Small tables, where integers count: their ends are the least and the largest there are."""
+    generator = np.random.default_rng(seed)
+    table = generator.integers(1, 9, (2, 3))
+    weights = solved(table).probabilities()
+    tables = every(table)
+    tables = tables[agree(tables, table, weights[:, 0, :])]
+    found = ranges(table, weights, np.ones(table.shape, bool))
+    np.testing.assert_allclose(found[..., 0], tables.min(axis=0), atol=1e-4)
+    np.testing.assert_allclose(found[..., 1], tables.max(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("notion", ["lip", "ldp", "pml"])
+def test_the_true_counts_are_within_their_ranges(notion: str) -> None:
+    generator = np.random.default_rng(5)
+    for shape in ((2, 6), (3, 5), (4, 4)):
+        table = generator.multinomial(3000, generator.dirichlet(np.ones(shape[0] * shape[1]))).reshape(shape) + 1
+        found = ranges(table, solved(table, notion).probabilities(), np.ones(shape, bool))
+        assert (found[..., 0] <= table + 1e-3).all() and (table <= found[..., 1] + 1e-3).all()
+
+
+def test_an_optimum_tells_more_than_chances_that_no_count_bears_on() -> None:
+    generator = np.random.default_rng(0)
+    table = generator.multinomial(20_000, generator.dirichlet(np.full(30, 0.5))).reshape(5, 6) + 10
+    kinds = (solved(table).probabilities(), _flat(table))
+    whole, wide = (ranges(table, one, np.ones(table.shape, bool)) for one in kinds)
+    spans = [np.median(one[..., 1] - one[..., 0]) for one in (whole, wide)]
+    assert spans[0] < spans[1]
+
+
+def _flat(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Everything is answered alike."""
+    return np.full((2, 1, table.shape[1]), 0.5)
+
+
+def test_chances_that_are_the_shares_themselves_tell_every_count_of_who_is_common() -> None:
+    table = np.array([[40, 30, 20], [3, 2, 1]])
+    protocols = [solved(np.array([[40, 30, 20], [30, 20, 10]]))]
+    assert narrowed(joint(table), protocols, 10, shown=True) == Narrowed(6, 3)
+    assert {name for name, one in MECHANISMS.items() if one.shows_shares} == {"conditional-reporting", "non-robust"}
+
+
+def test_what_would_take_long_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.array([[40, 30, 20], [30, 20, 10]])
+    protocols = [solved(table)]
+    assert narrowed(joint(table), protocols, 10) is not None
+    monkeypatch.setattr(room, "MOST_CELLS", 5)
+    assert narrowed(joint(table), protocols, 10) is None
