@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.extras import cones
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.boxes import MARGIN, FloatArray, Replay, Tree, children_of, read_proof, xlogx
+from funnel.audit.extras.conditions import Condition, about_secret, conditions
+from funnel.audit.extras.cones import Rows, robust_rows, rows_of
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, NOT_CLAIMED, Broken, Unchecked
 from funnel.format.manifest import Manifest
 from funnel.format.solution import NAME, PROOF, Certificate, Proof, SolutionFile
@@ -121,16 +122,18 @@ class _Case:
             raise Broken(NAME, what, f"at most {self.certificate.peak:.9g} nats", f"{highest:.9g} nats")
         return told
 
-    def _rows(self, given: FloatArray) -> cones.Rows | None:
+    def _rows(self, given: FloatArray) -> Rows | None:
         """The inequalities of the cone that the certificate is about; None where they are not to be had here."""
         hidden, (block, *_) = self.opened.secret, self.opened.alphabets
-        if not self.public:
-            asks = self.manifest.notion in ("ldp", "rldp") and len(self.prior) ** 3 < cones.MOST_NUMBERS
-            return cones.odds(self.prior, math.exp(self.manifest.epsilon)) if asks else None
-        if self.manifest.notion == "rldp":
-            return cones.robust_rows(self.manifest, hidden, block, self.table, given)
+        if self.public and self.manifest.notion == "rldp":
+            return robust_rows(self.manifest, hidden, block, self.table, given)
+        asked = self._asked() if self.public else about_secret(self.manifest, len(self.prior))
+        return None if asked is None else rows_of(asked, self.prior)
+
+    def _asked(self) -> list[Condition] | None:
+        """What the notion asks of a row; None where that cannot be written out."""
         known = None if self.manifest.parameters.knows is None else self.opened.knowledge
-        return cones.rows_of(self.manifest, block, self.table, known)
+        return conditions(self.manifest, self.opened.alphabets[0], self.opened.table, known)
 
     def _by_boxes(self, told: Proof, linear: FloatArray) -> str | Unchecked:
         """Through the tree of a branch and bound, with inequalities that follow from the counts."""
@@ -145,7 +148,7 @@ class _Case:
         return f"{boxes} boxes gone through again"
 
     @np.errstate(all="ignore")
-    def _own(self, given: FloatArray, tree: Tree, own: cones.Rows) -> Tree:
+    def _own(self, given: FloatArray, tree: Tree, own: Rows) -> Tree:
         """The tree with the inequalities that follow from the counts in place of those given. Raises Broken."""
         found, scale = own.match(given)
         used = np.unique(tree.index[tree.value != 0])
@@ -172,21 +175,28 @@ class _Case:
         return best, f"{number} values and pairs of values priced"
 
     def _limits(self, counts: FloatArray) -> tuple[float, float] | None:
-        """What P(s|y) of the first of two secret values may be; None for more than two, and for other notions."""
-        notion, ratio = self.manifest.notion, math.exp(self.manifest.epsilon)
-        if len(counts) != 2:
+        """What P(s|y) of the first of two secret values may be; None where the notion asks for more than that."""
+        asked = self._asked() if len(counts) == 2 else None
+        if asked is None:
             return None
-        one, two = (counts.sum(axis=1) / counts.sum()).tolist()
-        if notion == "perfect":
-            return one, one
-        if notion == "ldp":
-            return one / (one + ratio * two), ratio * one / (ratio * one + two)
-        limits = cones.beliefs(self.manifest)
-        many = len(self.opened.blocks[0].columns) > 1 or self.manifest.parameters.knows is not None
-        if limits is None or (notion == "srlip" and many):
-            return None
-        low, high = limits[0] or 0.0, limits[1]
-        return max(low * one, 1 - high * two), min(high * one, 1 - low * two)
+        told, own = counts[0] / counts.sum(axis=0), rows_of(asked, self.prior)
+        rows = own.rows if own.equal else own.rows[own.rows.max(axis=1) > 0]
+        return between(told, np.concatenate([rows, -rows]) if own.equal else rows)
+
+
+def between(told: FloatArray, rows: FloatArray) -> tuple[float, float] | None:
+    """Where told·w may lie, `told` (a,), Σ w = 1, if rows (m, a)·w <= 0 are about nothing else; None if they are."""
+    first, last = int(told.argmin()), int(told.argmax())
+    width = max(float(told[last] - told[first]), _EDGE)
+    slopes = (rows[:, last] - rows[:, first]) / width
+    levels = rows[:, first] - slopes * told[first]
+    if np.abs(levels[:, None] + slopes[:, None] * told - rows).max(initial=0.0) > _FLOAT:
+        return None
+    up, down = slopes > _EDGE, slopes < -_EDGE
+    return (
+        float((-levels[down] / slopes[down]).max(initial=0.0)),
+        float((-levels[up] / slopes[up]).min(initial=1.0)),
+    )
 
 
 def highest_of_two(told: FloatArray, low: float, high: float, linear: FloatArray) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""What a notion asks of a row of a protocol, as its definition reads: inequalities on w = p∘v, built from the counts.
+"""What a notion asks of a row of a protocol as inequalities on w = p∘v in floats: its conditions, or pairs of a set.
 
 A robust row has R_1·v_s <= e^ε R_2·v_s' for every pair (R_1, R_2) of P_{X|s}, P_{X|s'} that occur together in
 F = {P : D_α(P̂ || P) <= B} ([RLDP] Definition 3). There are infinitely many; an inequality of a proof is read back into
@@ -11,20 +11,16 @@ s_i, minimising over P_S shows that it does exactly where
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.audit.extras.boxes import FloatArray, IntArray
-from funnel.audit.kernel.known import Known
+from funnel.audit.extras.conditions import Condition
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Manifest
 
-MOST_NUMBERS = 20_000_000
-"""Coefficients of all inequalities together, beyond which they are not written out."""
 _ALIKE = 1e-7
 """How far two inequalities of largest coefficient one may differ and still be meant to be the same."""
 _WITHIN = 1e-12
@@ -66,94 +62,10 @@ class Rows:
         return found, scale
 
 
-def rows_of(manifest: Manifest, block: Alphabet, counts: FloatArray, known: Known | None = None) -> Rows | None:
-    """The cone of the notion around N[s, x] (c, a) of one block; None where it is not a plain one, or too large.
-
-    `known`: what somebody may know, where the notion says that.
-    """
-    notion, ratio = manifest.notion, math.exp(manifest.epsilon)
-    c, a = counts.shape
-    columns = list(zip(*block.values, strict=True))
-    subsets = math.prod(len(set(column)) + 1 for column in columns) if notion == "srlip" and known is None else 1
-    many = {"ldp": c * c, "ldp-x": a * a}.get(notion, 2 * c * subsets)
-    if many * a >= MOST_NUMBERS:
-        return None
-    if notion == "ldp-x":
-        return odds(counts.sum(axis=0) / counts.sum(), ratio)
-    if notion == "ldp":
-        given = lifts(counts)
-        pairs = given[:, None, :] - ratio * given[None, :, :]
-        return Rows.of(pairs[~np.eye(len(given), dtype=bool)])
-    if notion == "perfect":
-        return Rows.of(lifts(counts) - 1, equal=True)
-    limits = beliefs(manifest)
-    if limits is None:
-        return None
-    if known is not None:
-        return _rows_given(known, counts, limits)
-    masks = _known(block.values) if notion == "srlip" else iter([np.ones(a, bool)])
-    return Rows.of(np.concatenate([_belief_rows(counts, mask, *limits) for mask in masks]))
-
-
-def _rows_given(known: Known, counts: FloatArray, limits: tuple[float | None, float]) -> Rows | None:
-    """The limits of beliefs among the records that agree on what may be known; None where they are too many."""
-    rows, size, whole = list[FloatArray](), 0, counts.sum(axis=0)
-    for group in known.groups():
-        part = np.zeros_like(counts)
-        np.add.at(part, tuple(known.codes[group].T), known.number[group])
-        rows.append(_belief_rows(part, np.asarray(part.any(axis=0)), *limits) * (part.sum(axis=0) / whole))
-        size += rows[-1].size
-        if size >= MOST_NUMBERS:
-            return None
-    return Rows.of(np.concatenate(rows))
-
-
-def beliefs(manifest: Manifest) -> tuple[float | None, float] | None:
-    """Between which multiples of P(s) every P(s|y) must stay, None for no lower one; None where a notion has no such.
-
-    [DS] Definitions 2 and 3; pointwise maximal leakage has an upper limit alone, asymmetric LIP one for each side.
-    """
-    high = math.exp(manifest.epsilon)
-    if manifest.notion in ("lip", "srlip"):
-        return 1 / high, high
-    if manifest.notion == "pml":
-        return None, high
-    if manifest.notion == "alip":
-        lower = manifest.parameters.lower
-        return None if lower is None else math.exp(-lower), high
-    return None
-
-
-def odds(prior: FloatArray, ratio: float) -> Rows:
-    """v_x <= ratio · v_x' for all x, x'."""
-    eye = np.diag(1 / prior)
-    pairs = eye[:, None, :] - ratio * eye[None, :, :]
-    return Rows.of(pairs[~np.eye(len(prior), dtype=bool)])
-
-
-def lifts(counts: FloatArray) -> FloatArray:
-    """P(s|x)/P(s) for counts N[s, x] of the secret values that occur, (c', a); zero for an x that does not."""
-    counts = counts[counts.any(axis=1)]
-    each = counts.sum(axis=0)
-    chance = counts.sum(axis=1, keepdims=True) / counts.sum()
-    return np.asarray(counts / np.where(each > 0, each, 1.0) / chance)
-
-
-def _belief_rows(counts: FloatArray, mask: npt.NDArray[np.bool_], low: float | None, high: float) -> FloatArray:
-    """The limits of beliefs where x is known to lie in `mask` (a,)."""
-    given = lifts(counts[:, mask])
-    rows = np.zeros(((2 if low is not None else 1) * len(given), len(mask)))
-    rows[:, mask] = np.concatenate([given - high, *([] if low is None else [low - given])])
-    return rows
-
-
-def _known(values: Sequence[tuple[str | None, ...]]) -> Iterator[npt.NDArray[np.bool_]]:
-    """For every set J of the block's columns but all of them, and every x_J: the x that have it."""
-    width = len(values[0])
-    for places in (some for size in range(width) for some in combinations(range(width), size)):
-        told = [tuple(value[place] for place in places) for value in values]
-        for one in dict.fromkeys(told):
-            yield np.array([other == one for other in told])
+def rows_of(asked: Sequence[Condition], prior: FloatArray) -> Rows:
+    """Conditions on v as inequalities on w = p∘v, for chances p (a,) that are all positive."""
+    rows = np.array([one.floats() for one in asked]).reshape(-1, len(prior))
+    return Rows.of(rows / prior, equal=any(one.equal for one in asked))
 
 
 @dataclass(frozen=True, eq=False)

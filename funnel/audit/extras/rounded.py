@@ -16,7 +16,7 @@ import numpy as np
 
 from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
-from funnel.audit.extras.cones import beliefs
+from funnel.audit.extras.conditions import beliefs
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME, Weights

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.audit.extras.asks import conditions
 from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
+from funnel.audit.extras.conditions import conditions
 from funnel.audit.extras.cones import Rows, robust_rows
 from funnel.audit.extras.distance import distances
 from funnel.audit.kernel.exact import ExactArray, IntArray

@@ -10,6 +10,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from hypothesis import strategies as st
 from funnel.audit.extras import bound
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.boxes import Replay, Tree, children_of
-from funnel.audit.extras.cones import Rows
+from funnel.audit.extras.conditions import apart, conditions
+from funnel.audit.extras.cones import Rows, rows_of
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Parameters, Utility
@@ -464,3 +466,38 @@ def test_inequalities_are_matched_whatever_their_scale_and_order() -> None:
     assert found.tolist() == order.tolist()
     assert scale == pytest.approx(times.ravel())
     assert own.match(own.rows[order] * times + 1e-3)[0].tolist() == [-1] * len(own.rows)
+
+
+@given(st.lists(st.tuples(st.integers(1, 200), st.integers(1, 200)), min_size=2, max_size=6), st.floats(0.05, 3))
+def test_with_two_secrets_conditions_leave_the_interval_of_the_closed_form(counts: list[Any], epsilon: float) -> None:
+    """What a notion says in whole numbers is, for two secret values, what its definition gives by hand.
+
+    Mathematics, c = 2 in closed form.
+    """
+    table, e = np.array(counts).T, math.exp(epsilon)
+    assume(len({Fraction(one, one + two) for one, two in counts}) > 1)
+    one, two = (table.sum(axis=1) / table.sum()).tolist()
+    forms = {
+        "lip": (max(one / e, 1 - e * two), min(e * one, 1 - two / e)),
+        "srlip": (max(one / e, 1 - e * two), min(e * one, 1 - two / e)),
+        "pml": (max(0.0, 1 - e * two), min(1.0, e * one)),
+        "ldp": (one / (one + e * two), e * one / (e * one + two)),
+        "perfect": (one, one),
+    }
+    block = Alphabet(("x",), tuple((str(x),) for x in range(len(counts))))
+    for notion, closed in forms.items():
+        manifest = replace(sample(notion, sizes=(len(counts),), secret=2).manifest, epsilon=epsilon)
+        asked = conditions(manifest, block, table)
+        assert asked is not None
+        own = rows_of(asked, table.sum(axis=0) / table.sum())
+        rows = np.concatenate([own.rows, -own.rows]) if own.equal else own.rows[own.rows.max(axis=1) > 0]
+        told = table[0] / table.sum(axis=0)
+        ends = bound.between(told, rows)
+        assert ends is not None and np.clip(ends, told.min(), told.max()) == pytest.approx(
+            np.clip(closed, told.min(), told.max()), abs=1e-9
+        ), notion
+    one_by_one = apart(len(counts), Fraction(epsilon))
+    assert one_by_one is not None
+    if len(counts) > 2:
+        rows = rows_of(one_by_one, table.sum(axis=0) / table.sum()).rows
+        assert bound.between(table[0] / table.sum(axis=0), rows) is None, "the usual LDP is about every value"

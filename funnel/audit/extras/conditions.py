@@ -2,6 +2,7 @@
 
 `over` and `under` (a,) are counts of records, so every worst-case notion about tables is made of such conditions
 ([DS] Definitions 1 to 3): a belief rises, or falls, by so much at most; two secret values are told apart by so much.
+This is the one place where extras say what a notion asks; inequalities in floats are made of it (`cones`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -21,7 +23,8 @@ from funnel.format.manifest import Manifest
 
 _POINT = 128
 """Binary digits behind the point of e^power, which is rounded up: what follows from more being allowed is true."""
-MOST_CONDITIONS = 200_000
+MOST_CONDITIONS, MOST_NUMBERS = 200_000, 20_000_000
+"""Conditions, and their coefficients together, beyond which they are not written out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ class Condition:
 
     def floats(self) -> FloatArray:
         """The same in proportion, its largest coefficient one in size."""
-        factor = 1.0 if self.equal else float(exp(self.power))
+        factor = 1.0 if self.equal else _nearly(self.power)
         row = self.over / self.over.sum() - factor * (self.under / self.under.sum())
         return np.asarray(row / (np.abs(row).max() or 1.0))
 
@@ -56,8 +59,7 @@ def conditions(
     notion, power = manifest.notion, rational(manifest.epsilon)
     seen = counts[counts.any(axis=1)]
     if notion == "ldp-x":
-        each = np.eye(counts.shape[1], dtype=np.int64)
-        return _all(Condition(one, two, power) for one, two in permutations(each, 2))
+        return apart(counts.shape[1], power)
     if notion == "ldp":
         return _all(Condition(one, two, power) for one, two in permutations(seen, 2))
     if notion == "perfect":
@@ -71,6 +73,27 @@ def conditions(
         parts = _parts(block) if notion == "srlip" else iter([np.ones(counts.shape[1], np.int64)])
         tables = (counts * mask for mask in parts)
     return _all(one for table in tables for one in _beliefs(table, power, falls[0]))
+
+
+def about_secret(manifest: Manifest, size: int) -> list[Condition] | None:
+    """What a channel on the secret itself, of so many values, has to keep; None where a notion asks nothing of it."""
+    return apart(size, rational(manifest.epsilon)) if manifest.notion in ("ldp", "rldp") else None
+
+
+def apart(size: int, power: Fraction) -> list[Condition] | None:
+    """v_x <= e^power · v_x' for all x, x' of so many; None where that is too much."""
+    return _all(Condition(one, two, power) for one, two in permutations(np.eye(size, dtype=np.int64), 2))
+
+
+def beliefs(manifest: Manifest) -> tuple[float | None, float] | None:
+    """Between which multiples of P(s) every P(s|y) must stay, None for no lower one; None where a notion has no such.
+
+    [DS] Definitions 2 and 3; pointwise maximal leakage has an upper limit alone, asymmetric LIP one for each side.
+    """
+    falls = _falls(manifest)
+    if falls is None:
+        return None
+    return None if falls[0] is None else 1 / _nearly(falls[0]), _nearly(rational(manifest.epsilon))
 
 
 def _agreeing(known: Known, counts: IntArray) -> Iterator[IntArray]:
@@ -112,10 +135,22 @@ def _parts(block: Alphabet) -> Iterator[IntArray]:
 
 def _all(found: Iterator[Condition]) -> list[Condition] | None:
     """A list, unless there are too many."""
-    kept = [one for _, one in zip(range(MOST_CONDITIONS + 1), found, strict=False)]
-    return None if len(kept) > MOST_CONDITIONS else kept
+    kept, numbers = list[Condition](), 0
+    for one in found:
+        kept.append(one)
+        numbers += one.over.size
+        if len(kept) > MOST_CONDITIONS or numbers > MOST_NUMBERS:
+            return None
+    return kept
 
 
+@cache
+def _nearly(power: Fraction) -> float:
+    """e^power."""
+    return float(exp(power))
+
+
+@cache
 def _above(power: Fraction) -> int:
     """e^power from above, in units of 2^-_POINT."""
     return int(exp(power) * (1 << _POINT)) + 2
