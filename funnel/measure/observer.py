@@ -146,19 +146,19 @@ def bounds(whole: Whole, chance: float = CHANCE) -> tuple[FloatArray, FloatArray
     """P(s | y, M) from below and above, (c, m), for the outputs that are seen, with chance 1 - `chance`."""
     size = math.log(2 * len(whole.prior) * len(whole.seen) / chance)
     steps = len(whole.shares) * whole.chances.size * len(whole.told)
-    spread = _spread(whole) if steps <= _MOST_STEPS else None
-    ends = [_ends(whole, y, spread, size) for y in whole.told.tolist()]
+    best = _regressed(whole) if steps <= _MOST_STEPS else [None] * len(whole.told)
+    ends = [_ends(whole, y, g, size) for y, g in zip(whole.told.tolist(), best, strict=True)]
     low, high = (np.array(end).T for end in zip(*ends, strict=True))
     rest = high.sum(axis=0) - high, low.sum(axis=0) - low
     # Sums of floats: what is left of one is nothing rather than a rounding error above it.
     return np.maximum(low, 1 - rest[0] - _SLACK), np.minimum(high, 1 - rest[1] + _SLACK)
 
 
-def _ends(whole: Whole, y: int, spread: FloatArray | None, size: float) -> tuple[FloatArray, FloatArray]:
+def _ends(whole: Whole, y: int, g: FloatArray | None, size: float) -> tuple[FloatArray, FloatArray]:
     """P(s | y, M) from below and above, (c,): by the g that, beforehand, lets the sum deviate least."""
     middle, width = _by_own_total(whole, y, size)
-    if spread is not None:
-        also, wide = _by_all_totals(whole, y, spread, size)
+    if g is not None:
+        also, wide = _by_all_totals(whole, y, g, size)
         middle, width = np.where(wide < width, also, middle), np.minimum(wide, width)
     side = whole.shares[:, whole.chances[y] > 0]
     low, high = (middle - width) / whole.seen[y], (middle + width) / whole.seen[y]
@@ -175,14 +175,8 @@ def _by_own_total(whole: Whole, y: int, size: float) -> tuple[FloatArray, FloatA
     return share * whole.seen[y], _width(off**2 @ (flow * (1 - own)), most, size)
 
 
-def _by_all_totals(
-    whole: Whole, y: int, spread: FloatArray, size: float
-) -> tuple[FloatArray, FloatArray]:
-    """The same with the g (c, b) of the least variance."""
-    flow = whole.shares * (whole.chances[y] * whole.counts)
-    with_seen = -flow @ whole.chances.T
-    with_seen[:, y] += flow.sum(axis=1)
-    g = np.linalg.solve(spread, with_seen.T).T
+def _by_all_totals(whole: Whole, y: int, g: FloatArray, size: float) -> tuple[FloatArray, FloatArray]:
+    """The same with some g (c, b)."""
     mean = whole.shares * whole.chances[y] - g @ whole.chances
     variance, most = np.zeros(len(g)), np.zeros(len(g))
     for s, row in enumerate(g):
@@ -199,11 +193,18 @@ def _width(variance: FloatArray, most: FloatArray, size: float) -> FloatArray:
     return np.asarray((np.sqrt(2 * variance * size) + most * size / 3) * (1 + _SLACK) + _SLACK)
 
 
-def _spread(whole: Whole) -> FloatArray:
-    """The covariance of M, (b, b), and little more, so that it has an inverse."""
-    flow = whole.chances * whole.counts
-    covariance = np.diag(flow.sum(axis=1)) - flow @ whole.chances.T
-    return np.asarray(covariance + np.eye(len(flow)) * (1e-12 * flow.sum()))
+def _regressed(whole: Whole) -> list[FloatArray | None]:
+    """For each output that is seen the g (c, b) of the least variance: the covariance with M over that of M.
+
+    To the covariance of M, which no more than b - 1 directions have, little is added, so that it has an inverse.
+    """
+    told, flow = whole.told, whole.chances * whole.counts
+    covariance = np.diag(flow.sum(axis=1)) - flow @ whole.chances.T + np.eye(len(flow)) * (1e-12 * flow.sum())
+    parts = whole.shares[None] * flow[told, None]  # (m, c, a)
+    with_seen = -parts @ whole.chances.T
+    with_seen[np.arange(len(told)), :, told] += parts.sum(axis=2)
+    solved = np.linalg.solve(covariance, with_seen.reshape(-1, len(flow)).T).T
+    return [*solved.reshape(with_seen.shape)]
 
 
 def fit(whole: Whole) -> FloatArray:
