@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +19,23 @@ from tests.support.policies import write_policy
 COUNTS = "One thousand seven hundred and twenty-three people are Masters; twelve of those are widowed"
 
 
-@pytest.fixture
-def made(tmp_path: Path, key: str, monkeypatch) -> Forged:
-    """A small honest release."""
-    monkeypatch.setenv("FUNNEL_KEY", key)
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory, key: str) -> Path:
+    """The folder of a small honest release, which is only read."""
+    folder = tmp_path_factory.mktemp("honest")
     source = {"source__filter": "person_id < 3000", "source__entity": "person_id", "estimate": {"minimum": 1}}
-    folder = Path(funnel.run(write_policy(tmp_path, **source)).release or "")
-    return Forged(folder, tmp_path / "private" / folder.name)
+    with pytest.MonkeyPatch.context() as inside:
+        inside.setenv("FUNNEL_KEY", key)
+        funnel.run(write_policy(folder, **source))
+    return folder
+
+
+@pytest.fixture
+def made(honest: Path, tmp_path: Path) -> Forged:
+    """A copy of it, to be changed."""
+    shutil.copytree(honest, tmp_path / "made", symlinks=True)
+    folder = next(path for path in (tmp_path / "made" / "releases").iterdir() if path.name != "latest")
+    return Forged(folder, tmp_path / "made" / "private" / folder.name)
 
 
 def on_the_page(folder: Path) -> None:
@@ -85,6 +96,25 @@ def test_whoever_counts_the_source_again_still_takes_its_word(made: Forged, comm
     audit = command("audit", made.folder, "--private", made.private, "--table", table.partition(": ")[2])
     assert audit.code == 0, audit.out
     assert "that the table counted again is the source" in audit.out.splitlines()[-1]
+
+
+LEFT_OF = {
+    "data-export": "data file", "report": "both reports", "mechanism": "form of the mechanism", "policy": "policy asks",
+    "policy-terms": "policy asks", "lock": "its lock fixed", "estimate-declared": "which values", "cells": "cells.json",
+    "estimate-spent": "estimates spent", "uncertainty": "uncertainty set", "rounded-beliefs": "beliefs round alike",
+    "leakage-true": "at the true counts", "whole-table": "the whole table", "averages-stated": "I(S;Y)",
+    "utility-bound": "utility and its bound", "draw-chances": "too even", "totals": "totals that stay",
+    "absent": "who is absent", "ledger-drawn": "drawn for whom", "ledger-identity": "private digests",
+    "ledger-composed": "composed leakage", "ledger-budget": "the budget", "signature": "a signature",
+}  # fmt: skip
+"""What the kernel says that it leaves to an extra, by the extra's claim."""
+
+
+def test_the_kernel_says_of_every_extra_that_it_does_not_look_there_itself() -> None:
+    said = "; ".join(LEFT)
+    assert set(LEFT_OF) == {one.CLAIM for one in EXTRAS} - {"source-counts"}
+    assert [claim for claim, words in LEFT_OF.items() if words not in said] == []
+    assert "that the counts are the source's" in UNKNOWABLE
 
 
 def test_no_title_claims_what_nobody_compared() -> None:
