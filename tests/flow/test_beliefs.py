@@ -81,7 +81,7 @@ def test_a_release_says_what_its_protocol_was_made_from_and_passes_its_audit(tmp
     (told,) = (
         one["text"] for one in text(summary.release, "report.json")["limits"] if "steps of at least 0.02" in one["text"]
     )
-    assert "Every table that rounds to the same steps has the same chances" in told
+    assert "They were made from nothing else" in told
     assert "was rounded as well" in told
 
 
