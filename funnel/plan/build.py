@@ -188,8 +188,8 @@ def _solve(policy: Policy) -> Solve:
 
 
 def _pin(policy: Policy, lock: str) -> Pin:
-    notion, noise = policy.privacy, policy.estimate.epsilon
-    return Pin(lock, notion.notion, notion.epsilon, policy.mechanism.kind, noise)
+    notion, estimate = policy.privacy, policy.estimate
+    return Pin(lock, notion.notion, notion.epsilon, policy.mechanism.kind, estimate.epsilon, estimate.beliefs)
 
 
 def _draw(policy: Policy, names: Names) -> Draw:

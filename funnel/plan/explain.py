@@ -15,7 +15,7 @@ def explain(plan: Plan, found: Sizes | None = None) -> str:
     lines = [f"plan {plan.sha256[:12]} for {plan.name}"]
     for number, stage in enumerate(plan.stages, start=1):
         lines += ["", f"{number}. {stage.title}: {_summary(stage)}"]
-        lines += [f"   {note}" for note in _notes(stage, found)]
+        lines += [f"   {note}" for note in (*_told(stage, plan), *_notes(stage, found))]
         lines += [f"     {statement}" for statement in _statements(stage)]
     return "\n".join(lines)
 
@@ -59,11 +59,15 @@ def _summary(stage: stages.Stage) -> str:
             return (type(stage).__doc__ or "").split(".")[0]
 
 
-def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
-    """What the counts give away by the protocol; and sizes, where they are known and matter."""
-    if isinstance(stage, stages.Count) and stage.noise is None:
+def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
+    """What the counts give away by the protocol, unless it is made from noisy ones or from rounded beliefs."""
+    if isinstance(stage, stages.Count) and stage.noise is None and plan.protect.beliefs is None:
         yield "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down"
         yield "ways out: estimate.beliefs, rldp, estimate.kind: private"
+
+
+def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
+    """Sizes, where they are known and matter."""
     if found is None:
         return
     if isinstance(stage, stages.Count):

@@ -193,6 +193,7 @@ class Pin:
     """Take the protocols of a lock and measure them at the current counts; nothing is solved.
 
     Over a private estimate (`noise`, its ε_est in nats) they are measured at the noisy counts that the lock pins.
+    `beliefs` are the steps of beliefs that they were made from.
     """
 
     title: ClassVar[str] = "measure the lock"
@@ -201,6 +202,7 @@ class Pin:
     epsilon: float
     mechanism: str
     noise: float | None = None
+    beliefs: float | None = None
 
 
 @dataclass(frozen=True)
