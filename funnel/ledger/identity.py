@@ -10,6 +10,9 @@ against it is looked for here, in a sample of people that is the same ones every
   most who have a value that the earlier protocol did not know were drawn for then, as another value. Where no person
   can be compared, it is the same in a table of the same name with counts that hardly moved, and not otherwise.
 
+Over a private estimate nothing that is published or said may follow from tonight's rows but through noise. So nothing
+is looked for there: tables of one name are taken for the same, and every figure says that it takes that for granted.
+
 A column that is another one begins a version of its own, named by its first release, and identifiers a numbering. Draws
 of other versions are no function of tonight's values; draws by another numbering are independent of tonight's.
 """
@@ -231,9 +234,12 @@ class Identified:
     seen: Seen | None
 
 
-def identify(tonight: Night, earlier: Sequence[Night]) -> Identified:
-    """Compare a release with those before it, oldest first. `numbered` and `since` of `tonight` are not looked at."""
-    return _Comparison(tonight, earlier).found()
+def identify(tonight: Night, earlier: Sequence[Night], *, blind: bool = False) -> Identified:
+    """Compare a release with those before it, oldest first; `blind` by the names of their tables alone.
+
+    `numbered` and `since` of `tonight` are not looked at.
+    """
+    return (_ByName if blind else _Comparison)(tonight, earlier).found()
 
 
 class _Comparison:
@@ -343,6 +349,24 @@ class _Comparison:
             if night.numbered == numbered and (both := self.shared(night)) is not None:
                 return both.seen()
         return None
+
+
+class _ByName(_Comparison):
+    """What can be said without a look at who is in the tables."""
+
+    def shared(self, night: Night) -> None:
+        """Nobody."""
+
+    def _numbered(self) -> str:
+        return next((one.numbered for one in self.latest if one.table == self.tonight.table), self.tonight.release)
+
+    def _since(self, mine: Drawn, place: int, numbered: str) -> str:
+        having = ((one, one.column(mine.columns[place], mine.base[place])) for one in self.latest)
+        named = (found for one, found in having if one.table == self.tonight.table and found is not None)
+        return next((block.since[there] for block, there in named), self.tonight.release)
+
+    def _shown(self, night: Night) -> bool:
+        return False
 
 
 def moved(now: Table, then: Table) -> float:

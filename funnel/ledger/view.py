@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.format import schema
 from funnel.format.journal import Identity, ReleaseEntry
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.whose import assumed
+from funnel.ledger.whose import assumed, told
 from funnel.policy import Policy
 from funnel.text import some, table
 
@@ -93,7 +92,7 @@ class LedgerView:
             "composed": None if latest is None else latest.composed,
             "how": None if latest is None else latest.how,
             "varying": None if latest is None else latest.varying,
-            "identity": schema.as_json(self.identity),
+            "identity": None if self.identity is None else told(self.identity),
             "budget": self.policy.budget,
             "left": self.left,
             "estimates": {"number": self.estimates.estimates, "spent": float(self.estimates.epsilon)},

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.alphabet import Label
@@ -47,7 +48,8 @@ def known_again(
         people.content, lambda: people, partial(_counted, joint),
     )  # fmt: skip
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
-    found = identify(tonight, [_night(private, to, entry) for entry in entries])
+    blind = policy.estimate.epsilon is not None
+    found = identify(tonight, [_night(private, to, entry) for entry in entries], blind=blind)
     sha256 = hashlib.sha256(schema.write(people)).hexdigest()
     identity = Identity(people.table, people.content, sha256, found.numbered, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
@@ -57,6 +59,11 @@ def known_again(
 def assuming(found: Together, identity: Identity) -> Together:
     """A figure is measured exactly only where nothing is taken for granted."""
     return replace(found, how="unchanged") if found.how == "exact" and identity.assumes else found
+
+
+def told(identity: Identity) -> dict[str, Any]:
+    """What commands print of it as JSON."""
+    return {key: schema.as_json(getattr(identity, key)) for key in ("numbered", "assumes", "seen")}
 
 
 def assumed(identity: Identity) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from funnel.engine.sql import identifier, listed
+from funnel.plan.columns import NARROW
 from funnel.plan.names import Names
 from funnel.plan.stages import People
 from funnel.policy import Policy
@@ -18,7 +19,8 @@ def people_stage(policy: Policy, names: Names) -> People:
         return People(None, *columns, _content("source"), None, None)
     labels = (f"{key.label} AS {identifier(key.name)}" for key in names.keys)
     shown = listed(f"CAST({identifier(key.name)} AS VARCHAR)" for key in names.keys)
-    sampled = f"SELECT * FROM kept SEMI JOIN {SAMPLE} ON CAST(kept.entity AS VARCHAR) = {SAMPLE}.v0"
+    kind = "BIGINT" if names.entity_type in NARROW else "VARCHAR"
+    sampled = f"SELECT * FROM kept SEMI JOIN {SAMPLE} ON kept.entity = CAST({SAMPLE}.v0 AS {kind})"
     return People(
         policy.source.entity,
         *columns,

@@ -14,6 +14,7 @@ from funnel.draw.histogram import Estimated
 from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.budget import warnings
+from funnel.ledger.whose import told
 from funnel.lock import drift
 from funnel.mechanisms.product import Candidate
 from funnel.plan.protect import Settled
@@ -104,7 +105,7 @@ class Summary(Settled):
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
             "observer": None if self.observer is None else dict(self.observer),
-            "identity": schema.as_json(self.composed.identity),
+            "identity": told(self.composed.identity),
             "utility": self.measured.utility(),
             "faithful": self.measured.faith(),
             "alphabet": {

@@ -8,7 +8,7 @@ version for each column, a numbering for people. Here the digests are compared o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -40,7 +40,8 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken(people.NAME, "the digest is not there", "people.json", None)
     fits(opened, own.people)
     earlier = [Night(opened, one, archived(opened, one)) for one in reversed(before)]
-    numbered, since, assumes, seen = Compared(own, earlier).found()
+    private = opened.terms.estimate.kind == "private"
+    numbered, since, assumes, seen = (Named if private else Compared)(own, earlier).found()
     told = entry.identity
     identity = Identity(own.people.table, own.people.content, told.people_sha256, numbered, assumes, seen)
     try:
@@ -369,6 +370,29 @@ class Compared:
         nights = (one for one in relevant if one.entry.identity.numbered == self.numbered)
         pairs = (self.pair(one) for one in nights)
         return next((one.seen() for one in pairs if one is not None), None)
+
+
+class Named(Compared):
+    """Over a private estimate nothing may follow from tonight's rows: tables of one name are taken for the same."""
+
+    def pair(self, night: Night) -> None:
+        """Nobody is compared."""
+
+    def _numbered(self) -> str:
+        return self._first(self.earlier, lambda one: one.entry.identity.numbered)
+
+    def _since(self, mine: Drawn, place: int) -> str:
+        name, base = mine.columns[place], mine.base[place]
+        told = {id(one): {part[:2]: part[2] for part in one.versions()} for one in self.earlier}
+        having = [one for one in self.earlier if (name, base) in told[id(one)]]
+        return self._first(having, lambda one: told[id(one)][name, base])
+
+    def _first(self, nights: Iterable[Night], of: Callable[[Night], str]) -> str:
+        table = self.own.entry.identity.table
+        return next((of(one) for one in nights if one.entry.identity.table == table), self.own.entry.release)
+
+    def _shown(self, night: Night, columns: Sequence[str]) -> bool:
+        return False
 
 
 def _most(kept: Sequence[bool], groups: Sequence[Hashable]) -> bool:
