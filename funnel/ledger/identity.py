@@ -41,7 +41,7 @@ Table = Mapping[tuple[Label, str | None], int]
 
 FEW = 20
 """People who share secret and value from which on they are judged by themselves, and not with the other few."""
-MOVED = 0.25
+MOVED = 0.1
 """Of all records, the part that may have moved from one night to the other where nobody can be compared."""
 OTHER = "other"
 T = TypeVar("T")

@@ -181,6 +181,38 @@ def test_people_who_come_with_a_new_value_are_new_and_others_are_not(night: Fold
     assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
 
 
+def test_where_nobody_can_be_compared_tables_of_one_name_and_like_counts_are_the_same(night: Folder) -> None:
+    """Without an entity that is taken for granted of values; of another table, or other counts, it is not."""
+    people, fresh = everybody(), {"draws": {"kind": "fresh"}}
+    assert said(night(people, **fresh)) == night.entry["composed"]["figure"]
+    night(people, **fresh)
+    assert (night.entry["composed"]["how"], night.entry["identity"]["assumes"]) == ("exact", [])
+    night([(s, "1" if i % 40 == 0 else x) for i, (s, x) in enumerate(people)], **fresh)
+    assert (night.entry["composed"]["how"], night.entry["identity"]["assumes"]) == ("unchanged", ["values unchanged"])
+    since = night.entry["drawn"][0]["since"]
+    night([(s, {"0": "1", "1": "2", "2": "0"}[x]) for s, x in people], **fresh)
+    assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
+    night([(s, "1" if i % 50 == 0 else x) for i, (s, x) in enumerate(people)], **fresh)
+    assert night.entry["drawn"][0]["since"] == since
+    night([(s, "1" if i % 30 == 0 else x) for i, (s, x) in enumerate(people)], table="u.parquet", **fresh)
+    assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
+    assert night.audited() == set()
+
+
+def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
+    """Not whether all are the same, nor how many: a table of the same name is taken for the same one."""
+    values = {"s": ["a", "b"], "x": ["0", "1", "2"]}
+    private = {"estimate": {"kind": "private", "epsilon": 1.0, "minimum": 1, "values": values}}
+    people = everybody()
+    for table in (people, people, people[::-1]):
+        done = night(table, **private)
+        assert done.json["identity"]["seen"] is None
+    assumes = ["identifiers unchanged", "values unchanged"]
+    assert (done.json["identity"]["assumes"], done.json["composed"]["how"]) == (assumes, "unchanged")
+    assert set(done.json["identity"]) == {"numbered", "assumes", "seen"}
+    assert night.audited() == set()
+
+
 def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     """Changed it fails by name; without the one it was compared with, a release cannot be said to be of the same."""
     people = everybody()

@@ -28,7 +28,7 @@ from funnel.format.protocol import ProtocolFile
 CLAIM = "ledger-identity"
 TITLE = "the columns and people that the ledger takes for those of earlier releases are so, as far as digests show"
 PRIVATE = True
-_FEW, _MOVED, _OTHER = 20, 0.25, "other"
+_FEW, _MOVED, _OTHER = 20, 0.1, "other"
 Text = str | None
 
 
