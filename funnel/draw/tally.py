@@ -64,13 +64,17 @@ class Tally:
         """
         for block, (protocol, table) in enumerate(zip(self._protocols, self.tables, strict=True)):
             _check_inputs(protocol, table, joint.table(block))
-        distinct = len(self.released[1])
-        if distinct > MOST_DISTINCT:
-            raise PlanError(
-                "alphabet-too-large",
-                f"the release would have {distinct:,} different rows; up to {MOST_DISTINCT:,} can be audited",
-                advice="Make the public columns coarser with `top` or `bins`.",
-            )
+        check_distinct(len(self.released[1]))
+
+
+def check_distinct(rows: int) -> None:
+    """An auditor can hold so many different rows. Raises PlanError."""
+    if rows > MOST_DISTINCT:
+        raise PlanError(
+            "alphabet-too-large",
+            f"the release would have {rows:,} different rows; up to {MOST_DISTINCT:,} can be audited",
+            advice="Make the public columns coarser with `top` or `bins`.",
+        )
 
 
 def _check_inputs(protocol: AnyProtocol, table: IntArray, counted: IntArray) -> None:

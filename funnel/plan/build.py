@@ -208,6 +208,8 @@ def _draw(policy: Policy, names: Names) -> Draw:
         for name, keys in parts
     ]
     keys = _keys(policy)
+    if not (permanent or keys or policy.mechanism.form_of_sets()):
+        return Draw(policy.draws.kind, (), None)
     order = f" ORDER BY {listed(keys)}" if keys else ""
     statement = f"SELECT {listed([*columns, *keys])} FROM kept {' '.join(joins)}{order}"
     return Draw(policy.draws.kind, codes, statement, tuple(keys))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.data import Joint
+from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import Recoder
 from funnel.data.joint import IntArray
 from funnel.draw.draw import Drawer, regrouped
 from funnel.draw.keys import Key
-from funnel.draw.tally import Tally
+from funnel.draw.splitting import draw_counts
+from funnel.draw.tally import Tally, check_distinct
 from funnel.engine import Engine, Source
+from funnel.errors import InternalError
 from funnel.lock.names import with_names
 from funnel.plan.count import Counted
 from funnel.plan.prepare import Report
@@ -57,6 +59,8 @@ def draw(
     Raises SourceError where the source is not what was counted, DrawError where its draws are not the protocols'.
     """
     progress(stage.title)
+    if stage.statement is None:
+        return _for_counts(_truth(counted, protected.protection.joint), protected.protection.protocols)
     for index, block in enumerate(counted.joint.blocks):
         engine.provide(f"alphabet_x{index}", block)
     engine.provide("alphabet_s", counted.joint.secret)
@@ -76,6 +80,16 @@ def draw(
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
     return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)
+
+
+def _for_counts(joint: Joint, protocols: Sequence[AnyProtocol]) -> Drawn:
+    """Fresh answers for all records of each cell at once."""
+    plain = [one for one in protocols if isinstance(one, Protocol)]
+    if len(plain) < len(protocols):
+        raise InternalError("sets are drawn for records, not for their counts")
+    codes, counts, tables = draw_counts(plain, joint)
+    check_distinct(len(codes))
+    return Drawn(codes, counts, tuple(tables))
 
 
 def names_since(protected: Protected, drawn: Drawn, keys: int, private: Path) -> Protected:

@@ -45,7 +45,8 @@ def _summary(stage: stages.Stage) -> str:
         case stages.Pin() if stage.noise is not None:
             return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
         case stages.Draw():
-            return f"{stage.kind} draws, one per record and block"
+            how = "" if stage.statement else ", for the counts: no record is read again"
+            return f"{stage.kind} draws, one per record and block{how}"
         case stages.Write():
             shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[
                 stage.sets
@@ -107,7 +108,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
         case stages.People():
             return [one for one in (stage.content, stage.entities, stage.sampled) if one is not None]
         case stages.Draw():
-            return [*stage.codes, stage.statement]
+            return [one for one in (*stage.codes, stage.statement) if one is not None]
         case stages.Write():
             # The columns of sets have the names of values, which a plan does not know; rows with keys are not repeated.
             query = stage.statement

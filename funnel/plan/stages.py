@@ -209,13 +209,14 @@ class Pin:
 class Draw:
     """Stream the rows as codes and draw each block's released value.
 
-    `keys` are the columns of a row's name in that stream, which is then in their order.
+    `keys` are the columns of a row's name in that stream, which is then in their order. Fresh values for rows without
+    a name are drawn for the counts instead: there is no `statement` then, and no record is read again.
     """
 
     title: ClassVar[str] = "draw"
     kind: str
     codes: tuple[str, ...]
-    statement: str
+    statement: str | None
     keys: tuple[str, ...] = ()
 
 

@@ -31,7 +31,9 @@ def codes(path) -> list[tuple[str, int]]:
 
 def test_steps_come_in_the_order_of_the_work(tmp_path):
     titles = [stage.title for stage in compiled(write_policy(tmp_path)).stages]
-    assert titles == ["scan", "inspect", "identify", "count", "solve", "draw", "write", "audit", "publish"]
+    assert titles == [
+        "scan", "inspect", "identify", "count", "people", "solve", "draw", "write", "audit", "publish",
+    ]  # fmt: skip
     fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
     assert compiled(fresh).identify is None
 
