@@ -13,6 +13,7 @@ import pytest
 import funnel
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
+from tests.support.withheld import NARROWED, withheld
 
 POLICIES = sorted((Path(__file__).parents[2] / "policies").glob("*.yaml"))
 
@@ -163,3 +164,8 @@ def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monke
     html = Path(summary.release, "report.html").read_text()
     assert "<script" not in html
     assert "http://" not in html.replace("http://www.w3.org/", "")
+    withheld(Path(summary.release))
+    told = summary.narrowed
+    found = (told.narrowed, told.cells) if told else None
+    expected = NARROWED.get(path.stem, (0, told.cells) if told else ...)
+    assert found == expected, "and SECURITY.md"

@@ -1,0 +1,73 @@
+"""Who wants the counts N[s, x] back: what the files of one published folder leave open of each, by linear programs.
+
+The attacker has no code of the publisher, nothing private, and knows of the draws that a total lies within DEVIATIONS of
+its mean. Every fact is linear in the counts: their number; at least the minimum for every public value; the released
+totals; and that no released value moves a belief further than the stated leakage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+DEVIATIONS = 4.5
+Floats = npt.NDArray[np.float64]
+
+
+def open_counts(folder: Path) -> Floats:
+    """The least and the largest count of each public value with one value of the secret, (a, 2).
+
+    Which value of the secret makes no difference to who knows none of their names. Of a folder with one block of weights
+    that do not read the secret. Raises ValueError of any other.
+    """
+    stated, (block, *others) = _read(folder, "release"), _read(folder, "protocol")["blocks"]
+    if others or block["kind"] != "weights" or block["secret"] is not None:
+        raise ValueError("one block of weights on public values is asked for")
+    chances = np.array(block["weights"], float) / (1 << block["bits"])
+    seen = np.zeros(len(chances))
+    for y, count in _read(folder, "released")["rows"]:
+        seen[y] += count
+    size, values = stated["alphabet"]["sensitive"], chances.shape[1]
+    rows, low, high = zip(*_facts(stated, chances, seen, size), strict=True)
+    matrix = np.array(rows).reshape(len(rows), -1)
+    limits = np.concatenate([np.array(high), -np.array(low)])
+    both = np.concatenate([matrix, -matrix])
+    known = np.isfinite(limits)
+    ends = np.zeros((values, 2))
+    for x in range(values):
+        for place, sign in enumerate((1.0, -1.0)):
+            cost = np.zeros(size * values)
+            cost[x] = sign
+            found = linprog(cost, both[known], limits[known], bounds=(0, stated["rows"]))
+            ends[x, place] = sign * found.fun
+    return ends
+
+
+def _facts(stated: Any, chances: Floats, seen: Floats, size: int) -> Iterator[tuple[Floats, float, float]]:
+    """Coefficients (c, a) with their limits."""
+    rows, values = stated["rows"], chances.shape[1]
+    yield np.ones((size, values)), rows, rows
+    for x in range(values):
+        one = np.zeros((size, values))
+        one[:, x] = 1
+        yield one, stated["estimate"]["minimum"], np.inf
+    width = DEVIATIONS * np.sqrt(seen + DEVIATIONS**2) + DEVIATIONS
+    most = stated["leakage"]["lip"]
+    for y, total in enumerate(seen):
+        yield np.tile(chances[y], (size, 1)), total - width[y], total + width[y]
+        for s in range(size if most is not None else 0):
+            for sign in (1, -1):
+                bound = np.exp(sign * most) * (total + sign * width[y]) / rows
+                one = np.zeros((size, values))
+                one[s] = sign * (chances[y] - bound)
+                yield one, -np.inf, 0.0
+
+
+def _read(folder: Path, name: str) -> Any:
+    return json.loads((folder / f"{name}.json").read_text())
