@@ -16,11 +16,11 @@ NARROWED: dict[str, tuple[int, int] | None] = {
     "randomised-response": (16, 112), "secret-randomised-response": (2, 4),
     "gaussian-funnel": None, "private-estimate": None, "regions": None, "unary-encoding": None, "wide": None,
 }  # fmt: skip
-"""SECURITY.md's numbers: counts narrowed to fewer than the minimum, of how many; of policies not named, none of them."""
+"""SECURITY.md's numbers: counts narrowed to fewer than the minimum, of how many; of policies not named, none."""
 
 
 def withheld(folder: Path) -> None:
-    """Nothing published is finer than release.json says, and each count keeps a range of the minimum, from files alone."""
+    """Nothing published is finer than release.json says; each count keeps a range of the minimum, from files alone."""
     stated = json.loads((folder / "release.json").read_text())
     rows, minimum = stated["rows"], stated["estimate"]["minimum"]
     step = Fraction(1, 10 ** min(4, len(str(rows // minimum)) - 1))

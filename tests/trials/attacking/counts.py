@@ -1,8 +1,8 @@
 """Who wants the counts N[s, x] back: what the files of one published folder leave open of each, by linear programs.
 
-The attacker has no code of the publisher, nothing private, and knows of the draws that a total lies within DEVIATIONS of
-its mean. Every fact is linear in the counts: their number; at least the minimum for every public value; the released
-totals; and that no released value moves a belief further than the stated leakage.
+The attacker has no code of the publisher, nothing private, and knows of the draws that a total lies within DEVIATIONS
+of its mean. Every fact is linear in the counts: their number; at least the minimum for every public value; the
+released totals; and that no released value moves a belief further than the stated leakage.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 def open_counts(folder: Path) -> Floats:
     """The least and the largest count of each public value with one value of the secret, (a, 2).
 
-    Which value of the secret makes no difference to who knows none of their names. Of a folder with one block of weights
-    that do not read the secret. Raises ValueError of any other.
+    Which value of the secret makes no difference to who knows none of their names. Of a folder with one block of
+    weights that do not read the secret. Raises ValueError of any other.
     """
     stated, (block, *others) = _read(folder, "release"), _read(folder, "protocol")["blocks"]
     if others or block["kind"] != "weights" or block["secret"] is not None:
