@@ -15,8 +15,9 @@ from funnel.optimise.convex.search import close_in
 
 _GAP = 1e-3
 """Share of the value at which the search ends, at least: it stands beside what the steps cost."""
-_NODES = 4000
-"""Boxes and climbs after which it ends too, so that the same steps give the same protocol whatever the machine."""
+_NODES = 50
+"""Boxes and climbs for each value after which it ends too, so that the same steps give the same protocol, whatever the
+machine. Where the clock ends the search before that, it was made from nothing but the steps too, but may be another."""
 
 
 def best_against(
@@ -31,7 +32,7 @@ def best_against(
     closed = close_in(
         oracle,
         prior,
-        budget=Budget(time_limit, _NODES),
+        budget=Budget(time_limit, _NODES * len(prior)),
         tolerance=max(gap, _GAP) * 1e-2 * entropy,
         share=max(gap, _GAP),
         ceiling=entropy,

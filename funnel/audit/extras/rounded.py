@@ -50,7 +50,8 @@ def check(opened: Release) -> str | Unchecked:
     if worst > 1 + _FLOAT:
         what = "a table whose beliefs round to the same steps exceeds the bound"
         raise Broken(NAME, what, f"a factor of 1 at most, of {manifest.notion}'s limits", f"{worst:.9f}")
-    return f"{len(rows)} outputs, steps of at least {step:g}: at most {worst:.6f} of what {manifest.notion} allows"
+    told = f"{len(rows)} outputs, steps of at least {step:g}: at most {worst:.6f} of what {manifest.notion} allows"
+    return f"{told}; that nothing else shaped the protocol no file shows"
 
 
 def ends(counts: FloatArray, step: float, minimum: int, *, exact: bool) -> tuple[FloatArray, FloatArray]:
