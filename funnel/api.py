@@ -27,6 +27,7 @@ from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
 from funnel.plan import Plan
 from funnel.plan.explain import explain as _explain
+from funnel.plan.population import warning
 from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.rebuild import rebuild
 from funnel.plan.recount import recounting
@@ -71,7 +72,7 @@ class Checked:
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
         error = None if self.error is None else self.error.as_dict()
-        return {"policy": str(self.path), "ok": self.ok, "error": error}
+        return {"policy": str(self.path), "ok": self.ok, "error": error, "note": self.note.removeprefix("; ")}
 
 
 def check(policy: Path | str) -> Checked:
@@ -86,7 +87,7 @@ def check(policy: Path | str) -> Checked:
         loaded = load(path)
         with planned(loaded) as (compiled, engine, source):
             survey(loaded, compiled, engine, source)
-        return Checked(path, None)
+        return Checked(path, None, "".join(f"; but {one}" for one in warning(compiled.everybody)))
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
         if error.code == "source-missing":

@@ -33,7 +33,9 @@ def warnings(found: Composed) -> list[str]:
         if together.figure is None
         else f"is up to {together.figure:.4f} nats ({together.measure}, {together.how})"
     )
+    who = "what all of them together tell" if together.releases > 1 else "what it tells"
+    absent = "" if found.present is None else ", by being absent too,"
     return [
-        f"this is release {together.releases:,} in this ledger; what all of them together tell about a person whose "
-        f"values stay the same {told}"
+        f"this is release {together.releases:,} in this ledger; {who} about a person whose values stay the same"
+        f"{absent} {told}"
     ]

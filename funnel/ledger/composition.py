@@ -72,7 +72,7 @@ def together(
 
     absent = is_absent([*earlier, *own])
     measured, how = (
-        with_absence(notion, joint, own, earlier, everybody, inside)
+        with_absence(notion, joint, own, earlier, everybody, inside, alone)
         if absent
         else _History(notion, joint, own, earlier, alone).best()
     )

@@ -82,15 +82,19 @@ def with_absence(
     earlier: Sequence[DrawRecord],
     everybody: Population | None,
     history: History,
+    alone: AnyLeakage,
 ) -> Figure:
-    """The leakage of a release over `joint`, and of `earlier` ones, about all whom the source has.
+    """The leakage of a release over `joint` (`alone` by itself), and of `earlier` ones, about all whom the source has.
 
-    The figure is None where no finite bound is known.
+    It is no less than what the release tells to those who know already that somebody is in it. The figure is None where
+    no finite bound is known.
     """
     if everybody is None:
         return None, "sum"
     found = patterns(joint, own, earlier, everybody, history)
-    return (None, "sum") if found is None else _Divided(notion, everybody, found).best()
+    figure, how = (None, "sum") if found is None else _Divided(notion, everybody, found).best()
+    least = own_figure(alone, notion)
+    return (None if figure is None or least is None else max(figure, least)), how
 
 
 def patterns(
@@ -143,7 +147,7 @@ class _Divided:
         found, exact = list[tuple[float, Way]](), self._exact()
         if exact is not None and (figure := own_figure(exact, self.notion)) is not None:
             found.append((figure, "exact"))
-        if exact is None:
+        if not found:
             found += self._sum()
         if (most := self.notion.most(self._where)) is not None:
             found.append((round_up(most.nats), "ceiling"))

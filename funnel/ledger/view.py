@@ -43,6 +43,7 @@ class Row:
     draws: str
     key: str | None
     lock: str | None
+    present: dict[str, Any] | None
     protocol_kept: bool
 
     def cells(self) -> list[str]:
@@ -101,7 +102,7 @@ class LedgerView:
     def text(self) -> str:
         """A table, and what it comes to."""
         told = [f"no release yet in {self.path}"] if not self.releases else self._table()
-        return "\n".join([*told, *self._composed(), *self._left(), *self._spent(), *self._lost()])
+        return "\n".join([*told, *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()])
 
     def _table(self) -> list[str]:
         """A line for each release, and how many there are."""
@@ -124,6 +125,16 @@ class LedgerView:
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
         ]
+
+    def _absent(self) -> list[str]:
+        """How many releases leave people out, and which by what is to be hidden."""
+        found = [one for one in self.releases if one.present]
+        if not found:
+            return []
+        reads = [f"{one.release} by its filter on {', '.join(one.present['secret'])}"
+                 for one in found if one.present and one.present["secret"]]  # fmt: skip
+        told = f", and those who are absent tell their secret in {some(reads, 3)}" if reads else ""
+        return [f"absent     {len(found):,} releases leave people out, which is counted as an answer{told}"]
 
     def _left(self) -> list[str]:
         if self.policy.budget is None:
@@ -186,6 +197,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[Row], kept: bool) -
         draws=entry.draws,
         key=entry.key_fingerprint,
         lock=entry.lock,
+        present=schema.as_json(entry.present),
         protocol_kept=kept,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from funnel.data.channel import MAX_CELLS
 from funnel.plan import stages
+from funnel.plan.population import warning
 from funnel.plan.stages import Plan
 from funnel.plan.survey import Sizes
 
@@ -42,6 +43,10 @@ def _summary(stage: stages.Stage) -> str:
             columns = len({column for column, _, _ in stage.levels})
             least = f"where at least {stage.minimum} records share a value"
             return f"the same records by what somebody may know: {columns} columns, {len(stage.levels)} levels, {least}"
+        case stages.Everybody():
+            others = len(stage.classes) - (stage.own is not None)
+            own = "everybody" if stage.own is None else f"those with {stage.own}"
+            return f"in this release are {own}; {others:,} predicates of other releases"
         case stages.Pin() if stage.noise is not None:
             return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
         case stages.Draw():
@@ -61,7 +66,9 @@ def _summary(stage: stages.Stage) -> str:
 
 
 def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
-    """What the counts give away by the protocol, unless it is made from noisy ones or from rounded beliefs."""
+    """What the counts give away by the protocol, unless it is made from noisy ones or from rounded beliefs; and a filter."""
+    if isinstance(stage, stages.Everybody):
+        yield from warning(stage)
     if isinstance(stage, stages.Count) and stage.noise is None and plan.protect.beliefs is None:
         yield "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down"
         yield "ways out: estimate.beliefs, rldp, estimate.kind: private"
@@ -99,6 +106,8 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
             return [stage.statement]
         case stages.Identify():
             return [stage.spread, stage.dense if stage.integer else stage.general]
+        case stages.Everybody():
+            return [*stage.statements, *stage.counts]
         case stages.Cells():
             macros = (f"CREATE TEMP MACRO {one.macro}({', '.join(one.keys)}) AS <the cell that these lie in>"
                       for one in stage.blocks)  # fmt: skip

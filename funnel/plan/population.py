@@ -268,3 +268,13 @@ def present_of(
     absent = everybody[0].rows - joint.rows if everybody else None
     nobody = absent == 0 if absent is not None else stage.own is None and not unseen
     return None if nobody else Present(stage.own, stage.reads, stage.filtered, unseen, absent)
+
+
+def warning(stage: Everybody | None) -> list[str]:
+    """What the one who runs a policy should know of a filter that reads what is to be hidden."""
+    if stage is None or not stage.filtered:
+        return []
+    return [
+        f"the filter reads {', '.join(stage.filtered)}, which is sensitive: that somebody is absent from a release "
+        "tells their secret, and no bound holds for that"
+    ]

@@ -17,6 +17,7 @@ from funnel.ledger.budget import warnings
 from funnel.ledger.whose import told
 from funnel.lock import drift
 from funnel.mechanisms.product import Candidate
+from funnel.plan.population import warning
 from funnel.plan.protect import Settled
 from funnel.policy import Policy
 from funnel.release.measured import Measured
@@ -73,8 +74,8 @@ class Summary(Settled):
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         whole = None if self.observer is None else observer.warning(self.observer)
-        return (*self.run.told, *self.noted, *warnings(self.composed), *self.composed.told,
-                *([whole] if whole else []))  # fmt: skip
+        told = (*warning(self.run.plan.everybody), *warnings(self.composed), *self.composed.told)
+        return (*self.run.told, *self.noted, *told, *([whole] if whole else []))
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""

@@ -92,6 +92,7 @@ def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "alone": notion["alone"],
         "sentence": notion["promise"],
         "identity": words.said("identity.txt", t=t),
+        "absent": words.said("absent.txt", t=t),
         "condition": notion["condition"] + estimated,
         "observer": notion["observer"] + estimated,
         "definition": notion["definition"],

@@ -68,6 +68,13 @@ class Evidence:
         columns = [column for block in self.kept.terms.public for column in block] + wide
         return [one for one in columns if one.is_changed]
 
+    @property
+    def absent(self) -> int:
+        """Records of the source that are in no row; 0 where nobody counted them."""
+        if self.kept.population is None:
+            return 0
+        return sum(int(row[-1]) for row in self.kept.population.people[0].cells) - self.t.m.rows
+
     @cached_property
     def secret_counts(self) -> list[int]:
         """Records of each secret value, (c,)."""

@@ -57,8 +57,9 @@ class Divided:
             raise Broken(NAME, what, "what population.json and the protocols say", stated.measured)
 
     def _measured(self) -> Iterator[Leakage]:
-        """The channels whose worst is the leakage; or the one figure of an average."""
+        """The channels whose worst is the leakage: that of the release itself, to who knows who is in it, is one."""
         opened, people = self.people.opened, self.people
+        yield NOTIONS[opened.manifest.notion].leakage(opened.channel)
         channels = [None if one is None else one.whole() for one in self.inside]
         if opened.manifest.notion == "mutual-information":
             yield people.average(self.patterns, channels)
@@ -78,8 +79,9 @@ class Divided:
         if figure is None:
             self._told(stated, math.isinf(own) or any(math.isinf(one) for one, _ in ends))
             return
-        near = float(STEP / 50)
-        self._told(stated, own + least - near <= float(figure) <= own + most + 2 * float(STEP) + near)
+        near, alone = float(STEP / 50), NOTIONS[self.people.opened.manifest.notion].leakage(self.people.opened.channel)
+        bounded = own + least - near <= float(figure) <= max(own + most, about(alone)) + 2 * float(STEP) + near
+        self._told(stated, bounded and alone.within(figure))
 
 
 def about(leakage: Leakage | None) -> float:

@@ -14,6 +14,8 @@ from funnel.format.distances import NAME as DISTANCES
 from funnel.format.distances import DistancesFile
 from funnel.format.drift import NAME as DRIFT
 from funnel.format.drift import DriftFile
+from funnel.format.population import NAME as POPULATION
+from funnel.format.population import PopulationFile
 from funnel.format.reported import Evidence, Published
 from funnel.format.schema import read
 
@@ -37,7 +39,8 @@ def check(opened: Release) -> str | Unchecked:
     if opened.private is not None:
         known = None if opened.manifest.parameters.knows is None else opened.known_file
         drift, near = _kept(opened, DriftFile, DRIFT), _kept(opened, DistancesFile, DISTANCES)
-        kept = Evidence(opened.counts, opened.draws, opened.solution, opened.terms, drift, known, near)
+        kept = Evidence(opened.counts, opened.draws, opened.solution, opened.terms, drift, known, near,
+                        _kept(opened, PopulationFile, POPULATION))  # fmt: skip
         told.append(f"full: {_same(opened, opened.folder, lambda: report.full(shown, kept))}")
     return f"{', '.join(told)} bytes are the same when written again; titles and descriptions are the publisher's words"
 

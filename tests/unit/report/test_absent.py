@@ -1,0 +1,47 @@
+"""Whom the policy leaves out stands in the head of the report, and what being absent tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from funnel.format.manifest import Absent, Composed, Way
+from funnel.report import page
+from tests.unit.report import sample
+
+RELEASE = sample.one_block()
+BY_SECRET = "The filter reads marital status, which is what the table hides"
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
+def test_nothing_is_said_where_nobody_is_left_out(public: bool) -> None:
+    assert not RELEASE.content(public)["promise"]["absent"]
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        (("filter",), "by the policy’s filter; the promise is about the others"),
+        (("missing",), "where a value is missing; the promise"),
+        (("filter", "missing"), "by the policy’s filter and where a value is missing; the promise"),
+        (("filter", "missing", "unseen"), "filter, where a value is missing and where the lock does not know a value;"),
+    ],
+)
+def test_how_people_are_left_out_is_in_the_head(by: tuple[Way, ...], said: str, public: bool) -> None:
+    content = RELEASE.stating(absent=Absent(by, ())).content(public)
+    head = page(content).split("<nav")[0]
+    assert said in content["promise"]["absent"]
+    assert content["promise"]["absent"] in head
+    assert "Being absent can tell something of marital status too" in head
+    assert BY_SECRET not in head
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
+def test_a_filter_that_reads_the_secret_has_no_bound(public: bool) -> None:
+    filtered = RELEASE.stating(absent=Absent(("filter",), RELEASE.manifest.sensitive),
+                               composed=Composed(None, "exact", 1, ()))  # fmt: skip
+    content = filtered.content(public)
+    assert BY_SECRET in page(content).split("<nav")[0]
+    limits = " ".join(one["text"] for one in content["limits"])
+    assert "What this release tells about a person whose values stay the same, by being absent too," in limits
+    assert "has no finite bound" in limits
