@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from funnel.format import schema
 from funnel.format.journal import Identity, ReleaseEntry
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent

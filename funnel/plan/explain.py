@@ -66,7 +66,7 @@ def _summary(stage: stages.Stage) -> str:
 
 
 def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
-    """What the counts give away by the protocol, unless it is made from noisy ones or from rounded beliefs; and a filter."""
+    """What the counts give away by the protocol, unless these are noisy or beliefs are rounded; what a filter tells."""
     if isinstance(stage, stages.Everybody):
         yield from warning(stage)
     if isinstance(stage, stages.Count) and stage.noise is None and plan.protect.beliefs is None:

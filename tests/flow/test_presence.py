@@ -157,6 +157,13 @@ def test_a_filter_on_something_else_tells_what_it_goes_with(clinic: Path) -> Non
     assert kept["predicates"] == [kept["own"]]
 
 
+def test_without_identifiers_a_row_may_be_dropped_as_well(clinic: Path) -> None:
+    source = {"table": "people.parquet", "missing": "drop"}
+    made = run(clinic, **LIP, source=source, draws={"kind": "fresh"})
+    assert made.composed.present.absent > 0
+    assert everything_holds(clinic, made.release)["ledger-identity"] == "passed"
+
+
 def test_a_column_that_is_gone_leaves_nobody_known(clinic: Path) -> None:
     """Who was in an earlier release cannot be told any more: no finite bound."""
     terms = {"privacy": {"notion": "lip", "epsilon": 0.5}, "mechanism": "optimal"}
