@@ -31,7 +31,7 @@ from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, folded
 from funnel.data.joint import IntArray
 from funnel.draw.people import BITS
-from funnel.format.journal import Drawn, Seen
+from funnel.format.journal import Drawn, Present, Seen
 from funnel.format.manifest import Assumed
 from funnel.format.people import PeopleFile
 
@@ -51,6 +51,7 @@ T = TypeVar("T")
 class Night:
     """A release as its identity goes: its blocks, with the `protocol` of each, and its digest, `people`.
 
+    `present` says who is in it, None where that is everybody.
     Either is None where it is lost. `permanent` is the fingerprint of the key of permanent draws. `count` gives the
     records by secret and value of a column, None where they are not known.
     """
@@ -64,6 +65,7 @@ class Night:
     content: str
     people: Callable[[], PeopleFile | None]
     count: Callable[[str], Table | None]
+    present: Present | None = None
 
     @cached_property
     def digest(self) -> PeopleFile | None:
@@ -334,7 +336,16 @@ class _Comparison:
         key = self.tonight.permanent
         again = any(key is not None and (one.permanent, one.numbered) == (key, numbered) for one in unshown)
         named: tuple[Assumed, ...] = ("identifiers unchanged",) if again else ()
-        return (*named, "values unchanged") if unshown else ()
+        hidden = any(not self._alike_absent(night) for night in self.latest)
+        return (*named, "values unchanged") if unshown or hidden else ()
+
+    def _alike_absent(self, night: Night) -> bool:
+        """Whether the same people were absent, as far as rows show: of those who were, no digest says what they had."""
+        own = self.tonight.present
+        if night.present is None:
+            return True
+        same = own is not None and night.present.predicate == own.predicate
+        return same and night.content == self.tonight.content
 
     def _shown(self, night: Night) -> bool:
         """Whether all people and values are the same."""

@@ -45,7 +45,7 @@ def known_again(
     permanent = None if own[0].entity is None else own[0].source
     tonight = Night(
         release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
-        people.content, lambda: people, partial(_counted, joint),
+        people.content, lambda: people, partial(_counted, joint), own[0].present,
     )  # fmt: skip
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     blind = policy.estimate.epsilon is not None
@@ -97,6 +97,7 @@ def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
         entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
         entry.key_fingerprint, told.numbered, told.table,
         told.content, partial(kept_people, private, entry), partial(_kept_counts, private / entry.release),
+        entry.present,
     )  # fmt: skip
 
 

@@ -157,6 +157,17 @@ def test_a_filter_on_something_else_tells_what_it_goes_with(clinic: Path) -> Non
     assert kept["predicates"] == [kept["own"]]
 
 
+def test_what_people_had_who_were_absent_is_taken_for_granted(clinic: Path) -> None:
+    """The same rows under the same filter show that the same people are absent; under another, no digest does."""
+    first, again = (run(clinic, **LIP, source__filter="ward = 'east'") for _ in range(2))
+    assert (first.composed.together.how, again.composed.together.how) == ("exact", "exact")
+    assert first.composed.together.figure == again.composed.together.figure
+    other = run(clinic, **LIP, source__filter="ward >= 'east'")
+    assert other.composed.together.how == "unchanged"
+    assert other.composed.identity.assumes[-1] == "values unchanged"
+    assert everything_holds(clinic, other.release)["ledger-identity"] == "passed"
+
+
 def test_without_identifiers_a_row_may_be_dropped_as_well(clinic: Path) -> None:
     source = {"table": "people.parquet", "missing": "drop"}
     made = run(clinic, **LIP, source=source, draws={"kind": "fresh"})
