@@ -27,7 +27,7 @@ from funnel.format.population import PopulationFile
 from funnel.release.named import digest
 
 CLAIM = "source-counts"
-TITLE = "counts, plan, and cells and distances of wide blocks are those of the table given, by the policy"
+TITLE = "counts, plan, digests, cells and distances of wide blocks are those of the table given, by the policy"
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
 COUNTED = "that the table counted again is the source, and that what it says of people is true"
