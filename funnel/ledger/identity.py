@@ -5,7 +5,7 @@ its values mean the same, and where an identifier is the same person. Both are a
 against it is looked for here, in a sample of people that is the same ones every night (`funnel.format.people`):
 
 - Identifiers are other people's where hardly any of them were there before, or where secret and columns are others for
-  most of them. Then permanent draws are made anew.
+  most of them. Then nothing is known of how permanent draws go together, and x itself bounds them.
 - A column is another one where most of those who have a value now, and share a secret, had another value then; or where
   most who have a value that the earlier protocol did not know were drawn for then, as another value. Where no person
   can be compared, it is the same in a table of the same name with counts that hardly moved, and not otherwise.
@@ -14,7 +14,7 @@ Over a private estimate nothing that is published or said may follow from tonigh
 is looked for there: tables of one name are taken for the same, and every figure says that it takes that for granted.
 
 A column that is another one begins a version of its own, named by its first release, and identifiers a numbering. Draws
-of other versions are no function of tonight's values; draws by another numbering are independent of tonight's.
+of other versions are no function of tonight's values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data import AnyProtocol
-from funnel.data.alphabet import Label, folded
+from funnel.data.alphabet import Label
 from funnel.data.joint import IntArray
 from funnel.draw.people import BITS
 from funnel.format.journal import Drawn, Present, Seen
@@ -254,7 +254,7 @@ class _Comparison:
         if night.release not in self.known:
             files = self.tonight.digest, night.digest
             self.known[night.release] = None
-            if files[0] and files[1] and files[0].entity is not None and _alike(files[0], files[1]):
+            if files[0] and files[1] and _alike(files[0], files[1]):
                 self.known[night.release] = Shared(self.tonight, night, (files[0], files[1]))
         return self.known[night.release]
 
@@ -388,8 +388,8 @@ def moved(now: Table, then: Table) -> float:
 
 
 def _alike(one: PeopleFile, other: PeopleFile) -> bool:
-    """Whether the words of two digests can be compared."""
-    return one.key == other.key and folded(one.entity or "") == folded(other.entity or "")
+    """Whether the words of two digests can be compared: whatever the column is called, a number is a number."""
+    return one.key == other.key and None not in (one.entity, other.entity)
 
 
 def _by(items: Sequence[T], key: Callable[[T], object]) -> Iterator[list[T]]:

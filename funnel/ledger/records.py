@@ -65,13 +65,16 @@ class DrawRecord:
 
 
 def versioned(one: DrawRecord, numbered: str) -> DrawRecord:
-    """A draw whose meanings and source say which version of each column and which numbering of people they are of."""
+    """A draw whose meanings and entity say which version of each column and which numbering of people they are of.
+
+    Draws by two numberings are of one source: whether a person's identifiers are two or one, nobody knows of each.
+    """
     meaning, base = (
         tuple(f"{name} {since}" for name, since in zip(names, one.since, strict=True))
         for names in (one.meaning, one.base)
     )
-    source = one.source if one.entity is None else f"{one.source} {numbered}"
-    return replace(one, meaning=meaning, base=base, source=source)
+    entity = None if one.entity is None else f"{one.entity} {numbered}"
+    return replace(one, meaning=meaning, base=base, entity=entity)
 
 
 def restated(one: DrawRecord, current: Sequence[DrawRecord]) -> DrawRecord:

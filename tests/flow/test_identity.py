@@ -122,7 +122,7 @@ def test_a_relabelled_column_that_is_drawn_afresh_and_of_nobody(night: Folder) -
 
 @pytest.mark.parametrize("anew", ["other numbers", "the same numbers for others"])
 def test_identifiers_given_out_anew(night: Folder, anew: str) -> None:
-    """Everybody is asked anew: the figure is that of two answers, and a budget refuses them."""
+    """Everybody is asked anew: x itself is the bound, no less than what two answers tell, and a budget refuses it."""
     people = everybody()
     assert said(night(people)) == pytest.approx(0.3, abs=1e-3)
     numbers = [i + 9_000 if anew == "other numbers" else (i * 171 + 57) % 400 for i in range(400)]
@@ -132,7 +132,7 @@ def test_identifiers_given_out_anew(night: Folder, anew: str) -> None:
     assert said(done) >= night.real() - 1e-9
     assert night.real() > 0.4
     told = done.json["composed"]
-    assert (told["how"], done.json["identity"]["assumes"]) == ("unchanged", ["values unchanged"])
+    assert (told["how"], done.json["identity"]["assumes"]) == ("ceiling", ["values unchanged"])
     assert night.entry["identity"]["numbered"] == night.entry["release"]
     assert night.audited() == set()
 

@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import chain
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.meanings import LOWER
 from funnel.audit.extras.parts import archived
 from funnel.audit.kernel.files import content, parsed, sha256
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
@@ -274,7 +273,7 @@ class Compared:
         if night.entry.release not in self._pairs:
             files = self.own.people, night.people
             self._pairs[night.entry.release] = None
-            if files[0] and files[1] and files[0].entity and _whose(files[0]) == _whose(files[1]):
+            if files[0] and files[1] and files[0].key == files[1].key and files[0].entity and files[1].entity:
                 self._pairs[night.entry.release] = Pair(self.own, night, (files[0], files[1]))
         return self._pairs[night.entry.release]
 
@@ -413,8 +412,3 @@ def _most(kept: Sequence[bool], groups: Sequence[Hashable]) -> bool:
     few = [group for group in size if size[group] < _FEW]
     large = all(2 * good[group] >= size[group] for group in size if size[group] >= _FEW)
     return large and 2 * sum(good[group] for group in few) >= sum(size[group] for group in few)
-
-
-def _whose(file: PeopleFile) -> tuple[str, str]:
-    """Whose words a digest has: of which key and identifier."""
-    return file.key, (file.entity or "").translate(LOWER)

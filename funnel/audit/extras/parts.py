@@ -24,8 +24,8 @@ Protocol = Weights | Sets | Drawer
 class Part:
     """One block of one release, as the ledger tells of it; `protocol` is None where no copy of it is left.
 
-    `source` is where its random numbers come from: the key's fingerprint with the numbering of people, or the release
-    where draws are fresh. Meanings are those of a version of the column.
+    `source` is where its random numbers come from: the key's fingerprint, or the release where draws are fresh.
+    Meanings are those of a version of the column, the entity is one of a numbering of people.
     """
 
     columns: tuple[str, ...]
@@ -99,11 +99,10 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
     source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
     if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
-    if entry.draws == "permanent":
-        source += entry.identity.numbered
+    entity = None if entry.entity is None else entry.entity + entry.identity.numbered
     return [
         Part(
-            one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entry.entity, block,
+            one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
             (entry.protocol_sha256, place), entry.present,
         )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
