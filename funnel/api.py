@@ -21,7 +21,7 @@ from funnel.audit.audit import audit_release as _audit
 from funnel.audit.history import HistoryReport, holds_releases
 from funnel.audit.history import audit_history as _audit_history
 from funnel.audit.standalone import write_standalone
-from funnel.errors import FunnelError, ReleaseError, SourceError
+from funnel.errors import DONE, FunnelError, ReleaseError, SourceError
 from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import read_lock
 from funnel.lock.pin import LOCKED, lock_of
@@ -72,7 +72,13 @@ class Checked:
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
         error = None if self.error is None else self.error.as_dict()
-        return {"policy": str(self.path), "ok": self.ok, "error": error, "note": self.note.removeprefix("; ")}
+        note = self.note.removeprefix("; ")
+        return {"policy": str(self.path), "ok": self.ok, "error": error, "note": note, "code": self.code}
+
+    @property
+    def code(self) -> int:
+        """What a command says of it as its exit code."""
+        return DONE if self.error is None else self.error.exit_code
 
 
 def check(policy: Path | str) -> Checked:

@@ -1,6 +1,6 @@
 """Every error funnel can raise: one tree, one catalogue of codes.
 
-    FunnelError                 exit 1
+    FunnelError                 exit 1; 4 where a person must decide, 5 to try again (`EXITS`)
     ├── PolicyError             the policy is at fault; holds every problem found, with line and column
     ├── SourceError             the table is missing, unreadable, changed, or not what the policy says
     ├── PlanError               policy and table do not fit together
@@ -18,7 +18,7 @@ An error is data: a stable code from `CATALOGUE`, what is wrong, where, and what
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 CATALOGUE: dict[str, str] = {
     # policy
@@ -83,6 +83,7 @@ CATALOGUE: dict[str, str] = {
     "key-changed": "the key is not that of the last release",
     "key-write": "the key file could not be written",
     "release-write": "the release could not be written",
+    "disk-full": "the disk, or what may be written to it, is full",
     "release-busy": "another run is writing to the same folder",
     "release-unreadable": "the release cannot be read",
     "lock-missing": "the policy has no lock",
@@ -93,10 +94,22 @@ CATALOGUE: dict[str, str] = {
     "ledger": "the ledger is damaged",
     "cells-changed": "columns of a wide block were released before by other cells",
     "budget": "the releases together would leak more than the policy's budget",
+    "promise-ends": "the release would end what a policy has promised",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",
     "interrupted": "the run was interrupted",
 }
+
+DONE, FAULT, USAGE, BUG, DECIDE, AGAIN = range(6)
+"""Exit codes: done; policy, data or claim at fault; wrong usage; our bug; a person must decide; try again."""
+EXITS: dict[str, int] = {
+    "internal": BUG,
+    # drift, budgets, promises, keys: nothing is at fault, and nothing happens by itself
+    **dict.fromkeys(("budget", "promise-ends", "key-changed", "cells-changed", "lock-leaks", "unseen-value"), DECIDE),
+    # a rival, a full disk, a table that is out of reach or does not stand still
+    **dict.fromkeys(("release-busy", "disk-full", "source-unreachable", "source-changed"), AGAIN),
+}
+"""The codes whose exit is another one than FAULT."""
 
 
 class FunnelError(Exception):
@@ -104,8 +117,6 @@ class FunnelError(Exception):
 
     `values` are people's: what an error prints goes into logs and mail, so no text and no JSON has them unasked.
     """
-
-    exit_code: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -120,6 +131,11 @@ class FunnelError(Exception):
             raise KeyError(f"error code {code!r} is not in the catalogue")
         self.code, self.message, self.where, self.advice, self.values = code, message, where, advice, values
         super().__init__(self.text())
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that ends with this error exits with."""
+        return EXITS.get(self.code, FAULT)
 
     def text(self, *, values: bool = False) -> str:
         """One paragraph for a person: where, what, the code, and what to do next; with people's `values` if asked."""
@@ -219,8 +235,6 @@ class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an err
 
 class InternalError(FunnelError):
     """Something that cannot happen did: our bug."""
-
-    exit_code = 3
 
     def __init__(self, message: str, *, values: str | None = None) -> None:
         advice = "Please report this with the output of --traceback."

@@ -31,7 +31,7 @@ def write_error(error: OSError, folder: Path) -> ReleaseError:
     """The error of a folder that could not be written, with advice by cause."""
     reason = error.strerror or type(error).__name__
     return ReleaseError(
-        "release-write",
+        "disk-full" if error.errno in FULL else "release-write",
         f"the release could not be written: {reason}",
         where=str(folder),
         advice=_ADVICE.get(error.errno or 0, _ELSE),

@@ -12,7 +12,6 @@ from funnel.audit.extras import (
     agreed,
     averages,
     bound,
-    budget,
     composition,
     declared,
     everybody,
@@ -26,6 +25,7 @@ from funnel.audit.extras import (
     partitions,
     pinned,
     policy,
+    promises,
     rounded,
     signature,
     spent,
@@ -52,11 +52,11 @@ from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, rounded, truth, observer),
-    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, budget, signature),
+    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, promises, signature),
     table,
 )
 """In the order in which they are told."""
-LEDGER = (meanings, identity, composition, budget)
+LEDGER = (meanings, identity, composition, promises)
 """Those that read the release's entry."""
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, manifest.SIGNATURE),

@@ -94,7 +94,7 @@ def _fail(error: FunnelError, given: list[str]) -> None:
     if "--traceback" in given:
         console(error=True).print_exception()
     if "--json" in given:
-        emit({"error": error.as_dict()})
+        emit({"error": error.as_dict(), "code": error.exit_code})
     complain(error.text(values=_VALUES in given))
     if error.values and _VALUES not in given:
         complain(f"  The values it is about are left out here; at a terminal, {_VALUES} names them.")

@@ -24,15 +24,15 @@ def check(
     from funnel import api
 
     results = [api.check(path) for path in policies]
+    # A fault before what a person must decide, and that before what may be tried again.
+    code = min((result.code for result in results if not result.ok), default=0)
     if json:
-        emit(
-            {"ok": all(result.ok for result in results), "policies": [result.as_dict() for result in results]}
-        )
+        emit({"ok": not code, "code": code, "policies": [result.as_dict() for result in results]})
     else:
         for result in results:
             if result.ok:
                 say(result.text(), "green")
             else:
                 complain(result.text())
-    if not all(result.ok for result in results):
-        raise typer.Exit(1)
+    if code:
+        raise typer.Exit(code)

@@ -15,7 +15,7 @@ _PREFIX = "funnel-spill-"
 
 
 class Scratch:
-    """A folder of this process that only this user can read. Raises ReleaseError (release-write)."""
+    """A folder of this process that only this user can read. Raises ReleaseError (disk-full)."""
 
     def __init__(self) -> None:
         try:
@@ -23,7 +23,7 @@ class Scratch:
             self._folder, self._held = _held()
         except OSError as error:
             raise ReleaseError(
-                "release-write",
+                "disk-full",
                 f"no temporary folder can be made: {error.strerror}",
                 where=os.environ.get("TMPDIR", "/tmp"),  # noqa: S108
                 advice="Free disk space, or set TMPDIR to a folder with room.",

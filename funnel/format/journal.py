@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
-from funnel.format.manifest import Assumed
+from funnel.format.manifest import Assumed, Parameters
 from funnel.format.schema import Between
 
 NAME = "ledger.jsonl"
@@ -71,8 +71,8 @@ class Identity:
 class Together:
     """The composed leakage of all releases so far: in nats, rounded up (`figure`) and as measured; None: no bound.
 
-    `groups` counts independent sources of randomness; `varying` is the usual LDP of the whole history in nats (None: no
-    bound), which times k bounds what is told of a record that had k values at known times.
+    `varying` is the usual LDP of the whole history in nats (None: no bound), which times k bounds what is told of a
+    record that had k values at known times.
     """
 
     measure: Text
@@ -81,7 +81,6 @@ class Together:
     measured: Nats | None
     how: Literal["exact", "unchanged", "ceiling", "sum"]
     releases: Sequence
-    groups: Count
     varying: Nats | None
 
 
@@ -102,11 +101,30 @@ class Present:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What the policy of this name promised about a secret, and what all releases so far tell of that together.
+
+    `budget` is what its policy lets them reach, in nats. `since` is the first release that was made under it; `ended`
+    the one that told more than its budget, without any bound, or what it hides: an ended promise stays ended.
+    """
+
+    policy: Text
+    notion: Text
+    epsilon: Nats
+    parameters: Parameters
+    budget: Positive | None
+    since: ReleaseId
+    ended: ReleaseId | None
+    together: Together
+
+
+@dataclass(frozen=True)
 class ReleaseEntry:
     """A release, entered before it becomes visible.
 
-    `present` is None where everybody in the source is in it; `entity` is the column that permanent draws are keyed by;
-    `lock` the checksum of the lock, None where there is none.
+    `promises` are all that policies of this ledger have made by now, the release's own first. `present` is None where
+    everybody in the source is in it; `entity` is the column that permanent draws are keyed by; `lock` the checksum of
+    the lock, None where there is none.
     """
 
     release: ReleaseId
@@ -123,10 +141,15 @@ class ReleaseEntry:
     entity: Text | None
     drawn: tuple[Drawn, ...]
     present: Present | None
-    composed: Together
+    promises: tuple[Promise, ...]
     identity: Identity
     lock: Sha256 | None
     kind: Literal["release"] = "release"
+
+    @property
+    def own(self) -> Promise:
+        """The promise of the release's own policy."""
+        return self.promises[0]
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ class TermsFile:
 
     `parameters` are as asked for (a radius that follows from a confidence is not among them), `split` as resolved
     where it is not searched for, `mechanism` the kind with its options. In `public` a wide block is one column, its
-    cell; what it is made of stands in `wide`. `identify` are the key columns.
+    cell; what it is made of stands in `wide`. `accept` is what a release may end: `unbounded`, or promises of other
+    policies by name. `identify` are the key columns.
     """
 
     format: Literal["funnel-terms/1"]
@@ -92,6 +93,7 @@ class TermsFile:
     draws: Literal["permanent", "fresh"]
     estimate: Asked
     budget: Positive | None
+    accept: tuple[Text, ...]
     format_of_data: Literal["parquet", "csv"]
     formulas: Literal["refuse", "keep"]
     identify: tuple[Text, ...]

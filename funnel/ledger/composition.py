@@ -54,14 +54,15 @@ def together(
     joint: Joint,
     own: Sequence[DrawRecord],
     earlier: Sequence[DrawRecord],
-    alone: AnyLeakage,
-    before: Sequence[Together] = (),
+    alone: AnyLeakage | None,
+    before: Sequence[Together | None] = (),
     everybody: Population | None = None,
 ) -> Together:
     """The leakage of a release (`own`, one per block of `joint`; `alone` by itself) and of all `earlier` ones.
 
-    `before` is what each earlier release stated. The figure is never below one of the same measure and secret; it is
-    None where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
+    The secret is that of `joint`, whatever the release itself hides; `alone` is None where nobody measured it yet.
+    `before` is what each earlier release stated of the same (None: nothing), and the figure is never below; it is None
+    where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
     record's values tell that changed at known times and were k; where somebody is absent, nothing is known of that.
     `everybody` has those too whom a release leaves out: absence is part of what is told (`presence`).
     """
@@ -71,24 +72,73 @@ def together(
         return _History(notion, records, own, draws, alone if same else None, here=here)
 
     absent = is_absent([*earlier, *own])
+    if absent and alone is None:
+        alone = _History(notion, joint, own, [], None).exact()
     measured, how = (
         with_absence(notion, joint, own, earlier, everybody, inside, alone)
         if absent
         else _History(notion, joint, own, earlier, alone).best()
     )
-    figures = [measured, *(one.figure for one in before if _alike(one, notion, joint))]
+    about = notion.measure, joint.secret.columns
+    return _stated(*about, measured, how, before, usual([*earlier, *own]))
+
+
+def unseen(
+    notion: Notion,
+    sensitive: tuple[str, ...],
+    own: Sequence[DrawRecord],
+    earlier: Sequence[DrawRecord],
+    before: Sequence[Together | None],
+) -> Together:
+    """The same where nobody knows how the secret goes together with what was released.
+
+    The usual LDP of all draws bounds every notion, whatever the distribution; and where draws are new, their own is
+    added to what was told before, unless the promise is about those who know the columns that they are drawn from.
+    Where somebody is absent, nothing bounds what that tells.
+    """
+    every = [*earlier, *own]
+    added, whole = None if is_absent(every) else _new(own, earlier), usual(every)
+    columns = {column for one in own for column in one.columns}
+    last = next((one for one in reversed(before) if one is not None), None)
+    found = [whole] if whole is not None else []
+    if last is not None and last.figure is not None and added is not None and not notion.knows_beyond(columns):
+        found.append(rational(last.figure) + added)
+    measured = min((round_up(float(one)) for one in found), default=None)
+    return _stated(notion.measure, sensitive, measured, "sum", before, whole)
+
+
+def _stated(
+    measure: str,
+    sensitive: tuple[str, ...],
+    measured: float | None,
+    how: Way,
+    before: Sequence[Together | None],
+    whole: Fraction | None,
+) -> Together:
+    """As the ledger has it: no less than was told before."""
+    figures = [measured, *(one.figure for one in before if one is not None)]
     largest = None if None in figures else max(figure for figure in figures if figure is not None)
-    sources = {one.source for one in (*own, *earlier)}
-    labelled = [by_label(one) for one in (*earlier, *own)]
-    usual = None if absent or coupled(labelled) else _added(grouped(labelled), None)
-    varying = None if usual is None else round_up(float(usual))
-    return Together(
-        notion.measure, joint.secret.columns, largest, measured, how, len(before) + 1, len(sources), varying
-    )
+    varying = None if whole is None else round_up(float(whole))
+    return Together(measure, sensitive, largest, measured, how, len(before) + 1, varying)
 
 
-def _alike(one: Together, notion: Notion, joint: Joint) -> bool:
-    return (one.measure, one.sensitive) == (notion.measure, joint.secret.columns)
+def usual(draws: Sequence[DrawRecord]) -> Fraction | None:
+    """The usual LDP of a history in nats, rounded up; None: infinite, or somebody is absent, or it is not known."""
+    labelled = [by_label(one) for one in draws]
+    return None if is_absent(draws) or coupled(labelled) else _added(grouped(labelled), None)
+
+
+def _new(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> Fraction | None:
+    """The usual LDP of the draws that do not only repeat earlier ones; None where they share their uniforms."""
+    known = {_name(one) for one in earlier}
+    fresh = [one for one in own if one.protocol is None or _name(one) not in known]
+    shared = {one.drawer for one in earlier} & {one.drawer for one in fresh}
+    return None if shared or coupled(fresh) else _added(grouped(fresh), None)
+
+
+def _name(one: DrawRecord) -> object:
+    """Equal for draws that give the same record the same answer."""
+    return one.drawer, one.meaning, one.entity, one.protocol and one.protocol.fingerprint
 
 
 def grouped(draws: Sequence[DrawRecord]) -> list[list[DrawRecord]]:
@@ -105,7 +155,7 @@ class _History:
 
     Where records are not `here`, in the current release, `own` only says what their values mean.
     `fitting`: for each current block those drawn from its values, itself among them; `covered`: those of other blocks
-    that are functions of x all the same; `foreign`: all others.
+    that are functions of x all the same; `foreign`: all others, and what this release itself drew by another secret.
     """
 
     def __init__(
@@ -128,6 +178,7 @@ class _History:
             if not any(self._fits(one, mine) for mine in own):
                 inside = meanings.issuperset(zip(one.columns, one.meaning, strict=True))
                 (self.covered if inside and one.reads is None else self.foreign).append(one)
+        self.foreign += [one for one in own if not self._fits(one, one)]
         self.coupled = coupled(every)
 
     def _fits(self, one: DrawRecord, mine: DrawRecord) -> bool:
@@ -142,7 +193,7 @@ class _History:
         if any(one.present and one.present.unseen for one in (*self.covered, *self.foreign)):
             return None, "sum"
         other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
-        exact = None if self.covered or self.coupled else self._exact()
+        exact = None if self.covered or self.coupled else self.exact()
         found: list[tuple[float, Way]] = []
         if exact is not None:
             found += self._with(exact, other, "exact")
@@ -216,7 +267,7 @@ class _History:
         secrets, *public = self.joint.shape
         return measurable(secrets, public, blocks, self.notion.measuring_steps(self.joint))
 
-    def _exact(self) -> AnyLeakage | None:
+    def exact(self) -> AnyLeakage | None:
         """The composed channel, measured; None where it is too large."""
         blocks = self._composed()
         alone = [mine.protocol.fingerprint for mine in self.own if mine.protocol]
@@ -224,8 +275,14 @@ class _History:
             return None
         if self.alone is not None and [one.fingerprint for one in blocks] == alone:
             return self.alone
-        able = self._measurable(blocks) and self.notion.can_measure(blocks)
+        able = self._measurable(blocks) and self.notion.can_measure(blocks) and self._of_sets(blocks)
         return self.notion.leakage(Channel(self.joint, blocks)) if able else None
+
+    def _of_sets(self, blocks: Sequence[AnyProtocol]) -> bool:
+        """Whether the notion measures what they release, sets of values among it."""
+        if all(one.uniforms == "one" for one in blocks):
+            return True
+        return self.notion.sets == "beside" or (self.notion.sets == "alone" and len(blocks) == 1)
 
     def _ceiling(self) -> AnyLeakage | None:
         """X as it is; nothing where a draw looks at the secret too."""

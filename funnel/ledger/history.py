@@ -14,14 +14,14 @@ from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.data.population import Population
 from funnel.format import manifest
-from funnel.format.journal import Identity, Present, ReleaseEntry, Together
+from funnel.format.journal import Identity, Present, Promise, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
-from funnel.ledger.composition import together
 from funnel.ledger.partitions import check_cells
 from funnel.ledger.presence import who_is_in
+from funnel.ledger.promises import Tonight, measured
 from funnel.ledger.records import DrawRecord, versioned
 from funnel.ledger.stated import own_figure
-from funnel.ledger.whose import Whose, assuming, known_again
+from funnel.ledger.whose import Whose, known_again
 from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
@@ -33,19 +33,24 @@ MOST_PROTOCOLS = 400
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """What the ledger will say of a release: its draws, the leakage of all releases together, and that of it `alone`.
+    """What the ledger will say of a release: its draws, every promise after it, its own first, and it `alone`.
 
-    `alone` is about the records that are in it, `together` about everybody.
+    `alone` is about the records that are in it, the promises are about everybody.
 
     Nats, rounded up; None where infinite.
     """
 
     drawn: tuple[DrawRecord, ...]
-    together: Together
+    promises: tuple[Promise, ...]
     alone: float | None
     identity: Identity
     whose: Whose
     told: tuple[str, ...]
+
+    @property
+    def together(self) -> Together:
+        """What all releases together tell in the policy's own measure."""
+        return self.promises[0].together
 
     @property
     def present(self) -> Present | None:
@@ -64,30 +69,30 @@ class Composed:
 def compose(
     policy: Policy,
     protection: Protection,
+    release: str,
     source: str,
     entries: Sequence[ReleaseEntry],
     whose: Whose,
     cells: Sequence[Cells] = (),
     present: Present | None = None,
-    everybody: Population | None = None,
+    everybody: Sequence[Population] = (),
 ) -> Composed:
-    """Measure a release together with those that the ledger's `entries` tell of.
+    """Measure a release together with those that the ledger's `entries` tell of, in terms of every promise.
 
     `source` is what the draws' randomness comes from: the key's fingerprint, or the release where they are fresh.
     `cells` are those of its wide blocks, `whose` says of whom it is; `present` says who is in it, None where that is
-    everybody, and `everybody` is the whole source, None where it was not counted. Raises LedgerError where a protocol
-    that was kept is damaged, or the same columns were released by other cells.
+    everybody, and `everybody` is the whole source by every secret that is promised about, the policy's own first, as
+    far as it was counted. Raises LedgerError where a protocol that was kept is damaged, or the same columns were
+    released by other cells.
     """
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
     records = (_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
     own = tuple(replace(one, present=present) for one in records)
     check_cells(policy, own, entries)
-    before = [entry.composed for entry in entries]
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, earlier = [versioned(one, identity.numbered) for one in own], _earlier(policy, entries)
-    found = together(protection.notion, protection.joint, drawn, earlier, protection.leakage, before, everybody)
-    alone = own_figure(protection.leakage, protection.notion)
-    return Composed(own, assuming(found, identity), alone, identity, whose, told)
+    promises = measured(Tonight(policy, protection, release, drawn, earlier, everybody, identity), entries)
+    return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told)
 
 
 def _record(

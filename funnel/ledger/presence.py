@@ -82,7 +82,7 @@ def with_absence(
     earlier: Sequence[DrawRecord],
     everybody: Population | None,
     history: History,
-    alone: AnyLeakage,
+    alone: AnyLeakage | None,
 ) -> Figure:
     """The leakage of a release over `joint` (`alone` by itself), and of `earlier` ones, about all whom the source has.
 
@@ -93,6 +93,8 @@ def with_absence(
         return None, "sum"
     found = patterns(joint, own, earlier, everybody, history)
     figure, how = (None, "sum") if found is None else _Divided(notion, everybody, found).best()
+    if alone is None:
+        return figure, how
     least = own_figure(alone, notion)
     return (None if figure is None or least is None else max(figure, least)), how
 

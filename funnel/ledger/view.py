@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from funnel.format import schema
-from funnel.format.journal import Identity, ReleaseEntry
+from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
+from funnel.ledger.promises import standing
 from funnel.ledger.whose import assumed, told
 from funnel.policy import Policy
 from funnel.text import some, table
@@ -56,21 +58,73 @@ class Row:
         ]  # fmt: skip
 
 
+_PROMISES = ("promise", "secret", "measure", "bound", "used", "left", "since", "ended by")
+_BOUNDS = [_PROMISES.index(name) for name in ("bound", "used", "left")]
+
+
+def allowed(one: Promise) -> float | None:
+    """The budget of a promise in nats, None where it has none."""
+    return None if one.budget is None else float(Fraction(one.budget))
+
+
+def left(one: Promise) -> float | None:
+    """What is left of a promise's budget, in nats; None where it has none."""
+    budget, used = allowed(one), one.together.figure
+    if budget is None:
+        return None
+    return 0.0 if used is None else max(0.0, round(budget - used, 4))
+
+
+def promise_cells(one: Promise) -> list[str]:
+    """A promise as columns of text."""
+    told, bound, rest = one.together, allowed(one), left(one)
+    return [
+        one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{bound:g}",
+        _nats(told.figure), "" if rest is None else f"{rest:.4f}", one.since, one.ended or "",
+    ]  # fmt: skip
+
+
+def promise_dict(one: Promise) -> dict[str, Any]:
+    """A promise as JSON: `bound`, `used` and `left` in nats, None where there is no such number."""
+    told = one.together
+    return {
+        "policy": one.policy,
+        "sensitive": list(told.sensitive),
+        "notion": one.notion,
+        "measure": told.measure,
+        "bound": allowed(one),
+        "used": told.figure,
+        "left": left(one),
+        "how": told.how,
+        "since": one.since,
+        "ended": one.ended,
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class LedgerView:
-    """All releases of one ledger, seen from a policy: `left` nats of its `budget`, None where it has none."""
+    """All releases of one ledger and every promise in it, seen from a policy."""
 
     policy: Policy
     path: Path
     releases: tuple[Row, ...]
+    promises: tuple[Promise, ...]
     estimates: Spent
     identity: Identity | None
 
     @property
-    def latest(self) -> Row | None:
-        """The latest release whose composed leakage is in the policy's own measure, about the same secret."""
-        asked = (self.policy.privacy.measure, self.policy.sensitive)
-        return _latest(self.releases, *asked)
+    def own(self) -> Promise | None:
+        """The policy's own promise as the last release left it, None before its first."""
+        asked = self.policy.name, self.policy.privacy.measure, self.policy.sensitive
+        named = ((one, (one.policy, one.together.measure, one.together.sensitive)) for one in self.promises)
+        return next((one for one, name in named if name == asked), None)
+
+    @property
+    def latest(self) -> Together | None:
+        """What all releases tell together, in the policy's own measure about the same secret; None: not measured."""
+        asked = self.policy.privacy.measure, self.policy.sensitive
+        alike = (one.together for one in self.promises if (one.together.measure, one.together.sensitive) == asked)
+        return next(alike, None)
 
     @property
     def left(self) -> float | None:
@@ -79,19 +133,29 @@ class LedgerView:
             return None
         if self.latest is None:
             return self.policy.budget
-        if self.latest.composed is None:
-            return 0.0
-        return max(0.0, round(self.policy.budget - self.latest.composed, 4))
+        return 0.0 if self.latest.figure is None else max(0.0, round(self.policy.budget - self.latest.figure, 4))
+
+    @property
+    def first(self) -> list[str]:
+        """What is to be said before all else: which promises have ended, and which have no bound."""
+        return [
+            f"{one.policy}: {'no finite bound on what' if one.together.figure is None else 'more than was promised'} "
+            f"{'is told' if one.together.figure is None else 'may be told'} about {' + '.join(one.together.sensitive)} "
+            f"({one.together.measure}), ended by release {one.ended}"
+            for one in self.promises
+            if one.ended
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `ledger --json` prints."""
         latest = self.latest
-        return {
+        return ({"ended": self.first} if self.first else {}) | {
             "ledger": str(self.path),
             "name": self.policy.name,
             "measure": self.policy.privacy.measure,
+            "promises": [promise_dict(one) for one in self.promises],
             "releases": [vars(one) for one in self.releases],
-            "composed": None if latest is None else latest.composed,
+            "composed": None if latest is None else latest.figure,
             "how": None if latest is None else latest.how,
             "varying": None if latest is None else latest.varying,
             "identity": None if self.identity is None else told(self.identity),
@@ -103,12 +167,18 @@ class LedgerView:
     def text(self) -> str:
         """A table, and what it comes to."""
         told = [f"no release yet in {self.path}"] if not self.releases else self._table()
-        return "\n".join([*told, *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()])
+        first = [f"ENDED      {one}" for one in self.first]
+        figures = [*self._promises(), *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()]
+        return "\n".join([*first, *told, *figures])
 
     def _table(self) -> list[str]:
         """A line for each release, and how many there are."""
         rows = table([_HEAD, *(one.cells() for one in self.releases)], _NUMBERS)
         return [*rows, f"ledger     {len(self.releases):,} in {self.path}, an unbroken chain"]
+
+    def _promises(self) -> list[str]:
+        """A line for each promise."""
+        return table([_PROMISES, *map(promise_cells, self.promises)], _BOUNDS) if self.promises else []
 
     def _composed(self) -> list[str]:
         """Two lines: a record whose values stay, and one whose values change."""
@@ -121,7 +191,7 @@ class LedgerView:
             else f"at most {latest.varying:.4f} nats for each value, to who knows when they changed"
         )
         return [
-            f"composed   {_nats(latest.composed)} nats of {latest.measure} ({latest.how}) about a person whose values "
+            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.how}) about a person whose values "
             "stay the same",
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
@@ -168,7 +238,8 @@ def ledger_view(policy: Policy) -> LedgerView:
         if isinstance(line.entry, ReleaseEntry):
             kept = protocols[line.entry.protocol_sha256] is not None
             rows.append(_row(line.written, line.entry, rows, kept))
-    return LedgerView(policy, journal.path, tuple(rows), spent(lines), last)
+    known = standing(releases(lines))
+    return LedgerView(policy, journal.path, tuple(rows), known, spent(lines), last)
 
 
 def _latest(rows: Sequence[Row], measure: str, sensitive: tuple[str, ...]) -> Row | None:
@@ -178,7 +249,7 @@ def _latest(rows: Sequence[Row], measure: str, sensitive: tuple[str, ...]) -> Ro
 
 
 def _row(written: str, entry: ReleaseEntry, before: Sequence[Row], kept: bool) -> Row:
-    composed = entry.composed
+    composed = entry.own.together
     previous = _latest(before, composed.measure, composed.sensitive)
     known = 0.0 if previous is None else previous.composed
     return Row(

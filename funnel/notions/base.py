@@ -135,6 +135,8 @@ class Notion(BaseModel, ABC):
     """Whether the notion asks for equality, so that no rounding is small enough to be ignored."""
     linear: ClassVar[bool] = True
     """Whether the notion constrains every row by itself, linearly: only then is there a cone of rows."""
+    of_one_table: ClassVar[bool] = False
+    """Whether its measure follows from the counts N[s, y] of what is released alone, whatever else is known of it."""
     secret_may_be_public: ClassVar[bool] = False
     """Whether the sensitive columns may also be released, through the protocol."""
     secret_may_be_read: ClassVar[bool] = False

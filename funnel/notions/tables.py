@@ -30,6 +30,7 @@ from funnel.optimise.cost import Extent
 class TableNotion(Notion, ABC):
     """A notion that is asked of every table of conditions apart."""
 
+    of_one_table: ClassVar[bool] = True
     secret_may_be_read: ClassVar[bool] = True
 
     def limits(self, secret: int) -> Sequence[Limit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,9 @@ from funnel.draw.keys import Key, one_time_key
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import DrawError, SourceError
 from funnel.files import writing
+from funnel.format.journal import ReleaseEntry
 from funnel.ledger.journal import Journal
+from funnel.ledger.promises import check_known, others
 from funnel.ledger.rotation import Asked, check_key
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
@@ -114,19 +116,24 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, taking: Taking, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
-    plan, source, columns = _compiled(policy, limits, lock, wanted_of(policy))
+    entries = Journal(policy.path(policy.release.private)).releases()
+    plan, source, columns = _compiled(policy, limits, lock, wanted_of(policy, entries))
     key = key or (any_key(policy) if dry else key_of(policy))
     release, told = name_release(policy)
     signer = None if dry else signer_of(policy)
     check_apart(policy, source)
+    check_known(policy, entries)
     return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, taking, limits, tuple(told))
 
 
-def wanted_of(policy: Policy) -> Wanted:
-    """What the releases of the policy's folder ask of everybody in its source. Raises LedgerError."""
-    entries = Journal(policy.path(policy.release.private)).releases()
+def wanted_of(policy: Policy, entries: Sequence[ReleaseEntry]) -> Wanted:
+    """What earlier releases of the policy's folder ask of everybody in its source."""
     present = [one.present.predicate for one in entries if one.present is not None]
-    return Wanted(tuple(dict.fromkeys(one for one in present if one is not None)))
+    secrets = dict.fromkeys(one.together.sensitive for one in others(policy, entries))
+    return Wanted(
+        tuple(dict.fromkeys(one for one in present if one is not None)),
+        tuple(one for one in secrets if one != policy.sensitive),
+    )
 
 
 @contextmanager

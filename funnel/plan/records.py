@@ -162,7 +162,7 @@ def release_entry(
         entity=composed.drawn[0].entity,
         drawn=tuple(one.told() for one in composed.drawn),
         present=composed.present,
-        composed=composed.together,
+        promises=composed.promises,
         identity=composed.identity,
         lock=None if stated.locked is None else stated.locked.checksum,
     )

@@ -49,7 +49,7 @@ class Rotation:
         latest = self.before.latest
         if latest is None:
             return None if self.before.releases else 0.0
-        return latest.composed
+        return latest.figure
 
     @property
     def measured(self) -> bool:

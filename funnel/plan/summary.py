@@ -13,7 +13,8 @@ from typing import Any
 from funnel.draw.histogram import Estimated
 from funnel.format import schema
 from funnel.format.journal import Together
-from funnel.ledger.budget import warnings
+from funnel.ledger.budget import unbounded, warnings
+from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
 from funnel.lock import drift
 from funnel.mechanisms.product import Candidate
@@ -93,7 +94,8 @@ class Summary(Settled):
                 self.protection.protocols, self.protection.budgets, self.protection.solved, strict=True
             )
         ]
-        return {
+        first = unbounded(self.composed.promises)
+        return ({} if first is None else {"unbounded": first}) | {
             "release": self.release,
             "name": self.policy.name,
             "rows": self.rows,
@@ -105,6 +107,7 @@ class Summary(Settled):
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
+            "promises": [promise_dict(one) for one in self.composed.promises],
             "observer": None if self.observer is None else dict(self.observer),
             "identity": told(self.composed.identity),
             "utility": self.measured.utility(),
@@ -141,11 +144,13 @@ class Summary(Settled):
             lines.append(f"unchanged  {own:.2%} of records; at epsilon 0, drawn for nobody, {nobody:.2%}")
         if self.estimated is None:
             lines.append(f"counts     {self._counts()}")
-        if self.together.releases > 1:
+        if self.together.releases > 1 or self.composed.present is not None:
             lines.insert(3, f"composed   {_told(self.together)}")
         if self.observer is not None:
             lines.append(f"whole      {observer.line(self.observer)}")
         lines += [f"estimate   {one}" for one in self.counted.words()]
+        if (first := unbounded(self.composed.promises)) is not None:
+            lines.insert(0, first)
         lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
@@ -192,4 +197,5 @@ def _kept(one: Candidate) -> str:
 def _told(together: Together) -> str:
     """The composed leakage for a person."""
     total = "no finite bound" if together.figure is None else f"{together.figure:.4f} nats"
-    return f"{total} of {together.measure}, over {together.releases:,} releases ({together.how})"
+    many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
+    return f"{total} of {together.measure}, over {many} ({together.how})"

@@ -9,6 +9,8 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.engine import Engine, Source
 from funnel.engine.counting import cardinalities, occurring
+from funnel.ledger.journal import Journal
+from funnel.ledger.promises import check_known
 from funnel.mechanisms import Outlook
 from funnel.mechanisms.product import arrange
 from funnel.notions import Shape
@@ -61,6 +63,7 @@ def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
     """
     with located(source):
         check_apart(policy, source)
+        check_known(policy, Journal(policy.path(policy.release.private)).releases())
         merged = _refuse(policy, plan, engine)
     return _sizes(policy, plan, engine, merged)
 

@@ -33,7 +33,13 @@ from funnel.ledger.people import keep_key
 from funnel.plan.distances import distances_file
 from funnel.plan.prepare import Report
 from funnel.plan.rebuild import report_files
-from funnel.plan.records import Drafted, counts_file, draws_file, manifest_file, release_entry
+from funnel.plan.records import (
+    Drafted,
+    counts_file,
+    draws_file,
+    manifest_file,
+    release_entry,
+)
 from funnel.policy.terms import terms_file
 from funnel.release.export import export, released_file
 from funnel.release.filled import Rows, export_filled

@@ -28,6 +28,8 @@ MOST_RECORDS = 10**12
 MOST_BUDGET = 1e6
 MOST_STEP = 0.25
 """The widest step of beliefs; wider ones leave nothing to go by."""
+UNBOUNDED = "unbounded"
+"""What a policy accepts whose own releases may tell more than any bound."""
 
 
 class Csv(Section):
@@ -174,6 +176,23 @@ Columns = Annotated[
 ]
 
 
+Named = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
+Accepted = Annotated[
+    tuple[Named, ...],
+    BeforeValidator(_several),
+    WithJsonSchema({
+        "anyOf": [
+            {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH},
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH},
+                "minItems": 1,
+            },
+        ]
+    }),
+]
+
+
 class Release(Section):
     """Where a release goes."""
 
@@ -251,6 +270,13 @@ class Policy(Section):
         le=MOST_BUDGET,
         allow_inf_nan=False,
         description="Nats of composed leakage, in the notion's measure, that all releases together may reach",
+    )
+    accept: Accepted = Field(
+        (),
+        strict=False,
+        min_length=1,
+        description="What a release may end: the promises of other policies, by name; unbounded: this policy's own, so "
+        "that what its releases tell together may have no finite bound",
     )
     release: Release = Field(description="Where the release goes")
     _origin: Origin = PrivateAttr(default_factory=Origin)

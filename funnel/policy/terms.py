@@ -52,11 +52,13 @@ def terms(policy: Policy) -> dict[str, Any]:
 def beside(policy: Policy) -> dict[str, Any]:
     """What else of a policy bears on what readers and the people in the table may rely on, by dotted name.
 
-    A lock does not pin it: under another signing key, beside another ledger, or of a table that was moved, its protocol
-    promises the same. Whether a table of another name is the same one, and its columns are, a policy does not show.
+    A lock does not pin it: under another signing key, beside another ledger, of a table that was moved, or where it may
+    end other promises, its protocol promises the same. Whether a table of another name is the same one, and its columns
+    are, a policy does not show.
     """
     release, source = policy.release, policy.source
     return {
+        "accept": sorted(policy.accept) or None,
         "source.table": source.table,
         "release.private": release.private,
         "release.formulas": release.formulas if release.format == "csv" else "refuse",
@@ -117,6 +119,7 @@ def terms_file(policy: Policy) -> TermsFile:
             estimate.beliefs,
         ),
         budget=_exact(policy.budget),
+        accept=tuple(sorted(policy.accept)),
         format_of_data=policy.release.format,
         formulas=policy.release.formulas,
         identify=policy.release.identify,

@@ -16,7 +16,7 @@ from funnel.notions import NOTIONS
 from funnel.policy.blocks import Block, Cells, is_wide
 from funnel.policy.columns import Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
-from funnel.policy.model import NAME_LENGTH, Csv, Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, Estimate, Policy, Release, Source
 from funnel.policy.scalars import is_number
 
 SECTIONS: dict[Path, type[BaseModel]] = {
@@ -36,6 +36,7 @@ _TYPES = {
 _EITHER: dict[Path, str] = {
     ("sensitive",): "a column's name or a list of them",
     ("release", "identify"): "a column's name or a list of them",
+    ("accept",): "`unbounded`, a policy's name, or a list of them",
     ("mechanism",): "a mechanism's name or a mapping with `kind`",
 }
 _BOUNDS = {
@@ -280,6 +281,9 @@ def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], m
     if path in (("draws", "key"), ("release", "sign")):  # never repeat it: it may be the key itself
         said = f"`{dotted(path)}` must be `env:NAME` or `file:PATH`, where the key is kept"
         return Finding(path, "wrong-value", said, "The key itself never stands in a policy.")
+    if path[:1] == ("accept",) and kind != "too_short":
+        said = f"`{dotted(path)}` must be `{UNBOUNDED}` or a policy's name, not {described(given)}"
+        return Finding(path, "wrong-value", said)
     if path == ("name",):
         slug = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-")[:NAME_LENGTH]
         wanted = f"letters, digits, -, _ and inner dots, {NAME_LENGTH} at most"

@@ -155,8 +155,9 @@ def connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             connection.execute("SET lock_configuration = true")
             yield connection
     except (duckdb.Error, OSError) as error:
+        full = any(word in str(error).lower() for word in ("no space", "too large", "quota"))
         raise ReleaseError(
-            "release-write",
+            "disk-full" if full else "release-write",
             f"the data could not be written: {str(error).splitlines()[0]}",
             where=str(target.parent),
             advice="Free disk space or choose another folder, then run again.",

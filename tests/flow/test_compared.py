@@ -105,7 +105,7 @@ LEFT_OF = {
     "leakage-true": "at the true counts", "whole-table": "the whole table", "averages-stated": "I(S;Y)",
     "utility-bound": "utility and its bound", "draw-chances": "too even", "totals": "totals that stay",
     "absent": "who is absent", "ledger-drawn": "drawn for whom", "ledger-identity": "private digests",
-    "ledger-composed": "composed leakage", "ledger-budget": "the budget", "signature": "a signature",
+    "ledger-composed": "composed leakage", "ledger-promises": "the budget", "signature": "a signature",
 }  # fmt: skip
 """What the kernel says that it leaves to an extra, by the extra's claim."""
 

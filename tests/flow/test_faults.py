@@ -60,7 +60,7 @@ def test_two_runs_at_once_the_second_is_told_who_is_first(cli, command, tmp_path
     path = write_policy(tmp_path)
     with Publisher(tmp_path / "releases", tmp_path / "private", new_release_id(datetime.now(UTC))):
         run = cli("run", path)
-    assert run.code == 1
+    assert run.code == 5
     assert "[release-busy]" in run.err
     assert str(os.getpid()) in run.err
     assert nothing_published(tmp_path)

@@ -71,9 +71,13 @@ def entered(**changes: Callable[[Any], Any]) -> Lie:
 
 def composed(**changes: Callable[[Any], Any]) -> Lie:
     """Figures of what all releases tell together."""
-    return entered(
-        composed=lambda old: replace(old.composed, **{key: make(old.composed) for key, make in changes.items()})
-    )
+
+    def told(old: Any) -> Any:
+        own, *others = old.promises
+        figures = replace(own.together, **{key: make(own.together) for key, make in changes.items()})
+        return replace(own, together=figures), *others
+
+    return entered(promises=told)
 
 
 def weights(change: Callable[[np.ndarray], None]) -> Lie:
@@ -243,9 +247,8 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
         wrapped(write, "terms_file", lambda old: replace(old, budget="1000000")), {"policy"}, {"budget": 0.5},
     ),
     "a lower composed leakage": (composed(figure=lambda _: 0.01, measured=lambda _: 0.01), {"ledger-composed"}, {}),
-    "a figure below the measured one": (composed(figure=lambda _: 0.01), {"ledger-budget"}, {}),
+    "a figure below the measured one": (composed(figure=lambda _: 0.01), {"ledger-promises"}, {}),
     "values that change tell less": (composed(varying=lambda old: old.varying / 2), {"ledger-composed"}, PLAIN),
-    "fewer sources of chance": (composed(groups=lambda _: 5), {"ledger-composed"}, {}),
     "an earlier release forgotten": (composed(releases=lambda _: 7), {"ledger-entry"}, {}),
     "another meaning": (
         entered(drawn=lambda old: (replace(old.drawn[0], meaning=("0" * 16,)),)), {"ledger-drawn"}, {},

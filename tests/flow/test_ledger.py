@@ -12,6 +12,7 @@ import pytest
 
 import funnel
 from funnel.errors import LedgerError
+from funnel.format.journal import ReleaseEntry
 from funnel.ledger.journal import Journal
 from funnel.plan import protect as protecting
 from tests.support.ledger import rechained
@@ -82,15 +83,21 @@ def failed(folder: Path) -> set[str]:
     return claims
 
 
+def lowered(entry: ReleaseEntry) -> ReleaseEntry:
+    """With less told of its own promise."""
+    own, *others = entry.promises
+    return replace(entry, promises=(replace(own, together=replace(own.together, figure=0.2, measured=0.2)), *others))
+
+
 def tamper(folder: Path) -> None:
     """Entries replayed, dropped, moved and changed, each time with a chain and a head that fit."""
     private = folder / "private"
     whole = Journal(private).releases()
-    lower = replace(whole[2], composed=replace(whole[2].composed, figure=0.2, measured=0.2))
+    lower = lowered(whole[2])
     for entries, claims in (
         ([*whole, whole[0]], {"history-entered", "history-order", "ledger-entry"}),
         (whole[:-1], {"history-entered", "ledger-entry"}),
-        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-entry", "ledger-identity"}),
+        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-entry", "ledger-identity", "ledger-promises"}),
         ([*whole[:2], lower, *whole[3:]], {"ledger-entry", "ledger-composed"}),
     ):
         rechained(private, entries)
@@ -108,7 +115,7 @@ def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
     path = write_policy(tmp_path, **SMALL, budget=0.5)
     before = sorted(file.name for file in tmp_path.rglob("*"))
     refused = command("run", path, "--json")
-    assert refused.code == 1
+    assert refused.code == refused.json["code"] == 4
     assert refused.json["error"]["code"] == "budget"
     assert "together with the 1 before it would leak" in refused.json["error"]["message"]
     assert "[budget]" in refused.err
@@ -125,20 +132,21 @@ def test_a_release_above_its_policys_budget_is_found(night, tmp_path, monkeypatc
     """By an auditor who takes nobody's word that it was refused; one that is within it is told how far."""
     figure = night(budget=5.0)["composed"]["figure"]
     found = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private").findings
-    (own,) = (one for one in found if one.claim == "ledger-budget")
-    assert (own.status, own.detail) == ("passed", f"{figure:g} of 5 nats")
-    monkeypatch.setattr(protecting, "check_budget", lambda *_: None)
+    (own,) = (one for one in found if one.claim == "ledger-promises")
+    assert (own.status, own.detail) == ("passed", f"1 promise, the own at {figure:g} of 5 nats")
+    monkeypatch.setattr(protecting, "check_promises", lambda *_: None)
     night(budget=figure)
     assert failed(tmp_path) == set()
     night(budget=figure - 1e-4)
-    assert failed(tmp_path) == {"ledger-budget"}
+    assert failed(tmp_path) == {"ledger-promises"}
 
 
 def test_a_dry_run_without_the_key_looks_back_as_under_a_new_one(night, tmp_path, monkeypatch):
     night()
     monkeypatch.delenv("FUNNEL_KEY")
     dry = funnel.run(write_policy(tmp_path, **SMALL), dry_run=True).as_dict()
-    assert dry["composed"]["groups"] == 2
+    assert dry["composed"]["how"] == "exact"
+    assert dry["composed"]["figure"] > dry["leakage"]["lip"]
 
 
 def test_a_ledger_without_releases_and_one_that_is_damaged(command, night, tmp_path):

@@ -259,8 +259,8 @@ def test_a_full_disk_publishes_nothing_and_the_next_run_works(command, tmp_path,
         timeout=120,
         check=False,
     )
-    assert run.returncode == 1, run.stderr
-    assert "[release-write]" in run.stderr
+    assert run.returncode == 5, run.stderr
+    assert "[disk-full]" in run.stderr
     assert nothing_published(tmp_path)
     again = command("run", path)
     assert again.code == 0, again.err

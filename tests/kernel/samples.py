@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.audit import finding
-from funnel.audit.extras import agreed, averages, budget, fit, pinned, spent, uncertainty
+from funnel.audit.extras import agreed, averages, fit, pinned, promises, spent, uncertainty
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.check import findings
 from funnel.audit.kernel.verdict import Finding
@@ -169,7 +169,11 @@ class Sample:
         measure = MEASURES.get(whole.notion, MEASURES["lip"])[0]
         figure = whole.leakage.get(measure)
         together = self.composed or journal.Together(
-            measure, whole.sensitive, figure, figure, "exact", len(releases) + 1, len(whole.public), None
+            measure, whole.sensitive, figure, figure, "exact", len(releases) + 1, None
+        )
+        since = next((one.promises[0].since for one in releases), ID)
+        promise = journal.Promise(
+            whole.name, whole.notion, whole.epsilon, whole.parameters, self.terms.budget, since, None, together
         )
         own = journal.ReleaseEntry(
             release=ID,
@@ -189,7 +193,7 @@ class Sample:
                 for columns in whole.public
             ),
             present=None,
-            composed=together,
+            promises=(promise,),
             identity=journal.Identity(NOTHING, NOTHING, digest(write(PEOPLE)), ID, (), None),
             lock=whole.locked.checksum if whole.locked else None,
         )
@@ -246,7 +250,7 @@ def refit(public: Path, private: Path) -> None:
     (private / journal.HEAD).write_bytes(encode({"sequence": lines.count(b"\n"), "sha256": last}))
 
 
-KEPT = (agreed, averages, budget, fit, pinned, spent, uncertainty)
+KEPT = (agreed, averages, promises, fit, pinned, spent, uncertainty)
 """Extras whose claims a release made by hand keeps."""
 
 
@@ -408,7 +412,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         names, columns, (), notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
-        None, "csv", "refuse", ("id",) if named else (),
+        None, (), "csv", "refuse", ("id",) if named else (),
     )  # fmt: skip
     records = tuple(tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim))
     kept_counts = counts.CountsFile(

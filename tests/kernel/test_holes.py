@@ -145,14 +145,14 @@ def test_a_minimum_is_of_every_block_under_a_lock(tmp_path):
 
 def test_all_releases_tell_no_less_than_the_last(tmp_path):
     one = sample()
-    one.composed = Together("lip", one.manifest.sensitive, 0.1, 0.1, "exact", 1, 1, None)
-    assert failed(one, tmp_path) == ["ledger-budget"]
+    one.composed = Together("lip", one.manifest.sensitive, 0.1, 0.1, "exact", 1, None)
+    assert failed(one, tmp_path) == ["ledger-promises"]
 
 
 def test_the_ledger_speaks_of_the_notion_s_own_measure(tmp_path):
     one = sample()
     figure = one.manifest.leakage["ldp"]
-    one.composed = Together("ldp", one.manifest.sensitive, figure, figure, "exact", 1, 1, None)
+    one.composed = Together("ldp", one.manifest.sensitive, figure, figure, "exact", 1, None)
     assert failed(one, tmp_path) == ["ledger-entry"]
 
 

@@ -266,7 +266,7 @@ LIES: dict[str, tuple[str, Callable[[Sample], None], str]] = {
     "another order of secret values": ("reads the secret", permuted, "counts"),
     "other draws": ("lip", moved, "draw-inputs"),
     "draws that favour the truth": ("lip", drawn_unevenly, "draw-fit"),
-    "a budget that is passed": ("lip", budgeted, "ledger-budget"),
+    "a budget that is passed": ("lip", budgeted, "ledger-promises"),
 }
 
 

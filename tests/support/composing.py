@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 from funnel.notions import Ldp, Lip, MutualInformation, Notion, Srlip
-from tests.support.ledger import TOGETHER
 
 NOTIONS: list[Notion] = [
     Lip(notion="lip", epsilon=1.0),
@@ -17,8 +15,8 @@ NOTIONS: list[Notion] = [
 ]
 
 
-OF_ANOTHER = replace(TOGETHER, sensitive=("another",))
-"""What an earlier release states of a secret of its own, which no figure here goes by."""
+OF_ANOTHER = None
+"""What an earlier release states of this secret that hides one of its own: nothing."""
 
 
 def learnt(seen: dict, measure: str) -> float:

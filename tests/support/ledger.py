@@ -18,9 +18,11 @@ from funnel.format.journal import (
     Head,
     Identity,
     Line,
+    Promise,
     ReleaseEntry,
     Together,
 )
+from funnel.format.manifest import Parameters
 from funnel.format.people import PeopleFile
 from funnel.ledger.people import PeopleKey
 from funnel.ledger.whose import Whose
@@ -30,7 +32,8 @@ NOTHING = "0" * 64
 FIRST = "20261121T112034Z-3f9a1c"
 PEOPLE = PeopleFile("funnel-people/1", NOTHING, "a" * 16, None, 1, NOTHING, 0, ("S",), ("X",), ((), ()), ())
 """The digest of a table of which only its content is known."""
-TOGETHER = Together("lip", ("S",), 0.5, 0.5, "exact", 1, 1, 1.0)
+TOGETHER = Together("lip", ("S",), 0.5, 0.5, "exact", 1, 1.0)
+PROMISE = Promise("Zürich", "lip", 1.0, Parameters(), None, FIRST, None, TOGETHER)
 ENTRY = ReleaseEntry(
     release=FIRST,
     name="Zürich",
@@ -46,7 +49,7 @@ ENTRY = ReleaseEntry(
     entity="id",
     drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, (), (FIRST,)),),
     present=None,
-    composed=TOGETHER,
+    promises=(PROMISE,),
     identity=Identity(NOTHING, NOTHING, hashlib.sha256(schema.write(PEOPLE)).hexdigest(), FIRST, (), None),
     lock=None,
 )

@@ -150,7 +150,7 @@ def test_evidence_that_means_the_same_in_other_bytes_is_not_what_was_entered(nam
     assert "evidence" in failing(place, folder=False)
 
 
-@pytest.mark.parametrize("key", ["composed", "evidence_sha256", "drawn", "entity"])
+@pytest.mark.parametrize("key", ["promises", "evidence_sha256", "drawn", "entity"])
 def test_an_entry_that_lost_a_part_fails(key: str, place: Place) -> None:
     place.enter(lambda entry: entry.pop(key))
     assert "ledger-chain" in failing(place, folder=False)

@@ -199,7 +199,7 @@ def _both(key: str, old: Side, new: Side) -> bool:
         return False
     if old.kind != new.kind and key in ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve"):
         return False
-    if key == "source.table" or (key.startswith("release.") and key != "release.identify"):
+    if key in ("accept", "source.table") or (key.startswith("release.") and key != "release.identify"):
         return old.kind == new.kind
     if key == "privacy.solve" or (key.startswith("mechanism.") and key != "mechanism.kind"):
         return key in old.terms and key in new.terms

@@ -51,6 +51,17 @@ def _names(old: Any, new: Any) -> Judged:
     )
 
 
+def _accepted(old: Any, new: Any) -> Judged:
+    """What a release may end."""
+    return nested(
+        set(old or ()),
+        set(new or ()),
+        "releases may end more promises, or have no bound together",
+        "releases may end fewer promises",
+        "releases may end other promises",
+    )
+
+
 def _another(why: str) -> Judge:
     """A term of which two values cannot be compared."""
     return lambda old, new: ("incomparable", why)
@@ -70,6 +81,7 @@ CELLS: dict[str, Judge] = {
 """The judges of a wide block's `cells`."""
 
 JUDGES: dict[str, Judge] = {
+    "accept": _accepted,
     "budget": _graded(
         at_most, "all releases together may leak more", "all releases together may leak less"
     ),

@@ -27,32 +27,55 @@ from funnel.audit.kernel.protocol import Block
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.format import population
 from funnel.format.fields import Alphabet, Label
-from funnel.format.journal import NAME, Present
+from funnel.format.journal import NAME, Present, Promise
+from funnel.format.manifest import Parameters
 from funnel.format.population import People, PopulationFile
 
 Flags = npt.NDArray[np.bool_]
 ELSEWHERE: Label = ("elsewhere",)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """About which secret people are asked, and by which notion; `own`: as the release itself promises."""
+
+    notion: str
+    parameters: Parameters
+    sensitive: tuple[str, ...]
+    own: bool = False
+
+    @classmethod
+    def of(cls, opened: Release) -> Asked:
+        """What a release promises."""
+        one = opened.manifest
+        return cls(one.notion, one.parameters, one.sensitive, own=True)
+
+    @classmethod
+    def by(cls, one: Promise) -> Asked:
+        """What another policy promised."""
+        return cls(one.notion, one.parameters, one.together.sensitive)
+
+
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Records that figures are about: N[s, x_1, …, x_k] over alphabets, and the notion that they are measured by."""
+    """Records that figures are about: N[s, x_1, …, x_k] over alphabets, and what is asked of them."""
 
     release: Release
+    asked: Asked
     secret: Alphabet
     blocks: tuple[Alphabet, ...]
     table: IntArray
 
     @classmethod
-    def of(cls, opened: Release) -> Ground:
-        """The records of a release."""
-        return cls(opened, opened.counts.secret, opened.counts.blocks, opened.table)
+    def of(cls, opened: Release, asked: Asked) -> Ground:
+        """The records of a release, asked about its own secret."""
+        return cls(opened, asked, opened.counts.secret, opened.counts.blocks, opened.table)
 
     def channel(self, blocks: Sequence[Block]) -> Channel:
         """These records through some protocols."""
-        if self.table is self.release.table:
+        if self.asked.own and self.table is self.release.table:
             return replace(self.release.channel, blocks=tuple(blocks))
-        return Channel(self.table, tuple(blocks), self.release.manifest.parameters)
+        return Channel(self.table, tuple(blocks), self.asked.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +92,11 @@ class Pattern:
 
 
 class Everybody:
-    """The people of population.json by the secret of a release, who counts them all once."""
+    """The people of population.json by the secret that is asked about, who counts them all once."""
 
-    def __init__(self, opened: Release, file: PopulationFile) -> None:
-        self.opened, self.file = opened, file
-        self.people: People = next(one for one in file.people if one.secret.columns == opened.manifest.sensitive)
+    def __init__(self, opened: Release, file: PopulationFile, asked: Asked) -> None:
+        self.opened, self.file, self.asked = opened, file, asked
+        self.people: People = next(one for one in file.people if one.secret.columns == asked.sensitive)
         width = 1 + len(self.people.blocks)
         rows = np.array(self.people.cells, np.int64).reshape(len(self.people.cells), width + 2)
         self.codes, self.bits, self.number = rows[:, :width], rows[:, -2], rows[:, -1]
@@ -133,7 +156,11 @@ class Everybody:
             raise OverflowError
         table = np.zeros(shape, np.int64)
         np.add.at(table, tuple(codes), self.number[rows])
-        return Ground(self.opened, self.people.secret, tuple(blocks), table)
+        return Ground(self.opened, self.asked, self.people.secret, tuple(blocks), table)
+
+    def ground(self) -> Ground:
+        """The records of the release. Raises Broken, OverflowError."""
+        return self._ground(self.present(), here=True)
 
     def where(self, patterns: Sequence[Pattern]) -> IntArray:
         """N[s, p]."""
@@ -144,7 +171,7 @@ class Everybody:
 
     def told(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """What the pattern tells by itself; None where no finite bound is shown."""
-        notion, table = self.opened.manifest.notion, self.where(patterns)
+        notion, table = self.asked.notion, self.where(patterns)
         if notion == "ldp-x":
             return self._between_people(patterns)
         if notion == "srlip":
@@ -158,7 +185,7 @@ class Everybody:
             for axis, size in enumerate(table.shape[1:])
         ]
         shown = replace(last, weights=np.eye(table.shape[-1], dtype=np.int64)[:, None, :])
-        return Channel(table, (*silent, shown), replace(self.opened.manifest.parameters, knows=None))
+        return Channel(table, (*silent, shown), replace(self.asked.parameters, knows=None))
 
     def _between_people(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """Between any two combinations of s and x that occur."""
@@ -175,7 +202,7 @@ class Everybody:
         shape = (len(self.people.secret.values), *(len(one.values) for one in self.people.blocks), len(patterns))
         if (self.codes[:, 1:] == 0).any() or prod(shape) > MOST_CELLS:
             return None
-        if self.opened.manifest.parameters.knows is not None:
+        if self.asked.parameters.knows is not None:
             return None
         table = np.zeros(shape, np.int64)
         for place, one in enumerate(patterns):

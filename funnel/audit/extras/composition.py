@@ -20,7 +20,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from funnel.audit.extras.absence import Everybody, Ground, entered
+from funnel.audit.extras.absence import Asked, Everybody, Ground, entered
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.divided import Divided, about
 from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
@@ -29,14 +29,14 @@ from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.protocol import Block, by_axis
-from funnel.audit.kernel.verdict import Broken, Unchecked, agree
+from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.format import population
 from funnel.format.fields import Alphabet
-from funnel.format.journal import NAME, Together
+from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
 from funnel.measure.robust_certificate import robust_certificate
 
 CLAIM = "ledger-composed"
-TITLE = "the composed leakage stated is that of the draws that the ledger tells of, of this release and all before it"
+TITLE = "what the entry states of every promise is what the draws that the ledger tells of tell together"
 PRIVATE = True
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be off."""
@@ -45,46 +45,144 @@ _NEAR = Fraction(1, 10**8)
 def check(opened: Release) -> str | Unchecked:
     """The figures of this release's entry, and of its manifest, are those of the history. Raises Broken."""
     *before, entry = opened.entries
-    stated = entry.composed
-    if stated.measure != (measure := NOTIONS[opened.manifest.notion].measure):
-        raise Broken(NAME, "composed is of another measure", measure, stated.measure)
     archived(opened, entry)
-    if stated.how in ("exact", "unchanged") and (stated.how == "exact") == bool(entry.identity.assumes):
-        raise Broken(NAME, "composed.how is not what is assumed", entry.identity.assumes, stated.how)
+    for how in (one.together.how for one in entry.promises):
+        if how in ("exact", "unchanged") and (how == "exact") == bool(entry.identity.assumes):
+            raise Broken(NAME, "how it was found is not what is assumed", entry.identity.assumes, how)
     own = parts_of(entry, opened.protocol)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one)))
-    if (groups := len({one.source for one in (*earlier, *own)})) != stated.groups:
-        raise Broken(NAME, "composed.groups is wrong", groups, stated.groups)
-    try:
-        _agree(opened, stated, own, earlier)
-    except (TooLarge, OverflowError):
+    kept = (opened.folder / population.NAME).exists()
+    entered(Everybody(opened, opened.population, Asked.of(opened)) if kept else None, own[0].present)
+    missed = False
+    for one in entry.promises:
+        try:
+            _agree(opened, one, own, earlier)
+        except (TooLarge, OverflowError):
+            missed = True
+    if missed:
         return Unchecked("the releases together have too many values to be composed here")
-    told = "no finite bound" if stated.measured is None else f"{stated.measured} nats"
-    return f"{stated.measure} {told} ({stated.how}), over {stated.releases} releases"
+    told, others = entry.own.together, len(entry.promises) - 1
+    figure = "no finite bound" if told.measured is None else f"{told.measured} nats"
+    also = f", and {counted(others, 'promise')} of other policies" if others else ""
+    return f"{told.measure} {figure} ({told.how}), over {told.releases} releases{also}"
 
 
-def _agree(opened: Release, stated: Together, own: Sequence[Part], earlier: Sequence[Part]) -> None:
-    """The figures are those of everybody's history. Raises Broken, TooLarge, OverflowError."""
-    kept = opened.folder / population.NAME
-    people = Everybody(opened, opened.population) if kept.exists() else None
-    entered(people, own[0].present)
-    absent = any(one.present is not None for one in (*earlier, *own))
-    labelled = [one.labelled() for one in (*earlier, *own)]
-    varying = None if absent or tangled(labelled) else _finite(Composition.added(labelled))
+def _agree(opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence[Part]) -> None:
+    """The figures of a promise are those of everybody's history. Raises Broken, TooLarge, OverflowError."""
+    stated, named = one.together, NOTIONS.get(one.notion)
+    if named is None or stated.measure != named.measure:
+        raise Broken(NAME, "promises are of another measure", named and named.measure, stated.measure)
+    whole = _usual([*earlier, *own])
     given = None if stated.varying is None else rational(stated.varying)
-    if given is not None and not _is(None, varying, given):
-        raise Broken(NAME, "composed.varying is not the usual LDP of the history", varying, stated.varying)
-    if not absent:
-        Composition(Ground.of(opened), own, earlier).agrees(stated)
+    if given is not None and not _is(None, whole, given):
+        raise Broken(NAME, "varying is not the usual LDP of the history", whole and float(whole), stated.varying)
+    asked = Asked.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else Asked.by(one)
+    if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):
+        Unseen(opened, one, own, earlier).agrees(stated, whole)
+        return
+    people = _people(opened, asked)
+    if not _absent([*earlier, *own]):
+        own_secret = asked.sensitive == opened.manifest.sensitive
+        ground = Ground.of(opened, asked) if people is None or own_secret else people.ground()
+        Composition(ground, own, earlier).agrees(stated)
         return
     patterns = None if people is None else people.patterns(own, earlier)
     if people is None or patterns is None:
-        agree(NAME, [("composed.measured, where nobody knows who is absent", None, stated.measured)])
+        agree(NAME, [(f"what is told of {one.policy}, where nobody knows who is absent", None, stated.measured)])
         return
     inside = [
         None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
     ]
     Divided(people, patterns, inside).agrees(stated)
+
+
+_MORE = ("srlip", "rldp", "ldp-x")
+"""Notions that are about more than the counts of the secret and what is released."""
+
+
+def _alike(opened: Release, one: Promise) -> bool:
+    """Whether another promise asks what the release's own does, and is told the same."""
+    own = opened.entries[-1].own
+    same = (one.together.measure, one.together.sensitive) == (own.together.measure, own.together.sensitive)
+    return same and (one.together == own.together if one.notion in _MORE else opened.counts.private is None)
+
+
+def _unseen(opened: Release, asked: Asked) -> bool:
+    """Whether nobody knows how a secret goes together with what was released, or that is not enough."""
+    here = asked.sensitive == opened.manifest.sensitive or _people(opened, asked) is not None
+    return asked.notion in _MORE or opened.counts.private is not None or not here
+
+
+def _same_table(opened: Release, one: Promise) -> bool:
+    """Whether a secret of another policy is a column of this release's table, as far as the tables' names show."""
+    *before, entry = opened.entries
+    last = next((earlier for earlier in reversed(before) if earlier.name == one.policy), None)
+    if one.together.sensitive == opened.manifest.sensitive:
+        return True
+    return last is not None and last.identity.table == entry.identity.table
+
+
+def _people(opened: Release, asked: Asked) -> Everybody | None:
+    """Everybody by a secret, where they were counted by it."""
+    kept = (opened.folder / population.NAME).exists()
+    counted_by = [one.secret.columns for one in opened.population.people] if kept else []
+    return Everybody(opened, opened.population, asked) if asked.sensitive in counted_by else None
+
+
+def _absent(parts: Sequence[Part]) -> bool:
+    """Whether some release leaves somebody out."""
+    return any(one.present is not None for one in parts)
+
+
+class Unseen:
+    """What is told of a secret of which nobody knows how it goes together with what was released."""
+
+    def __init__(self, opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence[Part]) -> None:
+        self.promise, self.own, self.earlier = one, own, earlier
+        self.before = figures_before(opened.entries[:-1], one)
+
+    def agrees(self, stated: Together, whole: Fraction | None) -> None:
+        """The usual LDP of the whole history, or of what is new and what was told before. Raises Broken, TooLarge."""
+        found = [one for one in (whole, self._added()) if one is not None]
+        least, given = min(found, default=None), stated.measured
+        if stated.how != "sum" or not _is(None, least, None if given is None else rational(given)):
+            what = f"what is told together of the promise of {self.promise.policy} is not what the releases tell"
+            raise Broken(NAME, f"{what} ({stated.how})", least and float(least), given)
+
+    def _added(self) -> Fraction | None:
+        """What was told before, and the usual LDP of the draws that are new."""
+        last = self.before[-1] if self.before else None
+        names = {_name(one) for one in self.earlier}
+        fresh = [one for one in self.own if one.protocol is None or _name(one) not in names]
+        shared = {one.drawer for one in self.earlier} & {one.drawer for one in fresh}
+        knows = self.promise.parameters.knows
+        known = isinstance(knows, tuple) and not {*knows} & {name for one in self.own for name in one.columns}
+        if last is None or shared or tangled(fresh) or (self.promise.notion == "srlip" and not known):
+            return None
+        added = None if _absent([*self.earlier, *self.own]) else _finite(Composition.added(fresh))
+        return None if added is None else rational(last) + added
+
+
+def _name(one: Part) -> object:
+    """Equal for draws that give the same record the same answer."""
+    return one.drawer, one.meaning, one.entity, one.protocol
+
+
+def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:
+    """What each earlier release said that all together tell, of this promise or one that is measured alike."""
+    asked = one.together.measure, one.together.sensitive
+    found = []
+    for entry in entries:
+        alike = [other for other in entry.promises if (other.together.measure, other.together.sensitive) == asked]
+        same = [other for other in alike if one.notion not in _MORE or other.policy == one.policy]
+        found += [other.together.figure for other in same[:1]]
+    return found
+
+
+def _usual(parts: Sequence[Part]) -> Fraction | None:
+    """The usual LDP of a history; None: infinite, or somebody is absent, or it is not known."""
+    labelled = [one.labelled() for one in parts]
+    return None if _absent(parts) or tangled(labelled) else _finite(Composition.added(labelled))
 
 
 class Composition:
@@ -99,7 +197,7 @@ class Composition:
         earlier = [one.tonight(own) for one in earlier]
         self.every = [*earlier, *own] if here else earlier
         self.same = [[one for one in self.every if self._same(one, mine)] for mine in own]
-        rest = [one for one in earlier if not any(self._same(one, mine) for mine in own)]
+        rest = [one for one in self.every if not any(self._same(one, mine) for mine in own)]
         pairs = set[tuple[str, str]]().union(*(one.pairs for one in own))
         self.within = [one for one in rest if one.reads is None and one.pairs <= pairs]
         self.beyond = [one for one in rest if one not in self.within]
@@ -109,13 +207,14 @@ class Composition:
     def _same(self, one: Part, mine: Part) -> bool:
         """Whether this release's x, and s, are what was drawn from."""
         alike = (one.columns, one.meaning) == (mine.columns, mine.meaning) and one.protocol is not None
-        return alike and one.reads in (None, self.opened.manifest.sensitive)
+        return alike and one.reads in (None, self.ground.asked.sensitive)
 
     def agrees(self, stated: Together) -> None:
         """The figures are those of the way that is stated. Raises Broken, TooLarge."""
         figure = None if stated.measured is None else rational(stated.measured)
         if not any(_is(leakage, more, figure) for leakage, more in self._bounds(stated.how)):
-            what = f"composed.measured is not what the releases tell together ({stated.how})"
+            secret = " + ".join(stated.sensitive)
+            what = f"what is told together of {secret} is not what the releases tell ({stated.how})"
             told = sorted({_text(leakage, more) for leakage, more in self._bounds(stated.how)})
             raise Broken(NAME, what, " or ".join(told) or "another way", stated.measured)
 
@@ -126,7 +225,7 @@ class Composition:
         elif how in ("exact", "unchanged") and not (self.within or self.beyond or self.tangled):
             yield self._measured, Fraction(0)
         elif how == "ceiling":
-            if self.opened.manifest.notion == "mutual-information":
+            if self.ground.asked.notion == "mutual-information":
                 counts = self.ground.table
                 found = information(np.diag(counts.reshape(len(counts), -1).sum(axis=1)))
                 yield Leakage(f"{float(found):.6f}", lambda bound: found <= bound), Fraction(0)
@@ -137,9 +236,9 @@ class Composition:
 
     def _known_beyond(self) -> bool:
         """Whether the notion is about those who may know columns of earlier releases, of which nothing is told."""
-        manifest, columns = self.opened.manifest, {column for one in self.beyond for column, _ in one.pairs}
-        knows = manifest.parameters.knows
-        return manifest.notion == "srlip" and bool(columns & {*(knows if isinstance(knows, tuple) else columns)})
+        asked, columns = self.ground.asked, {column for one in self.beyond for column, _ in one.pairs}
+        knows = asked.parameters.knows
+        return asked.notion == "srlip" and bool(columns & {*(knows if isinstance(knows, tuple) else columns)})
 
     def _sums(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none."""
@@ -168,7 +267,7 @@ class Composition:
         for alphabet, parts in zip(self.ground.blocks, self.same, strict=True):
             values = set(alphabet.values)
             known = all(one.pools or (one.known is not None and values <= one.known) for one in parts)
-            if self.tangled or (not known and self.opened.manifest.notion != "ldp-x"):
+            if self.tangled or (not known and self.ground.asked.notion != "ldp-x"):
                 return None
             total += sum(group_spread(group, alphabet.values) for group in groups_of(parts))
         return _finite(total)
@@ -181,10 +280,10 @@ class Composition:
         return sum(map(group_spread, groups_of(parts)))
 
     def _channel(self, blocks: Sequence[Block]) -> Leakage:
-        """The leakage of a channel at this release's counts, by the manifest's notion."""
+        """The leakage of a channel at this release's counts, by the notion asked for."""
         channel = self.ground.channel(blocks)
-        if self.opened.manifest.notion != "rldp":
-            return NOTIONS[self.opened.manifest.notion].leakage(channel)
+        if self.ground.asked.notion != "rldp":
+            return NOTIONS[self.ground.asked.notion].leakage(channel)
         return _certified(channel)
 
     def _of_x(self) -> Leakage:

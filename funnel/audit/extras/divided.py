@@ -40,7 +40,7 @@ class Divided:
         figure = None if stated.measured is None else rational(stated.measured)
         if stated.how == "sum":
             self._sums(stated, figure)
-        elif stated.how == "ceiling" and self.people.opened.manifest.notion == "mutual-information":
+        elif stated.how == "ceiling" and self.people.asked.notion == "mutual-information":
             found = information(np.diag(self.people.where(self.patterns).sum(axis=1)))
             most = Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
             self._told(stated, most.is_stated_as(figure))
@@ -58,17 +58,20 @@ class Divided:
 
     def _measured(self) -> Iterator[Leakage]:
         """The channels whose worst is the leakage: that of the release itself, to who knows who is in it, is one."""
-        opened, people = self.people.opened, self.people
-        yield NOTIONS[opened.manifest.notion].leakage(opened.channel)
+        people, opened = self.people, self.people.opened
+        if people.asked.own:
+            yield NOTIONS[people.asked.notion].leakage(opened.channel)
+        elif all(block.weights.shape[1] == 1 for block in opened.blocks):
+            yield NOTIONS[people.asked.notion].leakage(people.ground().channel(opened.blocks))
         channels = [None if one is None else one.whole() for one in self.inside]
-        if opened.manifest.notion == "mutual-information":
+        if people.asked.notion == "mutual-information":
             yield people.average(self.patterns, channels)
             return
         if (pattern := people.told(self.patterns)) is not None:
             yield pattern
         for one, channel in zip(self.patterns, channels, strict=True):
             if channel is not None:
-                yield NOTIONS[opened.manifest.notion].leakage(people.apart(one, channel))
+                yield NOTIONS[people.asked.notion].leakage(people.apart(one, channel))
 
     def _sums(self, stated: Together, figure: Fraction | None) -> None:
         """No less than the tightest bounds that are shown here, and no more than the loosest of them."""

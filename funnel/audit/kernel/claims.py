@@ -208,7 +208,10 @@ def entered(opened: Opened) -> str | Unchecked:
     if opened.staged:
         return _WAITS
     one, (*before, own) = opened.manifest, opened.entries
-    told = own.composed
+    if not own.promises:
+        raise Broken(journal.NAME, "the entry promises nothing", "the policy's promise", None)
+    promise = own.promises[0]
+    told = promise.together
     agree(journal.NAME, [
         ("hash of the manifest", opened.entry(opened.release / manifest.NAME).sha256, own.manifest_sha256),
         ("hash of the evidence", opened.entry(opened.folder / evidence.NAME).sha256, own.evidence_sha256),
@@ -217,6 +220,8 @@ def entered(opened: Opened) -> str | Unchecked:
         ("draws", (one.draws.kind, one.draws.key_fingerprint), (own.draws, own.key_fingerprint)),
         ("lock", one.locked and one.locked.checksum, own.lock),
         ("measure and secret", (NOTIONS[one.notion].measure, one.sensitive), (told.measure, told.sensitive)),
+        ("promise", (one.name, one.notion, one.epsilon, one.parameters),
+         (promise.policy, promise.notion, promise.epsilon, promise.parameters)),
         ("composed leakage", one.composed, _coarse(own, one.step) if before or own.present else None),
         ("digest of people", opened.entry(opened.folder / people.NAME).sha256, own.identity.people_sha256),
         ("number of releases", len(before) + 1, told.releases),
@@ -227,6 +232,6 @@ def entered(opened: Opened) -> str | Unchecked:
 
 def _coarse(own: journal.ReleaseEntry, step: Fraction) -> manifest.Composed:
     """What a manifest says of the ledger's figure: rounded up to its own step."""
-    told = own.composed
+    told = own.promises[0].together
     figure = None if told.figure is None else float(-(-rational(told.figure) // step) * step)
     return manifest.Composed(figure, told.how, told.releases, own.identity.assumes)

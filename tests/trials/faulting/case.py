@@ -78,7 +78,7 @@ def _carry_out(bench: Bench, case: Case) -> Result:
 
 def _told(tried: Tried, before: Seen, now: Seen) -> str:
     """The column of the table."""
-    refused = [one.error.get("code", "no code") for one in tried.outcomes if one.code == 1]
+    refused = [one.error.get("code", "no code") for one in tried.outcomes if one.code in (1, 4, 5)]
     new = set(now.visible) - set(before.visible)
     if refused and not new:
         return f"refused: {refused[-1]}"

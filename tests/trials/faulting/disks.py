@@ -15,7 +15,7 @@ from tests.trials.faulting.world import Bench, World
 PAGE = 4096
 SAID = 2000
 """Bytes that a run may say of an error, which go to a file, too."""
-REFUSED = ("release-write", "ledger", "source-unreadable")
+REFUSED = ("release-write", "disk-full", "ledger", "source-unreadable")
 
 
 def disks(bench: Bench) -> Iterator[Case]:

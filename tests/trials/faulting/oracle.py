@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.errors import CATALOGUE
+from funnel.errors import CATALOGUE, EXITS, FAULT
 from tests.trials.faulting.world import Bench, Outcome, World
 
 ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
@@ -58,7 +58,7 @@ def refusal(outcome: Outcome) -> list[str]:
     if outcome.code == 0 or outcome.code is None or outcome.code < 0:
         return []
     told = outcome.error
-    wrong = [f"exit code {outcome.code}"] * (outcome.code != 1)
+    wrong = [f"exit code {outcome.code}"] * (outcome.code != EXITS.get((told or {}).get("code"), FAULT))
     if not told or told["code"] not in CATALOGUE or told["code"] == "internal":
         wrong.append("no error with a code")
     elif not told["where"] or not told["advice"]:

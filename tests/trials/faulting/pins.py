@@ -44,7 +44,7 @@ def _put(name: Path, content: bytes | None, bench: Bench, world: World) -> Tried
     else:
         path.write_bytes(content)
     outcome = bench.run(world, *RUN)
-    wrong = [f"told {outcome.err.strip()}"] * (outcome.code == 1 and outcome.error.get("code") not in REFUSED)
+    wrong = [f"told {outcome.err.strip()}"] * (outcome.code in (1, 5) and outcome.error.get("code") not in REFUSED)
     advice: Callable[[], object] = lambda: path.write_bytes(kept)  # noqa: E731
     return Tried([outcome], advice, wrong=wrong)
 
@@ -54,7 +54,7 @@ def _killed(at: int, bench: Bench, world: World) -> Tried:
     outcomes = [bench.run(world, *LOCK, harm=Harm(str(world.folder), "kill", at))]
     locked = bench.run(world, *RUN)
     wrong = oracle.refusal(locked)
-    if locked.code == 1 and locked.error.get("code") != "lock-missing":
+    if locked.code in (1, 5) and locked.error.get("code") != "lock-missing":
         wrong.append(f"told {locked.err.strip()[-300:]}")
     again = bench.run(world, *LOCK)
     wrong += [f"the lock cannot be made again: {again.err.strip()[-300:]}"] * (again.code != 0)

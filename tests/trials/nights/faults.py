@@ -88,7 +88,7 @@ def keys_wrong(world: World) -> None:
 
 def disk_full(world: World) -> None:
     """No file may grow as large as the release needs."""
-    world.answered(world.run(fault={"bytes": _LIMIT}), "release-write", "raise it")
+    world.answered(world.run(fault={"bytes": _LIMIT}), "disk-full", "raise it")
 
 
 def lock_damaged(world: World) -> None:

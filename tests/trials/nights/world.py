@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from funnel.errors import EXITS, FAULT
 from tests.trials.nights.shell import ROOT, Outcome, Shell
 
 POLICY: dict[str, Any] = {
@@ -127,7 +128,7 @@ class World:
 
     def answered(self, outcome: Outcome, code: str, advice: str) -> None:
         """The command failed for this reason, and said what to do."""
-        self.expect(outcome.code == 1, f"exit code {outcome.code} where {code} was to be told")
+        self.expect(outcome.code == EXITS.get(code, FAULT), f"exit code {outcome.code} where {code} was to be told")
         self.expect(outcome.error == code, f"{outcome.error} where {code} was to be told: {outcome.err}")
         self.expect(advice in outcome.err, f"{code} does not say `{advice}`: {outcome.err}")
 

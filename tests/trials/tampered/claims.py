@@ -87,11 +87,11 @@ def _lower(figure: float, rng: Random, digits: int = 4) -> float:
 @move("a lower leakage claimed", SEALED, views=(EVIDENCE, FOLDER))
 def composed(place: Place, rng: Random) -> str | None:
     """In ledger and manifest."""
-    old = place.entry["composed"]["figure"]
+    old = place.entry["promises"][0]["together"]["figure"]
     if not old:
         return None
     new, keys = _lower(old, rng), rng.choice([("figure", "measured"), ("figure",), ("measured",)])
-    place.enter(lambda entry: entry["composed"].update(dict.fromkeys(keys, new)))
+    place.enter(lambda entry: entry["promises"][0]["together"].update(dict.fromkeys(keys, new)))
     if place.manifest["composed"]:
         edit(place.folder / "release.json", lambda told: told["composed"].update(leakage=new))
     return f"composed {old} is now {new} ({', '.join(keys)})"

@@ -109,7 +109,7 @@ def lost(place: Place, rng: Random) -> str | None:
     entries = place.lines
     one, key = (
         rng.randrange(len(entries)),
-        rng.choice(["composed", "drawn", "entity", "leakage", "evidence_sha256", "kind"]),
+        rng.choice(["promises", "drawn", "entity", "leakage", "evidence_sha256", "kind"]),
     )
     if key not in entries[one]["entry"]:
         return None

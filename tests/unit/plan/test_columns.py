@@ -93,7 +93,8 @@ def test_blanks_around_texts_are_left_out_and_blanks_alone_are_missing(tmp_path)
     value = "[' a', 'a ', E'a\\t', '  '][i % 4 + 1]"
     column = {"name": "x", "trim": True}
     assert labels(policy(tmp_path, value, column, source__missing="category")) == ["a", None]
-    assert labels(policy(tmp_path, value, column | {"groups": {"A": ["a"]}}, source__missing="drop")) == ["A"]
+    dropping = {"source__missing": "drop", "accept": "unbounded"}
+    assert labels(policy(tmp_path, value, column | {"groups": {"A": ["a"]}}, **dropping)) == ["A"]
     with pytest.raises(funnel.SourceError) as caught:
         labels(policy(tmp_path, value, column))
     assert caught.value.code == "source-nulls"

@@ -419,7 +419,7 @@ def test_a_full_disk(which: int, how: str, small_disk: Path, tmp_path: Path) -> 
         else:
             for number in range(1000):
                 (folder / f"{number}.txt").write_text("x" * 4000)
-    assert caught.value.code == "release-write"
+    assert caught.value.code == "disk-full"
     assert "Free space" in (caught.value.advice or "")
     assert seen(pair[0]) == set()
     assert [path for folder in pair for path in folder.glob(".s*")] == []

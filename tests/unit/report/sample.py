@@ -162,7 +162,7 @@ def terms(m: Manifest) -> TermsFile:
     return TermsFile(
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,
         m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
-        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, m.format_of_data, "refuse",
+        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, (), m.format_of_data, "refuse",
         tuple(key.name for key in m.identify),
     )  # fmt: skip
 

@@ -1,0 +1,256 @@
+"""Every promise that policies of one ledger have made, and what all releases so far tell of what each one hides.
+
+A promise is a policy's name, its secret, and the measure of its notion. Every release is measured against all of them:
+its own first, and each other one at the counts of that secret and of what is released tonight. Where nobody knows how
+the two go together, and for a notion that is about more than one table of counts, the usual LDP of the draws is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from funnel.data import Joint
+from funnel.data.alphabet import folded
+from funnel.data.population import Population
+from funnel.errors import LedgerError
+from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
+from funnel.format.manifest import Parameters
+from funnel.ledger.composition import together, unseen
+from funnel.ledger.records import DrawRecord
+from funnel.ledger.whose import assuming
+from funnel.measure.exact import rational
+from funnel.mechanisms.product import Protection
+from funnel.notions import NOTIONS, Notion
+from funnel.policy import Policy
+from funnel.policy.model import UNBOUNDED
+
+Secret = tuple[str, ...]
+"""The columns of a secret, as its policy names them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tonight:
+    """A release about to be drawn: what it draws, what was drawn before, and everybody by each secret."""
+
+    policy: Policy
+    protection: Protection
+    release: str
+    own: Sequence[DrawRecord]
+    earlier: Sequence[DrawRecord]
+    everybody: Sequence[Population]
+    identity: Identity
+
+    def people(self, secret: Secret) -> Population | None:
+        """Everybody in the source by a secret; None where they were not counted."""
+        return next((one for one in self.everybody if one.secret.columns == secret), None)
+
+    def table(self, secret: Secret) -> Joint | None:
+        """N[s', x] of the records of this release; None where they were not counted, or over a private estimate."""
+        joint, found = self.protection.joint, self.people(secret)
+        if self.policy.estimate.epsilon is not None:
+            return None
+        if secret == joint.secret.columns:
+            return joint
+        present = self.own[0].present
+        rows = None if found is None else found.holds(present.predicate if present else None)
+        if found is None or rows is None:
+            return None
+        return found.among(rows & found.named(joint.blocks), joint.blocks)
+
+
+def standing(entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
+    """The promises as the last release left them: none before the first."""
+    return entries[-1].promises if entries else ()
+
+
+def others(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
+    """The promises that are not the policy's own."""
+    return tuple(one for one in standing(entries) if not _is_own(one, policy))
+
+
+def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | None:
+    """The policy's own promise as it stood, None before its first release."""
+    return next((one for one in standing(entries) if _is_own(one, policy)), None)
+
+
+def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
+    """All promises after a release, its own first; those that it would end are marked as ended by it."""
+    own = _own(tonight, entries)
+    found, known = [own], dict[object, Together]()
+    for one in others(tonight.policy, entries):
+        asked = one.together.measure, one.together.sensitive, one.notion, one.parameters
+        if asked not in known:
+            known[asked] = own.together if _alike(tonight, one, entries) else _told(tonight, one, entries)
+        found.append(_after(tonight, replace(one, together=known[asked])))
+    return tuple(replace(one, together=assuming(one.together, tonight.identity)) for one in found)
+
+
+def _alike(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether the measure of the release's own promise is that of another one as well."""
+    found, notion = tonight.protection, notion_of(one)
+    if (found.notion.measure, found.joint.secret.columns) != (one.together.measure, one.together.sensitive):
+        return False
+    if notion.of_one_table:
+        return tonight.policy.estimate.epsilon is None
+    # What may be known, and the set of distributions, are about the columns that are released.
+    drawn = next((entry.drawn for entry in reversed(entries) if entry.name == one.policy), ())
+    same = {(d.columns, d.meaning) for d in drawn} == {(d.columns, d.meaning) for d in tonight.own}
+    return same and tonight.policy.privacy.at(notion.epsilon).covers(notion)
+
+
+def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
+    """The release's own promise: one that was ended is made anew where the policy allows more than it did."""
+    policy, found = tonight.policy, tonight.protection
+    stated = _before(policy.name, found.notion, policy.sensitive, entries)
+    people = tonight.people(policy.sensitive)
+    figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
+    budget = None if policy.budget is None else str(rational(policy.budget))
+    before = own_before(policy, entries)
+    if before is not None and before.ended and before.budget != budget:
+        before = None
+    notion = found.notion
+    now = Promise(
+        policy.name,
+        notion.notion,
+        notion.epsilon,
+        Parameters(**notion.parameters()),
+        budget,
+        tonight.release if before is None else before.since,
+        None if before is None else before.ended,
+        figures,
+    )
+    return _after(tonight, now)
+
+
+def _told(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> Together:
+    """What all releases tell of another promise's secret."""
+    notion, secret = notion_of(one), one.together.sensitive
+    before = _before(one.policy, notion, secret, entries)
+    table = tonight.table(secret) if _same_table(tonight, one, entries) else None
+    if table is None or not notion.of_one_table:
+        return unseen(notion, secret, tonight.own, tonight.earlier, before)
+    return together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
+
+
+def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether the secret of another policy is a column of tonight's table, as far as the tables' names show."""
+    if one.together.sensitive == tonight.policy.sensitive:
+        return True
+    last = next((entry for entry in reversed(entries) if entry.name == one.policy), None)
+    return last is not None and last.identity.table == tonight.identity.table
+
+
+def _before(name: str, notion: Notion, sensitive: Secret, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
+    """What each earlier release stated of a promise, or of one that is measured alike; None: nothing."""
+    return [
+        next(
+            (
+                one.together
+                for one in entry.promises
+                if (one.together.measure, one.together.sensitive) == (notion.measure, sensitive)
+                and (notion.of_one_table or one.policy == name)
+            ),
+            None,
+        )
+        for entry in entries
+    ]
+
+
+def _after(tonight: Tonight, one: Promise) -> Promise:
+    """The promise, ended by this release where it goes beyond it."""
+    broken = breaks(one) or (not _is_own(one, tonight.policy) and publishes(tonight.policy, one))
+    return replace(one, ended=tonight.release) if broken and one.ended is None else one
+
+
+def breaks(one: Promise) -> bool:
+    """Whether more is told than the promise allows: than its budget, or without any bound."""
+    figure = one.together.figure
+    return figure is None or (one.budget is not None and rational(figure) > Fraction(one.budget))
+
+
+def publishes(policy: Policy, one: Promise) -> bool:
+    """Whether a policy releases a column that the promise hides, and does not hide it itself."""
+    shown = {folded(column) for block in policy.blocks for column in (*block.labels, *block.columns)}
+    shown |= {folded(column) for column in policy.release.identify}
+    shown -= {folded(column) for column in policy.sensitive}
+    return bool(shown & {folded(column) for column in one.together.sensitive})
+
+
+def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
+    """Refuse what is known to end a promise before anything is counted. Raises LedgerError."""
+    for one in others(policy, entries):
+        if one.ended is None and publishes(policy, one):
+            check_ends(policy, replace(one, ended="tonight"))
+    before = own_before(policy, entries)
+    if before is not None and before.together.figure is None:
+        check_ends(policy, before)
+
+
+def check_ends(policy: Policy, one: Promise) -> None:
+    """Refuse a release that ends a promise, unless the policy accepts it. Raises LedgerError."""
+    figure, own = one.together.figure, _is_own(one, policy)
+    if own and figure is not None:
+        _check_budget(policy, one.together)
+        return
+    if (UNBOUNDED if own else one.policy) in policy.accept:
+        return
+    hidden = " + ".join(one.together.sensitive)
+    if own:
+        said = (
+            f"what this release and those before it tell about {hidden} together would have no finite bound "
+            f"({one.together.measure}, {one.together.how})"
+        )
+        advice = "A lock, or the same protocol under the same key, adds nothing to what was told before"
+        word = f"`accept: {UNBOUNDED}`"
+    else:
+        said = f"this release would end what policy {one.policy} promises about {hidden}: {_why(policy, one)}"
+        advice = "Release fewer columns, or keep another private folder for other people"
+        word = f"`accept: [{one.policy}]`"
+    raise LedgerError(
+        "promise-ends",
+        said,
+        where=policy.file,
+        advice=f"Nothing was drawn. {advice}; or write {word} into the policy, and every reader is told of it. "
+        "`funnel ledger` lists what was promised.",
+    )
+
+
+def _why(policy: Policy, one: Promise) -> str:
+    if publishes(policy, one):
+        return "it publishes what that policy hides"
+    if one.together.figure is None:
+        return f"what all releases tell together would have no finite bound ({one.together.measure})"
+    budget = "" if one.budget is None else f"; its budget is {float(Fraction(one.budget)):g}"
+    return f"all releases together would tell {one.together.figure:.4f} nats of {one.together.measure}{budget}"
+
+
+def _check_budget(policy: Policy, found: Together) -> None:
+    """The composed leakage is within the policy's own budget."""
+    if policy.budget is None or found.figure is None or rational(found.figure) <= rational(policy.budget):
+        return
+    others = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
+    raise LedgerError(
+        "budget",
+        f"this release{others} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
+        f"{policy.budget:g}",
+        where=policy.file,
+        advice="Nothing was drawn. An unchanged protocol under the same key, with permanent draws, adds nothing; "
+        "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",
+    )
+
+
+def notion_of(one: Promise) -> Notion:
+    """The notion that a promise is made in, as its policy asked for it."""
+    kind, given = NOTIONS[one.notion], dict[str, Any](vars(one.parameters))
+    if given["confidence"] is not None:
+        del given["radius"]
+    asked = {key: value for key, value in given.items() if value is not None and key in kind.model_fields}
+    return kind.model_validate({"notion": one.notion, "epsilon": one.epsilon, **asked})
+
+
+def _is_own(one: Promise, policy: Policy) -> bool:
+    asked = policy.name, policy.privacy.measure, policy.sensitive
+    return (one.policy, one.together.measure, one.together.sensitive) == asked

@@ -1,0 +1,157 @@
+"""What policies of one private folder have promised: every run measures all of it, and ends none that is not named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import funnel
+from funnel import api
+from funnel.ledger.journal import Journal
+from tests.support.audited import failures
+from tests.support.ledger import rechained
+from tests.support.policies import write_policy
+
+PEOPLE = {"table": "people.parquet", "entity": "id"}
+FIRST: dict[str, Any] = {
+    "name": "first", "source": PEOPLE, "sensitive": ["s"], "public": ["x"], "mechanism": "randomised-response",
+    "privacy": {"notion": "lip", "epsilon": 0.2}, "budget": 0.5, "draws": {"key": "file:a.key"},
+}  # fmt: skip
+TELLING = FIRST | {
+    "name": "second", "public": ["z"], "privacy": {"notion": "mutual-information", "epsilon": 0.5},
+    "mechanism": "greedy-funnel", "budget": None, "draws": {"key": "file:b.key"},
+}  # fmt: skip
+"""Everybody with z = z2 has s = s0: on average that tells little."""
+OTHER = FIRST | {"name": "other", "public": ["z"], "draws": {"key": "file:b.key"}}
+SECRET = TELLING | {
+    "name": "third", "sensitive": ["w"], "public": ["s"], "privacy": {"notion": "lip", "epsilon": 3.0},
+    "mechanism": "optimal",
+}  # fmt: skip
+"""What the first one hides is published."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """400 people: x leans on s, z on w; and z2 tells s."""
+    x = "(i % 2 + CASE WHEN i % 10 < 6 THEN 0 ELSE i % 3 END) % 3"
+    w, z = "CASE WHEN i % 16 < 5 THEN i // 3 ELSE i // 7 END % 2", "CASE WHEN i % 5 < 3 THEN i // 7 ELSE i // 3 END % 2"
+    duckdb.sql(
+        f"""COPY (SELECT i AS id, 's' || (i % 2) AS s, 'x' || ({x}) AS x, 'w' || ({w}) AS w,
+                  CASE WHEN i % 20 = 0 THEN 'z2' ELSE 'z' || ({z}) END AS z
+            FROM range(400) t(i)) TO '{tmp_path}/people.parquet' (FORMAT parquet)"""
+    )
+    for name in ("a.key", "b.key"):
+        (tmp_path / name).write_text(funnel.new_key() + "\n")
+        (tmp_path / name).chmod(0o600)
+    return tmp_path
+
+
+def run(folder: Path, terms: dict[str, Any], **changes: Any) -> Any:
+    return funnel.run(write_policy(folder, **(terms | changes)))
+
+
+def entries(folder: Path) -> int:
+    return len(Journal(folder / "private").releases())
+
+
+@pytest.mark.parametrize("other", [TELLING, SECRET], ids=["another notion", "another secret"])
+def test_a_release_that_would_end_a_promise_is_refused(command, folder: Path, other: dict[str, Any]) -> None:
+    """Nothing is drawn and nothing entered; a program sees that a person has to decide."""
+    run(folder, FIRST)
+    path = write_policy(folder, **other)
+    refused = command("run", path, "--json")
+    assert refused.code == refused.json["code"] == 4
+    assert refused.json["error"]["code"] == "promise-ends"
+    assert "what policy first promises about s" in refused.json["error"]["message"]
+    assert "accept: [first]" in refused.json["error"]["advice"]
+    assert entries(folder) == 1
+    assert len(list((folder / "releases").glob("2*"))) == 1
+
+
+def test_what_publishes_a_secret_is_refused_before_anything_is_counted(command, folder: Path) -> None:
+    run(folder, FIRST)
+    path = write_policy(folder, **SECRET)
+    for told in (command("check", path, "--json"), command("plan", path, "--json")):
+        assert told.code == 4
+        assert "promise-ends" in told.out
+    assert command("check", write_policy(folder, **SECRET, accept="first")).code == 0
+
+
+def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None:
+    """It stops no other policy any more; its own goes on only where it has no bound and says so."""
+    run(folder, FIRST)
+    second = run(folder, TELLING, accept=["first"])
+    name = Path(second.release).name
+    assert any(f"ended with release {name}" in one for one in second.warnings)
+    shown = command("ledger", write_policy(folder, **FIRST))
+    assert shown.out.startswith("ENDED      first: no finite bound on what is told about s (lip)")
+    told = command("ledger", folder / "policy.yaml", "--json").json
+    assert next(iter(told)) == "ended"
+    (first,) = (one for one in told["promises"] if one["policy"] == "first")
+    assert (first["bound"], first["used"], first["left"], first["ended"]) == (0.5, None, 0.0, name)
+    assert told["left"] == 0.0
+    assert failures(funnel.audit_release(second.release, folder / "private")) == set()
+    assert run(folder, TELLING).release is not None
+    again = command("run", folder / "policy.yaml", "--json")
+    assert again.code == 0
+    path = write_policy(folder, **FIRST)
+    for asked in (command("run", path, "--json"), command("plan", path, "--json")):
+        assert (asked.code, asked.json["error"]["code"]) == (4, "promise-ends")
+    last = run(folder, FIRST, accept="unbounded")
+    assert next(iter(last.as_dict())) == "unbounded"
+    assert last.text().startswith("No finite bound: ")
+    assert failures(funnel.audit_release(last.release, folder / "private")) == set()
+
+
+def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
+    """The tighter of two refuses what the other one would let pass; both have one figure."""
+    run(folder, FIRST, budget=0.21)
+    with pytest.raises(funnel.errors.LedgerError, match="what policy first promises about s") as refused:
+        run(folder, OTHER, budget=5.0)
+    assert refused.value.exit_code == 4
+    made = run(folder, OTHER, budget=5.0, accept="first")
+    own, first = made.composed.promises
+    assert own.together == first.together
+    assert (own.ended, first.ended) == (None, Path(made.release).name)
+
+
+def test_a_promise_about_a_column_that_the_table_has_not_adds_up(folder: Path) -> None:
+    """What is told of w is what was told, and the usual LDP of what is drawn from other columns of another table."""
+    hidden = FIRST | {"name": "hidden", "sensitive": ["w"], "privacy": {"notion": "ldp", "epsilon": 0.2}}
+    before = run(folder, hidden, budget=2.0)
+    duckdb.sql(f"COPY (SELECT * EXCLUDE (w) FROM '{folder}/people.parquet') TO '{folder}/other.parquet'")
+    usual = {"public": ["z"], "privacy": {"notion": "ldp-x", "epsilon": 0.4}, "draws": {"key": "file:b.key"}}
+    made = run(folder, FIRST, **usual, source=PEOPLE | {"table": "other.parquet"}, budget=None)
+    _, told = made.composed.promises
+    assert told.together.how == "sum"
+    assert told.together.figure == pytest.approx(before.composed.together.figure + 0.4, abs=3e-4)
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+
+
+def test_a_ledger_that_lies_about_another_policys_promise_fails(folder: Path) -> None:
+    """Each figure of it, and that it is there at all, by name."""
+    run(folder, FIRST, budget=5.0)
+    wide = FIRST | {"name": "third", "public": ["z"], "draws": {"key": "file:b.key"}, "sensitive": ["w"]}
+    made = run(folder, wide, budget=5.0)
+    counted = api.audit(made.release, folder / "private", table=folder / "people.parquet")
+    assert failures(counted) == set()
+    private, whole = folder / "private", list(Journal(folder / "private").releases())
+    own, first = whole[-1].promises
+    lower = replace(first, together=replace(first.together, figure=0.01, measured=0.01))
+    for lies, claim in (
+        ((own, lower), "ledger-composed"),
+        ((own, replace(first, together=replace(first.together, figure=9.0))), "ledger-promises"),
+        ((own, replace(first, together=replace(first.together, varying=0.01))), "ledger-composed"),
+        ((own, replace(first, budget="9")), "ledger-promises"),
+        ((own, replace(first, ended=whole[-1].release)), "ledger-promises"),
+        ((own, replace(first, since=whole[-1].release)), "ledger-promises"),
+        ((own,), "ledger-promises"),
+    ):
+        rechained(private, [*whole[:-1], replace(whole[-1], promises=lies)])
+        assert claim in failures(funnel.audit_release(made.release, private))
+    rechained(private, whole)
+    assert failures(funnel.audit_release(made.release, private)) == set()
