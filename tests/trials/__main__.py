@@ -15,7 +15,7 @@ TRIALS = {
     "draws": "ten thousand million draws against the exact weights, with the power to see a bias of 1e-4",
     "faults": "runs killed at every step and at random moments, full disks, rivals, broken files",
     "policies": "mutated policies through the loader, the planner and the commands",
-    "attackers": "who knows true columns, or has learned from outsiders, against what a wide release claims",
+    "attackers": "whoever was told more than was said: what is claimed, and what published files tell",
 }
 
 

@@ -1,1 +1,1 @@
-"""What others make of a wide release: the published folder, true columns of people, and whoever links the two."""
+"""What others make of releases: attackers with published files, who know how everybody is distributed."""
