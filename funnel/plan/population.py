@@ -95,7 +95,7 @@ def everybody_stage(
     predicate, reads = (None, ()) if own is None else (own.sql, own.columns)
     hidden = filtering_secret(policy)
     if private:
-        return Everybody(predicate, reads, hidden, mine, (), (), ())
+        return Everybody(predicate, reads, hidden, mine, (), None, (), ())
     others = tuple(one for one in dict.fromkeys(wanted.classes) if one not in mine and _usable(one, names.schema))
     classes = (*mine, *others) if len(mine) + len(others) <= MOST_CLASSES else mine
     secrets = _secrets(policy, names, wanted)
@@ -107,9 +107,16 @@ def everybody_stage(
         hidden,
         classes,
         tuple(secrets),
+        _once(names),
         (_everyone(names, keys, flags),),
         tuple(_counting(policy, names, own_keys, len(classes), lock) for own_keys in secrets.values()),
     )
+
+
+def _once(names: Names) -> str | None:
+    """Whether nobody has two rows; None where rows are nobody's."""
+    whose = identifier(names.entity)
+    return f"SELECT count({whose}) = count(DISTINCT {whose}) FROM {WHOLE}" if names.entity else None
 
 
 def _usable(predicate: str, schema: Mapping[str, str]) -> bool:
@@ -181,11 +188,14 @@ def _merged(key: Key, rule: str, lock: str | None) -> str:
 def count_everybody(engine: Engine, stage: Everybody | None, joint: Joint) -> tuple[Population, ...]:
     """Everybody by each secret of the stage, the policy's own first; none where it cannot be known.
 
-    `joint` is of those who are in the release. Raises nothing: what cannot be counted is not known.
+    `joint` is of those who are in the release. Where a person has several rows, of which releases take one each, no
+    row tells in which of them somebody is, or with which values. Raises nothing: what cannot be counted is not known.
     """
     if stage is None or not stage.counts:
         return ()
     try:
+        if stage.once is not None and engine.row(stage.once) != (True,):
+            return ()
         engine.prepare(stage.statements)
         tables = [_rows(engine, statement) for statement in stage.counts]
     except SourceError:

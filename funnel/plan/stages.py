@@ -140,7 +140,7 @@ class Everybody:
 
     `own` is the predicate of who is in this one, which `reads` these columns, and None where that is everybody;
     `filtered` are sensitive columns that its filter reads. `classes` are all predicates that the source can be asked,
-    this one first. There is one of `counts` for each of `secrets`.
+    this one first. There is one of `counts` for each of `secrets`. `once` asks whether each person has one row.
     """
 
     title: ClassVar[str] = "everybody"
@@ -149,6 +149,7 @@ class Everybody:
     filtered: tuple[str, ...]
     classes: tuple[str, ...]
     secrets: tuple[tuple[str, ...], ...]
+    once: str | None
     statements: tuple[str, ...]
     counts: tuple[str, ...]
 

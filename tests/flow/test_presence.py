@@ -85,6 +85,27 @@ def test_a_second_table_without_those_who_have_it_tells_who_has_it(clinic: Path)
     assert funnel.read_ledger(clinic / "policy.yaml").as_dict()["composed"] is None
 
 
+def test_of_several_rows_of_a_person_of_which_releases_take_one_nothing_is_known(clinic: Path) -> None:
+    """Each year's answer tells nothing of s = x xor x', both tell it: rows that are absent are not people who are."""
+    people = np.arange(400)
+    now, then = people % 2, people // 2 % 2
+    columns = {
+        "id": np.tile(people, 2),
+        "diagnosis": np.tile([f"d{one}" for one in now ^ then], 2),
+        "job": [f"job {one}" for one in (*then, *now)],
+        "year": np.repeat([2020, 2021], 400),
+    }
+    pq.write_table(pa.table(columns), clinic / "people.parquet")
+    terms = {"privacy": {"notion": "ldp", "epsilon": 0.1}, "mechanism": "optimal"}
+    found = [run(clinic, **terms, source__filter=f"year = {year}") for year in (2020, 2021)]
+    tables = [duckdb.sql(f"SELECT job FROM '{one.release}/data.parquet' GROUP BY ALL").fetchall() for one in found]
+    assert [len(one) for one in tables] == [2, 2], "each job is published as it is"
+    assert [one.composed.together.figure for one in found] == [None, None]
+    verdict = audit(clinic, found[-1].release, table=True)
+    assert failures(verdict) == set()
+    assert statuses(verdict)["absent"] == "not checked"
+
+
 @pytest.mark.parametrize("notion", ["lip", "ldp", "mutual-information"])
 def test_what_a_missing_value_tells_when_it_is_dropped_is_stated(clinic: Path, notion: str) -> None:
     """Missing as a category, then dropped: a job is missing more often for those who have it, and its absence shows."""
