@@ -26,12 +26,13 @@ from typing import Any
 
 import duckdb
 
-from tests.trials.attacking import absent, columns, hidden, noisy, whole, wide
+from tests.trials.attacking import absent, columns, counts, hidden, noisy, promised, whole, wide
 from tests.trials.attacking.bench import CENSUS, Bench, Table
 from tests.trials.attacking.row import Row
 
 OWN: dict[str, Callable[[Path], Iterator[Row]]] = {
     "absent": absent.own,  # filters, missing values: one release, or two
+    "promised": promised.own,  # other notions, other secrets, a protocol solved anew
     "columns": columns.own,  # other tables, labels, numbers of people
     "whole": whole.own,  # the table's exact counts
     "noisy": noisy.own,  # noise that is averaged, noise that is improbable
@@ -39,7 +40,9 @@ OWN: dict[str, Callable[[Path], Iterator[Row]]] = {
 """Attackers with tables of their own."""
 SHIPPED: dict[str, Callable[[Bench, Table, str], Iterator[Row]]] = {
     "absent": absent.shipped,
+    "promised": promised.shipped,
     "columns": columns.shipped,
+    "counts": counts.shipped,  # what figures and protocol leave open
     "whole": whole.shipped,
     "hidden": hidden.shipped,  # counts in words
 }

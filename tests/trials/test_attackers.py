@@ -33,8 +33,8 @@ def test_no_less_is_claimed_than_is_told(name: str, tmp_path: Path, monkeypatch:
 
 def test_counts_in_words_and_an_observer_of_the_counts_of_a_shipped_policy(tmp_path: Path) -> None:
     """What hides in a report is found in the published folder alone."""
-    rows = list(attackers.attacked(["whole", "hidden"], ["perfect"], tmp_path))[3:]
-    assert [one.attacker for one in rows] == ["the whole table", "counts in words", "counts in words"]
+    rows = list(attackers.attacked(["whole", "hidden", "counts"], ["perfect"], tmp_path))[3:]
+    assert [one.attacker for one in rows] == ["the whole table", *["counts in words"] * 2, "counts from figures"]
     assert all(one.held for one in rows)
     assert "perfect: report.html" in attackers.text(rows)
     assert hidden.spelled(32_561).split() == ["thirty", "two", "thousand", "five", "hundred", "sixty", "one"]

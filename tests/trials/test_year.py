@@ -14,6 +14,7 @@ import pytest
 from tests.trials.nights.attacker import Attacker, Block, Source
 from tests.trials.nights.bayes import Joint
 from tests.trials.nights.faults import FAULTS
+from tests.trials.nights.seconds import SECONDS
 from tests.trials.nights.summary import judged
 from tests.trials.year import Year, simulate
 
@@ -36,6 +37,8 @@ def test_twelve_nights_with_all_that_happens(year: Year) -> None:
         "airport opens",
         "did not know",
         "fault: ",
+        "identifiers are given out anew",
+        *(str(second.__doc__).rstrip(".") for second in SECONDS),
     ):
         assert event in happened
     assert len(year.injected) == 4
@@ -53,6 +56,15 @@ def test_the_attack_is_worth_its_name(year: Year) -> None:
     hows = {"exact", "unchanged"}
     assert {one.how for one in year.found} == hows, "new locks and keys are measured, not bounded"
     assert any(one.per_value > 1 and one.varying is not None for one in year.found)
+
+
+def test_what_was_refused_tells_more_than_the_year(year: Year) -> None:
+    """Who has a second policy's release as well gains more than from all others; absence tells everything."""
+    told = [(one, why) for one in year.found for why in one.why if "accepted it tells" in why]
+    assert len(told) == 6
+    for one, why in told:
+        assert float(why.partition("it tells ")[2].partition(",")[0]) > one.gained
+        assert ("leaves out" not in why) or "tells inf, the ledger says no bound" in why
 
 
 @pytest.mark.parametrize("lie", ["figure", "measured", "varying"])

@@ -4,6 +4,8 @@
 
 People arrive, leave, move, grow older; districts open that the lock does not know; the mixture of illnesses drifts.
 The key is rotated, the policy changed, the lock made anew where the commands ask for it, and ten faults are injected.
+Identifiers are given out anew once; every ninth of the year other policies come into the folder, with a filter on the
+secret, another secret, a wide block, and a column is called otherwise: each is refused, and attacked as if it were not.
 Each night is a process of its own that runs `funnel run --locked`; some nights are run by examples/nightly/nightly.
 
 Held every night: published rows are what the key draws, an unchanged person answers as before, the ledger's composed
@@ -25,6 +27,7 @@ from typing import Any
 from tests.trials.nights.attacker import Attacker
 from tests.trials.nights.draws import answers, as_rows, published
 from tests.trials.nights.faults import FAULTS
+from tests.trials.nights.seconds import SECONDS
 from tests.trials.nights.shell import Outcome
 from tests.trials.nights.summary import Night, judged, summary
 from tests.trials.nights.table import Table, Truth
@@ -45,7 +48,8 @@ class Year:
         self.nights, self.world = nights, World(folder, seed)
         self.new = {self._at(0.3): "harbour", self._at(0.72): "airport"}
         self.table = Table(seed, SIZE, nights, self.new)
-        self.rotation, self.change = self._at(0.15), self._at(0.55)
+        self.rotation, self.change, self.renumbering = self._at(0.15), self._at(0.55), self._at(0.85)
+        self.every = max(len(SECONDS) + 2, nights // 9)
         chosen = self.world.random.sample(range(3, nights + 1), faults)
         kinds = self.world.random.sample(FAULTS, faults)
         self.faults = dict(zip(chosen, kinds, strict=True))
@@ -96,11 +100,24 @@ class Year:
             self.world.tidy("after a night that worked")
             self.world.keep()
             self._attack(night, outcome.json, why)
+            self._others(night, why)
+
+    def _others(self, night: int, why: list[str]) -> None:
+        """After the night's run somebody else has a policy for the same folder."""
+        place = night % self.every - 2
+        if 0 <= place < len(SECONDS):
+            second = SECONDS[place]
+            told = second(self.world, self.attacker, self.table)
+            why.append(f"refused: {str(second.__doc__).rstrip('.')} ({told})")
 
     def _operate(self, night: int, why: list[str]) -> None:
         """What the operator does before the night's run."""
         if night in self.new:
             why.append(f"district {self.new[night]} opens")
+        if night == self.renumbering:
+            self.table.renumber()
+            self.table.write(self.world.source)
+            why.append("all identifiers are given out anew")
         if night == self.rotation:
             told = self.world.rotate()
             self.keys += 1
@@ -173,9 +190,11 @@ class Year:
     def _read(self, release: Path, truth: Truth) -> None:
         """One release, linked to its people; the rows have to be what the key draws, and nobody answers anew."""
         self.read += 1
-        sources = self.attacker.read(release, f"key {self.keys}")
+        sources = self.attacker.read(release, f"key {self.keys}, numbers {self.table.numbered}")
         blocks = [self.attacker.blocks[one] for one in sources]
-        given = answers(self.world.key, blocks, truth)
+        numbers = self.table.numbers()
+        named = answers(self.world.key, blocks, {numbers[one]: what for one, what in truth.items()})
+        given = {one: named[numbers[one]] for one in truth}
         self.world.expect(as_rows(blocks, given) == published(release), "the rows are not what the key draws")
         otherwise = self.attacker.link(sources, truth, given)
         self.world.expect(not otherwise, f"{len(otherwise)} people changed their answer to the same question")

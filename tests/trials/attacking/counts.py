@@ -16,8 +16,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from tests.trials.attacking.bench import Bench, Table
+from tests.trials.attacking.row import Row
+
+NAME = "counts from figures"
 DEVIATIONS = 4.5
 Floats = npt.NDArray[np.float64]
+
+
+def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
+    """The count that is left the least open, which has to be at least the minimum wide."""
+    minimum = bench.terms.get("estimate", {}).get("minimum", 10)
+    ends = open_counts(bench.releases[-1])
+    least = float((ends[:, 1] - ends[:, 0]).min())
+    yield Row(NAME, "the least range of a count", f"at least {minimum}", f"{least:.1f}", least >= minimum)
 
 
 def open_counts(folder: Path) -> Floats:

@@ -31,9 +31,13 @@ Truth = dict[int, tuple[str, tuple[str, str]]]
 
 @dataclass
 class People:
-    """Arrays (n,) of one night's people; `birthday` is the night of the year on which one is a year older."""
+    """Arrays (n,) of one night's people; `birthday` is the night of the year on which one is a year older.
+
+    `number` is what the table calls a person tonight, `person` who that is.
+    """
 
     person: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
     illness: npt.NDArray[np.int64]
     district: npt.NDArray[np.object_]
     age: npt.NDArray[np.int64]
@@ -56,7 +60,7 @@ class Table:
         self.random = np.random.default_rng([seed, 1])
         self.size, self.nights, self.new = size, nights, new
         self.open = list(DISTRICTS)
-        self._last = 100
+        self._last, self.numbered = 100, 1
         self.people = self._arriving(size, 0.0)
 
     def pass_night(self, night: int) -> dict[str, int]:
@@ -93,7 +97,8 @@ class Table:
         # Numbers with gaps, in no order that says when somebody came.
         person = self._last + 1 + self.random.permutation(2 * many)[:many]
         self._last += 2 * many
-        return People(person.astype(np.int64), illness, district, age, self.random.integers(0, 365, many))
+        person = person.astype(np.int64)
+        return People(person, person.copy(), illness, district, age, self.random.integers(0, 365, many))
 
     def _district(self, illness: int) -> str:
         opened = self.open[len(DISTRICTS) :]
@@ -106,12 +111,23 @@ class Table:
         order = self.random.permutation(len(self.people.person))
         people = self.people
         columns = {
-            "person": people.person[order],
+            "person": people.number[order],
             "illness": np.array(ILLNESS, object)[people.illness[order]],
             "district": people.district[order],
             "age": people.age[order],
         }
         pq.write_table(pa.table(columns), path)
+
+    def renumber(self) -> None:
+        """Everybody has a number that nobody had before."""
+        many = len(self.people.number)
+        self.people.number = (self._last + 1 + self.random.permutation(2 * many)[:many]).astype(np.int64)
+        self._last += 2 * many
+        self.numbered += 1
+
+    def numbers(self) -> dict[int, int]:
+        """What the table calls everybody tonight."""
+        return dict(zip(self.people.person.tolist(), self.people.number.tolist(), strict=True))
 
     def truth(self) -> Truth:
         """Who is in the table tonight."""
