@@ -16,7 +16,7 @@ from funnel.ledger.journal import Journal, releases
 from funnel.ledger.promises import standing
 from funnel.ledger.whose import assumed, told
 from funnel.policy import Policy
-from funnel.text import some, table
+from funnel.text import counted, some, table
 
 _HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
 _NUMBERS = [_HEAD.index(name) for name in ("#", "epsilon", "leakage", "composed", "added")]
@@ -205,7 +205,8 @@ class LedgerView:
         reads = [f"{one.release} by its filter on {', '.join(one.present['secret'])}"
                  for one in found if one.present and one.present["secret"]]  # fmt: skip
         told = f", and those who are absent tell their secret in {some(reads, 3)}" if reads else ""
-        return [f"absent     {len(found):,} releases leave people out, which is counted as an answer{told}"]
+        number = counted(len(found), "release")
+        return [f"absent     {number} with people left out, which is counted as an answer{told}"]
 
     def _left(self) -> list[str]:
         if self.policy.budget is None:

@@ -71,7 +71,7 @@ def warning(told: Mapping[str, Any]) -> str | None:
     about = "" if told["estimate"] is None else f", {told['above_estimated']:,} as estimated"
     return (
         f"the whole table may tell more of a row than the promise lets its own value tell, by more than a tenth: "
-        f"{line(told)}; rows that may be concerned: {told['above']:,} of {told['rows']:,}{about}"
+        f"{told['above']:,} of {told['rows']:,} rows may be concerned{about}"
     )
 
 
