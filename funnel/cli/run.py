@@ -9,7 +9,10 @@ import typer
 from funnel.cli.console import complain, progress, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
-EPILOG = "Example: funnel run policies/marital-status.yaml"
+EPILOG = """Example: funnel run policies/marital-status.yaml
+
+Exit codes: 0 released; 1 the policy or the data are at fault; 4 a person must decide (drift, a budget, a promise that
+the release would end, a changed key); 5 try again (busy, disk full, source out of reach or changing)."""
 
 
 def run(

@@ -12,7 +12,7 @@ from typing import Any
 
 from funnel.draw.histogram import Estimated
 from funnel.format import schema
-from funnel.format.journal import Together
+from funnel.format.journal import Promise, Together
 from funnel.ledger.budget import unbounded, warnings
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
@@ -107,9 +107,9 @@ class Summary(Settled):
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
             "composed": schema.as_json(self.together),
-            "promises": [promise_dict(one) for one in self.composed.promises],
+            "promises": [self._promise(one) for one in self.composed.promises],
             "observer": None if self.observer is None else dict(self.observer),
-            "identity": told(self.composed.identity),
+            "identity": told(self.composed.identity) | ({"numbered": None} if self.target is None else {}),
             "utility": self.measured.utility(),
             "faithful": self.measured.faith(),
             "alphabet": {
@@ -124,6 +124,12 @@ class Summary(Settled):
             "narrowed": None if self.narrowed is None else asdict(self.narrowed),
             "warnings": list(self.warnings),
         }
+
+    def _promise(self, one: Promise) -> dict[str, Any]:
+        """A promise; of a dry run nothing that names a release which there never will be."""
+        told = promise_dict(one)
+        none = dict.fromkeys((key for key in ("since", "ended") if told[key] == self.run.release), None)
+        return told | none if self.target is None else told
 
     def text(self) -> str:
         """A few lines for a person."""

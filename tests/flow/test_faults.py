@@ -95,7 +95,7 @@ def test_a_lost_ledger_is_not_begun_anew(tmp_path, key, monkeypatch):
 
 def test_what_was_cleaned_up_after_a_killed_run_is_told(tmp_path, key, monkeypatch):
     monkeypatch.setenv("FUNNEL_KEY", key)
-    path = write_policy(tmp_path, mechanism="randomised-response")
+    path = write_policy(tmp_path, mechanism="randomised-response", accept="unbounded")
     last = Path(funnel.run(path).release)
     last.rename(last.with_name(f".staging-{last.name}"))
     (tmp_path / "releases" / "latest").unlink()

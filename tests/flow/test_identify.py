@@ -149,7 +149,7 @@ def test_only_the_rows_kept_need_a_name(released, tmp_path):
 
 def test_rows_that_a_lock_leaves_out_take_their_names_with_them(command, tmp_path):
     people(tmp_path)
-    changes = SMALL | {"public": [{"name": "x", "unseen": "drop"}, "z"]}
+    changes = SMALL | {"public": [{"name": "x", "unseen": "drop"}, "z"], "accept": "unbounded"}
     path = write_policy(tmp_path, **changes)
     assert command("lock", path).code == 0
     people(tmp_path, x="CASE WHEN i % 10 = 3 THEN 'new' ELSE 'x' || (i % 4) END")

@@ -111,7 +111,7 @@ def test_policies_of_one_private_folder_spend_together_and_share_what_is_the_sam
     """Another bound over the same counts takes them again; another column of the same people spends more of one sum."""
     policy(tmp_path, PAIR, estimate__budget=1.5, **TWO)
     (tmp_path / "policy.yaml").rename(tmp_path / "first.yaml")
-    second = {**TWO, "privacy": {"notion": "ldp", "epsilon": 1.0}, "name": "second"}
+    second = {**TWO, "privacy": {"notion": "ldp", "epsilon": 1.0}, "name": "second", "accept": "test"}
     policy(tmp_path, PAIR, estimate__budget=1.5, **second)
     (tmp_path / "policy.yaml").rename(tmp_path / "second.yaml")
     third = {**TWO, "name": "third", "source__filter": "s <> 'nobody'"}

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import funnel
-from funnel.errors import FunnelError, InternalError, SourceError
+from funnel.errors import BUG, FunnelError, SourceError
 from tests.support.policies import write_policy
 
 PEOPLE = "SELECT i AS id, 's' || (i % 2) AS s, {} FROM range(99) t(i)"
@@ -80,4 +80,4 @@ def test_neither_does_a_fault_of_the_program(refused, command, monkeypatch) -> N
 
     monkeypatch.setattr("funnel.api.run", stumble)
     said = command("run", refused("rare"))
-    assert (said.code, "KeyError" in said.err, "Smith" in said.err) == (InternalError.exit_code, True, False)
+    assert (said.code, "KeyError" in said.err, "Smith" in said.err) == (BUG, True, False)
