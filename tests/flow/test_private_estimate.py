@@ -50,6 +50,7 @@ def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_pro
         "epsilon": 1.0,
         "estimates": 1,
         "spent": 1.0,
+        "beliefs": None,
     }
     assert manifest["alphabet"]["sensitive"] == 3
     (told,) = (
