@@ -54,17 +54,19 @@ def test_the_attack_is_worth_its_name(year: Year) -> None:
     assert last.worst > 2 * first.worst
     assert all(0 < one.gained <= one.worst for one in year.found)
     hows = {"exact", "unchanged"}
-    assert {one.how for one in year.found} == hows, "new locks and keys are measured, not bounded"
+    before = [one.how for one in year.found if one.night < year.renumbering]
+    assert set(before) == hows, "new locks and keys are measured, not bounded"
+    assert {one.how for one in year.found[len(before) :]} <= {*hows, "ceiling"}, "new numbers may be the old ones"
     assert any(one.per_value > 1 and one.varying is not None for one in year.found)
 
 
-def test_what_was_refused_tells_more_than_the_year(year: Year) -> None:
+def test_what_others_release_tells_more_than_the_year(year: Year) -> None:
     """Who has a second policy's release as well gains more than from all others; absence tells everything."""
-    told = [(one, why) for one in year.found for why in one.why if "accepted it tells" in why]
+    told = [(one, why) for one in year.found for why in one.why if "with all others" in why]
     assert len(told) == 6
     for one, why in told:
         assert float(why.partition("it tells ")[2].partition(",")[0]) > one.gained
-        assert ("leaves out" not in why) or "tells inf, the ledger says no bound" in why
+        assert ("leaves out" not in why) or "(refused: with all others it tells inf, the ledger says no bound)" in why
 
 
 @pytest.mark.parametrize("lie", ["figure", "measured", "varying"])

@@ -5,7 +5,7 @@
 People arrive, leave, move, grow older; districts open that the lock does not know; the mixture of illnesses drifts.
 The key is rotated, the policy changed, the lock made anew where the commands ask for it, and ten faults are injected.
 Identifiers are given out anew once; every ninth of the year other policies come into the folder, with a filter on the
-secret, another secret, a wide block, and a column is called otherwise: each is refused, and attacked as if it were not.
+secret, another secret, a wide block, and a column is called otherwise: each is refused or let in, and attacked.
 Each night is a process of its own that runs `funnel run --locked`; some nights are run by examples/nightly/nightly.
 
 Held every night: published rows are what the key draws, an unchanged person answers as before, the ledger's composed
@@ -108,7 +108,7 @@ class Year:
         if 0 <= place < len(SECONDS):
             second = SECONDS[place]
             told = second(self.world, self.attacker, self.table)
-            why.append(f"refused: {str(second.__doc__).rstrip('.')} ({told})")
+            why.append(f"{str(second.__doc__).rstrip('.')} ({told})")
 
     def _operate(self, night: int, why: list[str]) -> None:
         """What the operator does before the night's run."""

@@ -26,6 +26,7 @@ NOTIONS = {
         "mechanism": "greedy-funnel",
     },
 }
+TWO = 2
 ELSEWHERE = "native_country = 'United-States'"
 
 
@@ -61,13 +62,15 @@ def own(folder: Path) -> Iterator[Row]:
 
 
 def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
-    """A second release of some of its people: those of a value of the secret, or of something else."""
+    """A second release of some of its people: those of a value of the secret, or of something else.
+
+    Without one of two values nothing is left to hide, and no run begins.
+    """
     secret = bench.terms["sensitive"][0]
     value = table[secret][0]
-    ways = {
-        f"then without {value}": (f"{secret} <> '{value}'", [s != value for s in table[secret]]),
-        "then of one country": (ELSEWHERE, [one == "United-States" for one in table["native_country"]]),
-    }
+    ways = {"then of one country": (ELSEWHERE, [one == "United-States" for one in table["native_country"]])}
+    if len(set(table[secret])) > TWO:
+        ways[f"then without {value}"] = f"{secret} <> '{value}'", [s != value for s in table[secret]]
     for what, (only, present) in ways.items():
         with bench.aside():
             said = bench.night(table, present, source=bench.terms["source"] | {"filter": only})

@@ -1,8 +1,8 @@
-"""Other policies over the same people in the same folder, and a column under other names: refused, for good reason.
+"""Other policies over the same people in the same folder, and a column under other names: refused, or told of truly.
 
-Each is run as it is, and has to be refused with exit code 4, nothing being released. Then it is run again with the
-promise that it ends accepted by name, beside the year: all that anybody learns of a real person from all releases and
-this one is held against what the ledger then says of the year's own promise. The folder is put back afterwards.
+Each is run as it is, beside the year: it is refused with exit code 4, nothing being released, and is run again with the
+promises that it ends accepted by name; or the year's own promise allows it. All that anybody learns of a real person
+from all releases and this one is held against what the ledger then says of that promise. The folder is put back.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def relabelled(world: World, attacker: Attacker, table: Table) -> str:
     world.expect(outcome.code == DECIDE, f"a relabelled column: exit code {outcome.code}, {outcome.err or outcome.out}")
     world.expect(world.visible() == visible, "a relabelled column was released")
     world.source.write_bytes(kept)
-    return str(outcome.error)
+    return f"refused: {outcome.error}"
 
 
 SECONDS: tuple[Callable[[World, Attacker, Table], str], ...] = (without_some, publishing, wide_block, relabelled)
@@ -91,22 +91,29 @@ SECONDS: tuple[Callable[[World, Attacker, Table], str], ...] = (without_some, pu
 def _second(
     world: World, attacker: Attacker, table: Table, terms: Mapping[str, Any], read_: Callable[..., Further]
 ) -> str:
-    """Refused; then accepted beside the year, and held against what is told: both, in words."""
-    visible, entered = world.visible(), world.lines()
-    outcome = _run(world, BASE | terms)
-    world.expect(outcome.code == DECIDE, f"{terms['name']}: exit code {outcome.code}: {outcome.err or outcome.out}")
-    world.expect((world.visible(), world.lines()) == (visible, entered), f"{terms['name']} was refused and entered")
+    """Refused and then accepted, or let in; and held against what is told: all of it in words."""
     with _beside(world):
-        outcome = _run(world, BASE | terms | {"accept": ["people", "unbounded"]})
-        if not world.expect(outcome.code == 0, f"{terms['name']}, accepted: {outcome.err or outcome.out}"):
-            return "not made"
+        outcome, how = _made(world, BASE | terms)
+        if not world.expect(outcome.code == 0, f"{terms['name']}: {outcome.err or outcome.out}"):
+            return how
         told = read_(world.to / world.visible()[-1], world, table)
         real = gained(attacker, table.truth(), told)
         (people,) = (one for one in _ledger(world)["promises"] if one["policy"] == "people")
         said = people["used"]
         world.expect(said is None or real <= said, f"{terms['name']}: {real} was gained, the ledger says {said}")
     claimed = "no bound" if said is None else f"at most {said:.4f}"
-    return f"accepted it tells {real:.4f}, the ledger says {claimed}"
+    return f"{how}: with all others it tells {real:.4f}, the ledger says {claimed}"
+
+
+def _made(world: World, terms: Mapping[str, Any]) -> tuple[Outcome, str]:
+    """A release of a policy, and whether it had to accept what it ends."""
+    visible, entered = world.visible(), world.lines()
+    outcome = _run(world, terms)
+    if outcome.code == 0:
+        return outcome, "let in"
+    world.expect(outcome.code == DECIDE, f"{terms['name']}: exit code {outcome.code}: {outcome.err or outcome.out}")
+    world.expect((world.visible(), world.lines()) == (visible, entered), f"{terms['name']} was refused and entered")
+    return _run(world, {**terms, "accept": ["people", "unbounded"]}), "refused"
 
 
 def _run(world: World, terms: Mapping[str, Any]) -> Outcome:
