@@ -348,7 +348,10 @@ class _Comparison:
         return same and night.content == self.tonight.content
 
     def _shown(self, night: Night) -> bool:
-        """Whether all people and values are the same."""
+        """Whether all people and values are the same. Rows that are nobody's may be the same with values traded."""
+        own = self.tonight.digest
+        if own is None or own.entity is None:
+            return False
         if night.content == self.tonight.content:
             return True
         both = self.shared(night)

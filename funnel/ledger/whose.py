@@ -69,7 +69,7 @@ def told(identity: Identity) -> dict[str, Any]:
 def assumed(identity: Identity) -> str:
     """What the figures of an entry take for granted, and what a sample shows of it."""
     if not identity.assumes:
-        return "nothing is taken for granted of people or values: those that were compared are all the same"
+        return "nothing is taken for granted of people or values that digests do not show"
     told = f"takes for granted: {' and '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
         return f"{told}; nobody can be compared with earlier releases"

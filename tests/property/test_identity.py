@@ -56,7 +56,7 @@ class Ledger:
         release = an_id(len(self.entries) + 1)
         digest = digested(people, ids)
         source = KEY if permanent else release
-        found = compose(policy, solved, source, self.entries, whose(self.private, release, digest))
+        found = compose(policy, solved, release, source, self.entries, whose(self.private, release, digest))
         path = self.folder / "protocol.json"
         path.write_bytes(schema.write(protocol_file(solved.protocols)))
         keep_protocol(self.private, path)
@@ -68,7 +68,7 @@ class Ledger:
                 key_fingerprint=KEY if permanent else None,
                 entity=found.drawn[0].entity,
                 drawn=tuple(one.told() for one in found.drawn),
-                composed=found.together,
+                promises=found.promises,
                 identity=found.identity,
             )
         )

@@ -371,6 +371,8 @@ class Compared:
         return same and other.identity.content == own.identity.content
 
     def _shown(self, night: Night, columns: Sequence[str]) -> bool:
+        if self.own.people is None or self.own.people.entity is None:
+            return False
         if night.entry.identity.content == self.own.entry.identity.content:
             return True
         both = self.pair(night)
