@@ -50,7 +50,8 @@ def own(folder: Path) -> Iterator[Row]:
 
 def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
     """A second night under other names and numbers."""
-    yield from _again(bench, table, measure, str(bench.terms["public"][0]))
+    first = bench.terms["public"][0]
+    yield from _again(bench, table, measure, first["name"] if isinstance(first, dict) else first)
 
 
 def _again(bench: Bench, table: Table, measure: str, column: str) -> Iterator[Row]:
