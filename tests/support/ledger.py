@@ -30,7 +30,7 @@ from funnel.ledger.whose import Whose
 TIME = "2026-11-21T11:20:34Z"
 NOTHING = "0" * 64
 FIRST = "20261121T112034Z-3f9a1c"
-PEOPLE = PeopleFile("funnel-people/1", NOTHING, "a" * 16, None, 1, NOTHING, 0, ("S",), ("X",), ((), ()), ())
+PEOPLE = PeopleFile("funnel-people/1", NOTHING, "a" * 16, "id", 1, NOTHING, 0, ("S",), ("X",), ((), ()), ())
 """The digest of a table of which only its content is known."""
 TOGETHER = Together("lip", ("S",), 0.5, 0.5, "exact", 1, 1.0)
 PROMISE = Promise("Zürich", "lip", 1.0, Parameters(), None, FIRST, None, TOGETHER)
@@ -65,8 +65,9 @@ def an_entry(release: str | int, **changes: Any) -> ReleaseEntry:
     return replace(ENTRY, release=release if isinstance(release, str) else an_id(release), **changes)
 
 
-def whose(private: Path, release: str, people_file: PeopleFile = PEOPLE) -> Whose:
-    """Of whom a release is, with its digest where later ones look for it."""
+def whose(private: Path, release: str, people_file: PeopleFile | None = None) -> Whose:
+    """Of whom a release is, with its digest where later ones look for it; `PEOPLE` under a key that no other has."""
+    people_file = people_file or replace(PEOPLE, key=hashlib.sha256(release.encode()).hexdigest()[:16])
     folder = private / release
     folder.mkdir(parents=True, exist_ok=True)
     (folder / people.NAME).write_bytes(schema.write(people_file))
