@@ -16,6 +16,7 @@ from funnel.lock.lock import Lock
 from funnel.lock.pin import Pinned, pin, pin_estimate
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
+from funnel.plan.again import as_last
 from funnel.plan.count import Counted
 from funnel.plan.population import present_of, settled
 from funnel.plan.prepare import Prepared
@@ -38,7 +39,7 @@ def protect(
     """Solve for protocols that keep the policy's promise, or measure those of a lock. Raises FunnelError."""
     progress(stage.title)
     if isinstance(stage, Solve):
-        found = _solved(stage, counted, progress)
+        found = as_last(counted.policy, _solved(stage, counted, progress))
         return Protected(found, measure(found))
     if lock is None:
         raise InternalError("a run without a lock is to take its protocol")

@@ -150,8 +150,10 @@ BETWEEN_SECTIONS = (
     "epsilon of 400",
     "time without",
     "PostgreSQL",
-    "object store",
     "DuckDB",
+    "a password",
+    "credentials",
+    "another scheme",
 )
 NOT_JSON = ("version 1.0", "epsilon not a number", "perfect with not a number")
 """To JSON Schema 1.0 is the whole number 1, and JSON has nothing that is not a number."""

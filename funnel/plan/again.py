@@ -1,0 +1,102 @@
+"""The protocol of the last release, once more: where the counts and the terms are the same, so may the answers be.
+
+A search that the clock ends may find another protocol at the same counts. Drawn from, it would tell more about the same
+people than the first one again, and gain nothing that anybody needs: so the first one is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from funnel.data import Joint
+from funnel.data.convert import alphabet_record, cells_of, grid
+from funnel.errors import LedgerError
+from funnel.format import counts, schema, terms
+from funnel.format.canonical import FormatError
+from funnel.format.journal import ReleaseEntry
+from funnel.ledger.archive import kept_protocol
+from funnel.ledger.journal import Journal
+from funnel.mechanisms.product import Protection
+from funnel.policy import Policy
+from funnel.policy.terms import terms_file
+
+_OF_THE_PROMISE = (
+    "entity", "filter", "missing", "sensitive", "public", "wide", "notion", "epsilon", "parameters", "split",
+    "estimate",
+)  # fmt: skip
+"""The terms by which a protocol is made; what is left out changes nothing of it."""
+_OF_THE_SEARCH = ("time_limit", "gap")
+"""Options of a mechanism that say when to stop."""
+
+
+def as_last(policy: Policy, found: Protection) -> Protection:
+    """`found`, with the protocols of the policy's last release where those were made for the same counts and terms.
+
+    What bounds every protocol of the notion at these counts stays as it was found. A mechanism whose optimum is shown
+    for one protocol alone, that of totals, keeps what was found.
+    """
+    private = policy.path(policy.release.private)
+    last = next((one for one in reversed(Journal(private).releases()) if one.name == policy.name), None)
+    if (
+        last is None
+        or any(one.totals for one in found.solved)
+        or not _alike(policy, found, private / last.release)
+    ):
+        return found
+    kept = _kept(private, last)
+    if kept is None or len(kept) != len(found.solved):
+        return found
+    if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:
+        return found
+    how = f"the protocol of {last.release}, which was made for the same counts"
+    single = len(kept) == 1
+    solved = tuple(
+        replace(one if single else one.unproven(), protocol=protocol, how=how)
+        for one, protocol in zip(found.solved, kept, strict=True)
+    )
+    again = replace(found, solved=solved)
+    return _told(again) if again.holds else found
+
+
+def _told(again: Protection) -> Protection:
+    """With what the candidate that was chosen keeps by these protocols."""
+    if again.candidates is None:
+        return again
+    used = again.mechanism.kind
+    told = tuple(
+        replace(one, normalised=again.normalised, faithful=again.faithful) if one.mechanism == used else one
+        for one in again.candidates
+    )
+    return replace(again, candidates=told)
+
+
+def _kept(private: Path, last: ReleaseEntry) -> tuple[Any, ...] | None:
+    """The protocols of an entry; None where they are lost or damaged."""
+    try:
+        return kept_protocol(private, last.protocol_sha256)
+    except LedgerError:
+        return None
+
+
+def _alike(policy: Policy, found: Protection, evidence: Path) -> bool:
+    """Whether a release was made for the same counts, by the same terms and mechanism; not where nobody knows."""
+    try:
+        asked = schema.read(terms.TermsFile, terms.NAME, (evidence / terms.NAME).read_bytes())
+        counted = schema.read(counts.CountsFile, counts.NAME, (evidence / counts.NAME).read_bytes())
+    except (OSError, FormatError):
+        return False
+    return _terms(asked) == _terms(terms_file(policy)) and _same(counted, found.joint)
+
+
+def _terms(asked: terms.TermsFile) -> dict[str, Any]:
+    """What of the terms a protocol follows from."""
+    told = asdict(asked)
+    mechanism = {key: value for key, value in asked.mechanism.items() if key not in _OF_THE_SEARCH}
+    return {name: told[name] for name in _OF_THE_PROMISE} | {"mechanism": mechanism}
+
+
+def _same(counted: counts.CountsFile, joint: Joint) -> bool:
+    alphabets = alphabet_record(joint.secret), tuple(map(alphabet_record, joint.blocks))
+    return (counted.secret, counted.blocks) == alphabets and counted.cells == grid(cells_of(joint))

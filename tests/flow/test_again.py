@@ -1,0 +1,88 @@
+"""A protocol that could be the last one again is the last one again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.plan import protect
+from tests.support.policies import write_policy
+
+PEOPLE = (
+    "SELECT i AS id, ['u', 'v'][((i % 4) * 2 + i % 7 > 6)::INT + 1] AS answer, "
+    "['a', 'b', 'c', 'd'][i % 4 + 1] AS colour, i % 3 AS size FROM range({n}) t(i)"
+)
+CHANGES: dict[str, dict[str, Any]] = {
+    "one block": {"public": ["colour"]},
+    "two blocks": {"public": ["colour", "size"]},
+    "sets": {"public": ["colour"], "mechanism": "unary-encoding"},
+    "robust": {"public": ["colour"], "privacy": {"notion": "rldp", "epsilon": 0.9}},
+    "auto": {"public": ["colour"], "mechanism": "auto"},
+    "cells": {"public": [{"name": "cell", "columns": ["colour", "size"], "cells": 4}]},
+}
+
+
+@pytest.fixture
+def another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends elsewhere every time: each finds what half of the bound before it allows."""
+    honest, rate = protect.choose, [1.0]
+
+    def ended(joint: Any, notion: Any, *rest: Any, **more: Any) -> Any:
+        found = honest(joint, notion.model_copy(update={"epsilon": notion.epsilon * rate[0]}), *rest, **more)
+        rate[0] /= 2
+        arranged = replace(found.arranged, notion=found.notion.model_copy(update={"epsilon": notion.epsilon}))
+        solved = tuple(one.unproven() for one in found.solved)
+        return replace(found, arranged=arranged, solved=solved)
+
+    monkeypatch.setattr(protect, "choose", ended)
+
+
+def policy(folder: Path, people: int = 420, **changes: Any) -> Path:
+    duckdb.sql(f"COPY ({PEOPLE.format(n=people)}) TO '{folder / 'people.parquet'}'")
+    rest = {"sensitive": ["answer"], "privacy": {"notion": "lip", "epsilon": 0.2}} | changes
+    return write_policy(folder, source={"table": "people.parquet", "entity": "id"}, **rest)
+
+
+def released(path: Path) -> tuple[bytes, float | None]:
+    """The protocol, and what all releases tell together."""
+    found = funnel.run(path)
+    return (Path(found.release) / "protocol.json").read_bytes(), funnel.read_ledger(path).as_dict()[
+        "composed"
+    ]
+
+
+@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.usefixtures("another")
+def test_the_same_counts_and_terms_have_the_same_protocol_and_add_nothing(
+    tmp_path, monkeypatch, case
+) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    path = policy(tmp_path, **CHANGES[case])
+    first = released(path)
+    assert released(path) == first
+    assert released(path) == first
+    audited = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private")
+    assert [one.claim for one in audited.of("failed")] == []
+
+
+@pytest.mark.usefixtures("another")
+def test_other_counts_or_terms_are_solved_anew(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    path = policy(tmp_path, accept=["unbounded"], public=["colour"])
+    first, _ = released(path)
+    policy(tmp_path, people=424, accept=["unbounded"], public=["colour"])
+    second, _ = released(path)
+    assert second != first
+    policy(
+        tmp_path,
+        people=424,
+        accept=["unbounded"],
+        public=["colour"],
+        privacy={"notion": "lip", "epsilon": 0.21},
+    )
+    assert released(path)[0] != second
