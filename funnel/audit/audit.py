@@ -67,11 +67,15 @@ PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was found about one release: the kernel's findings, one for each of its claims, and the extras'."""
+    """What was found about one release: the kernel's findings, one for each of its claims, and the extras'.
+
+    `unbounded` is what is said before: that all releases so far have no finite bound; None where they have one.
+    """
 
     release: Path
     kernel: tuple[Finding, ...]
     extras: tuple[Finding, ...]
+    unbounded: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -94,7 +98,11 @@ class AuditReport:
 
     @property
     def verdict(self) -> str:
-        """In one line: what failed; or that all that was compared holds, and how much was not."""
+        """In one line: that there is no bound, where there is none; what failed, or that all compared holds."""
+        return f"{self.unbounded}; {self._found}" if self.unbounded else self._found
+
+    @property
+    def _found(self) -> str:
         left = len(self.unchecked)
         also = f"; {left} {'was' if left == 1 else 'were'} not checked" if left else ""
         if failed := self.of("failed"):
@@ -115,9 +123,13 @@ class AuditReport:
         return (table.COUNTED if source.status == "passed" else f"{first} ({table.AGAIN})", *rest)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: release (path), passed, verdict, unknowable, findings (claim, title, status, detail, by)."""
+        """JSON form: release (path), passed, verdict, unknowable, findings (claim, title, status, detail, by).
+
+        Before all of it, `unbounded` where that is so.
+        """
         by = (*("kernel" for _ in self.kernel), *("extra" for _ in self.extras))
-        return {
+        first = {"unbounded": self.unbounded} if self.unbounded else {}
+        return first | {
             "release": str(self.release),
             "passed": self.passed,
             "verdict": self.verdict,
@@ -165,7 +177,7 @@ def audit_release(
         )
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
     found = tuple(kernel.findings(opened))
-    return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS))
+    return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))
 
 
 def release_folder(given: Path) -> Path:

@@ -52,8 +52,17 @@ class HistoryReport:
         return tuple(one for one in self.findings if one.status == "failed")
 
     @property
+    def unbounded(self) -> str | None:
+        """That releases have no finite bound, as the last one says that has none; None where all have one."""
+        return next((one.unbounded for one in reversed(self.releases) if one.unbounded), None)
+
+    @property
     def verdict(self) -> str:
-        """The report in one line."""
+        """The report in one line; that there is no bound comes first."""
+        return f"{self.unbounded}; {self._found}" if self.unbounded else self._found
+
+    @property
+    def _found(self) -> str:
         broken, failed = sum(not one.passed for one in self.releases), len(self.failed)
         whole = counted(len(self.releases), "release")
         if self.passed:
@@ -64,7 +73,8 @@ class HistoryReport:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: as of one release, with the reports of all `releases`."""
-        return {
+        first = {"unbounded": self.unbounded} if self.unbounded else {}
+        return first | {
             "release": str(self.folder),
             "passed": self.passed,
             "verdict": self.verdict,

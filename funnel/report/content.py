@@ -83,9 +83,10 @@ def _title(t: Facts) -> dict[str, Any]:
 
 
 def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
-    """The promise, as the notion's template words it."""
+    """The promise, as the notion's template words it; before it, where that is so, that no bound holds together."""
     estimated = f" {notion['estimated']}".rstrip()
     return {
+        "unbounded": words.said("unbounded.txt", t=t),
         "notion": t.m.notion,
         "name": notion["title"],
         "epsilon": t.epsilon,
@@ -101,12 +102,14 @@ def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _headline(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:
-    """The figures to remember: bound, measured, information kept, and all releases together where there are several."""
+    """The figures to remember: bound, measured, information kept, and all releases together where that is more.
+
+    Where these have no bound, that comes first.
+    """
     said = words.blocks("headline.txt", t=t, notion=notion)
-    tiles = [
-        {"label": said[f"{name}_label"], "figure": said[name], "note": said[f"{name}_note"]}
-        for name in ("promised", "measured", "kept", "composed")
-    ]
+    names, unbounded = ["promised", "measured", "kept"], t.m.composed is not None and t.m.composed.leakage is None
+    names.insert(0 if unbounded else len(names), "composed")
+    tiles = [{"label": said[f"{name}_label"], "figure": said[name], "note": said[f"{name}_note"]} for name in names]
     return [tile for tile in tiles if tile["figure"]]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 
 import funnel
 from funnel import api
+from funnel.audit.kernel.check import check, unbounded, verdict
+from funnel.audit.kernel.opened import Opened
 from funnel.ledger.journal import Journal
 from tests.support.audited import failures
 from tests.support.ledger import rechained
@@ -104,7 +108,40 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     last = run(folder, FIRST, accept="unbounded")
     assert next(iter(last.as_dict())) == "unbounded"
     assert last.text().startswith("No finite bound: ")
+    assert told_first(command, last.release, folder / "private").startswith("With all releases so far, ")
     assert failures(funnel.audit_release(last.release, folder / "private")) == set()
+
+
+def told_first(command: Any, release: str, private: Path) -> str:
+    """What page, report.json and audit say before all else of a release that has no bound."""
+    for folder in (Path(release), private / Path(release).name):
+        content = json.loads((folder / "report.json").read_text())
+        said = content["promise"]["unbounded"]
+        assert content["headline"][0]["figure"] == "no bound"
+        head = html.unescape((folder / "report.html").read_text().split('<section class="headline"')[1])
+        assert head.partition('<p class="promise">')[2].startswith(said)
+    for options in ([], ["--private", private]):
+        audited = command("audit", release, *options, "--json")
+        assert audited.code == 0
+        assert next(iter(audited.json)) == "unbounded"
+        assert audited.json["verdict"].startswith(f"{audited.json['unbounded']}; every claim")
+        assert audited.json["unbounded"].startswith("No finite bound: what ")
+    whole = command("audit", Path(release).parent, "--private", private, "--json").json
+    assert next(iter(whole)) == "unbounded"
+    assert whole["verdict"].startswith(whole["unbounded"])
+    found = verdict(check(Path(release)), unbounded(Opened(Path(release))))
+    assert found.startswith(f"{audited.json['unbounded']}\nevery claim")
+    return str(said)
+
+
+def test_releases_without_a_bound_say_so_before_all_else(command, folder: Path) -> None:
+    """A filter that reads the secret: of the first release alone already. With a bound nothing is said."""
+    bounded = run(folder, FIRST, release__to="others", release__private="apart")
+    assert json.loads((Path(bounded.release) / "report.json").read_text())["promise"]["unbounded"] == ""
+    assert "unbounded" not in command("audit", bounded.release, "--json").json
+    reads = PEOPLE | {"filter": "s = 's0' OR id % 3 > 0"}
+    made = run(folder, FIRST, budget=None, source=reads, accept="unbounded")
+    assert told_first(command, made.release, folder / "private").startswith("With what being absent from it tells, ")
 
 
 def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
@@ -113,6 +150,8 @@ def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
     with pytest.raises(funnel.errors.LedgerError, match="what policy first promises about s") as refused:
         run(folder, OTHER, budget=5.0)
     assert refused.value.exit_code == 4
+    with pytest.raises(funnel.errors.LedgerError, match=r"the budget is 0\.21"):
+        run(folder, OTHER, budget=0.21, accept=["first", "unbounded"])
     made = run(folder, OTHER, budget=5.0, accept="first")
     own, first = made.composed.promises
     assert own.together == first.together

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from funnel.audit.kernel.check import check, verdict
+from funnel.audit.kernel.check import findings, unbounded, verdict
+from funnel.audit.kernel.opened import Opened
 
 
 def main(arguments: list[str]) -> int:
@@ -17,8 +18,9 @@ def main(arguments: list[str]) -> int:
     if len(folders) not in (1, 2) or not all(folder.is_dir() for folder in folders):
         print("usage: python -m funnel.audit.kernel RELEASE [PRIVATE], two folders", file=sys.stderr)
         return 2
-    found = check(*folders)
-    print("\n".join([*(one.text() for one in found), verdict(found)]))
+    opened = Opened(*folders)
+    found = [*findings(opened)]
+    print("\n".join([*(one.text() for one in found), verdict(found, unbounded(opened))]))
     return int(any(one.status == "failed" for one in found))
 
 

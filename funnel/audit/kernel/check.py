@@ -7,7 +7,16 @@ from pathlib import Path
 
 from funnel.audit.kernel import claims, drawing, noise
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import CHANCE, NEEDS_PRIVATE, Broken, Finding, Improbable, Unchecked, shown
+from funnel.audit.kernel.verdict import (
+    CHANCE,
+    NEEDS_PRIVATE,
+    Broken,
+    Finding,
+    Improbable,
+    Unchecked,
+    printable,
+    shown,
+)
 
 PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
     "manifest": claims.manifest_whole,
@@ -93,12 +102,29 @@ def findings(opened: Opened) -> Iterator[Finding]:
             yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))
 
 
-def verdict(found: list[Finding]) -> str:
-    """What holds, what was compared with nothing, and what nobody can know."""
+def unbounded(opened: Opened) -> str | None:
+    """What is to be said before any verdict: that all releases so far have no finite bound; None where they have one.
+
+    Where release.json cannot be read, nothing: its own claim fails.
+    """
+    try:
+        stated = opened.manifest
+    except Exception:  # noqa: BLE001 - whatever a file makes a reader stumble over
+        return None
+    if stated.composed is None or stated.composed.leakage is not None:
+        return None
+    alone = stated.composed.releases == 1
+    tells = "this release tells by who is in it" if alone else "all releases so far tell together"
+    return f"No finite bound: what {tells} about {printable(' + '.join(stated.sensitive))} may be everything"
+
+
+def verdict(found: list[Finding], first: str | None = None) -> str:
+    """What is to be said `first`, what holds, what was compared with nothing, and what nobody can know."""
     failed = [one.claim for one in found if one.status == "failed"]
     chance = [one.claim for one in found if one.improbable]
     waiting = [one.claim for one in found if one.status == "not checked" and one.claimed]
-    lines = [f"FAILS: {', '.join(failed)}" if failed else "every claim that was compared holds"]
+    lines = [*([first] if first else [])]
+    lines.append(f"FAILS: {', '.join(failed)}" if failed else "every claim that was compared holds")
     if chance:
         lines.append(f"{', '.join(chance)}: {CHANCE}")
     if waiting:

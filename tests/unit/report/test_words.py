@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import re
@@ -21,7 +22,7 @@ from funnel.format import schema
 from funnel.format.manifest import Composed, Draws, Estimate, Locked
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.report import figures, words
+from funnel.report import figures, page, words
 from funnel.report.facts import Facts
 from tests.unit.report import sample
 
@@ -296,11 +297,40 @@ def test_noisy_counts_are_said_to_be_estimated_anew_after_hours() -> None:
 
 def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
     assert len(composed()["headline"]) == 3
-    for leakage, figure, note in ((1.2, "1.200", "a factor of 3.33"), (None, "no bound", "2 releases")):
+    for leakage, figure, note in ((1.2, "factor 3.33", "; 1.200 nats"), (None, "no bound", "2 releases")):
         content = composed(composed=Composed(leakage, "ceiling", 2, ()))
-        tile = content["headline"][3]
+        tile = content["headline"][0 if leakage is None else 3]
+        assert tile["label"] == "With all releases so far"
         assert tile["figure"] == figure and note in tile["note"]
         assert "bounded by what the true values tell" in limit(content, "Several releases")
+
+
+def test_one_release_with_absence_has_a_figure_of_both_at_the_head_of_the_page() -> None:
+    tile = composed(composed=Composed(1.2, "exact", 1, ()))["headline"][3]
+    assert (tile["label"], tile["figure"]) == ("With being absent", "factor 3.33")
+    assert tile["note"] == "this release, and being absent from it; 1.200 nats"
+
+
+def test_an_average_over_all_releases_is_no_factor() -> None:
+    together = Composed(0.015, "sum", 2, ())
+    content = composed(notion="mutual-information", epsilon=0.02, leakage=LEAKAGE, composed=together)
+    assert content["headline"][3]["figure"] == "0.015"
+    assert content["headline"][3]["note"].endswith("; nats, on average")
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
+def test_the_head_says_first_that_there_is_no_bound(public: bool) -> None:
+    """Before the promise, which must not stand alone; and where a bound holds, nothing of it."""
+    assert ONE.stating(composed=Composed(1.2, "sum", 2, ())).content(public)["promise"]["unbounded"] == ""
+    for many, why in ((2, "With all releases so far, "), (1, "With what being absent from it tells, ")):
+        content = ONE.stating(composed=Composed(None, "sum", many, ())).content(public)
+        said = next(iter(content["promise"].values()))
+        assert said.startswith(f"{why}there is no bound on what can be learnt about")
+        assert said.endswith("What follows is about the values of this release alone.")
+        head = html.unescape(page(content).split('<section class="headline"')[1].split("<nav")[0])
+        assert head.partition('<p class="promise">')[2].startswith(said)
+        assert head.index(said) < head.index(content["promise"]["sentence"])
+        assert "no bound</dd>" in head
 
 
 def test_records_are_those_left_by_the_policy() -> None:
