@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from funnel.errors import InternalError, ReleaseError
+from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, sync, sync_tree, write_error, writing
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone, busy
 from funnel.release.naming import RELEASE_ID as _ID
-from funnel.release.recover import Leftovers, check_entered
+from funnel.release.recover import Leftovers, check_entered, put_away
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
@@ -148,16 +148,21 @@ class Publisher:
 
     def _remove_own(self) -> None:
         """Remove whatever of this run is still aside; what cannot be removed now is left to the next run."""
-        if self.public.is_dir():
-            # Nobody has seen it, so nobody needs its evidence.
-            shutil.rmtree(self.private_root / self.release_id, ignore_errors=True)
+        if self.public.is_dir() and (self.private_root / self.release_id).is_dir():
+            self._put_away()
         shutil.rmtree(self.public, ignore_errors=True)
         if not self._seen:
             with suppress(OSError):
                 self._latest.unlink(missing_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
         # Last, because it tells the next run whose the others are.
-        shutil.rmtree(self.private, ignore_errors=True)
+        if self.private.is_dir():
+            self._put_away()
+
+    def _put_away(self) -> None:
+        with suppress(FunnelError):
+            entered = {one.release for one in Journal(self.private_root).releases()}
+            put_away(self.private_root, self.release_id, entered=self.release_id in entered)
 
     def _written_by(self, error: OSError) -> Path | None:
         """The folder of this release that an OSError is about, None when it is about something else."""

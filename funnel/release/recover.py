@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from funnel.errors import LedgerError
-from funnel.files import writing
+from funnel.files import sync, writing
+from funnel.format import counts, people
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import FOLDER
 from funnel.release.naming import RELEASE_ID as _ID
 
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
+COMPARED = frozenset({people.NAME, counts.NAME})
+"""What later nights compare with, in a release that was entered: whom and which columns it drew for."""
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
 
 
@@ -35,8 +38,7 @@ class Leftovers:
     def remove(self) -> list[str]:
         """Remove all of it, and finish what had only `latest` left to do; what to tell of it.
 
-        A release whose entry stands in the ledger and that never became visible has its evidence removed: nobody has
-        seen it. Its entry stays, and counts.
+        Of a release that never became visible the evidence is put away. Its entry stays, and counts.
         """
         with writing(self.to):
             staged = [(path, release_id) for path, release_id in _aside(self.to) if release_id in self._known]
@@ -46,14 +48,16 @@ class Leftovers:
         for path, release_id in staged:
             # The evidence first: that the release is still staged is what tells that nobody has seen it.
             if path.name.startswith(".staging"):
-                with writing(self.private):
-                    _remove(self.private / release_id)
+                put_away(self.private, release_id, entered=release_id in self._entered)
             with writing(self.to):
                 if not self._points_on(path, release_id):
                     _remove(path)
-        with writing(self.private):
-            for path, _ in self._hidden:
-                _remove(path)
+        for path, release_id in self._hidden:
+            if path.name.startswith(".staging"):
+                put_away(self.private, release_id, entered=release_id in self._entered)
+            else:
+                with writing(self.private):
+                    _remove(path)
         self._remove_protocols()
         return [self._told(release_id) for release_id in sorted(cut_off)]
 
@@ -78,6 +82,26 @@ class Leftovers:
             return False
         link.replace(latest)
         return True
+
+
+def put_away(private: Path, release_id: str, *, entered: bool) -> None:
+    """Remove the evidence of a release that nobody saw, staged or not, but for what later nights compare with.
+
+    That stays where a release that was published has it, and only if it was `entered`: its entry counts as if
+    everybody had seen it, and without a digest of its people nothing would be known of how draws go together.
+    Raises ReleaseError.
+    """
+    evidence, staged = private / release_id, private / f".staging-{release_id}"
+    with writing(private):
+        for folder in (evidence, staged):
+            for path in list(folder.iterdir()) if folder.is_dir() else ():
+                if not (entered and path.name in COMPARED):
+                    _remove(path)
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+        if staged.is_dir():
+            staged.rename(evidence)
+            sync(private)
 
 
 def check_entered(private: Path, entries: Sequence[ReleaseEntry]) -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import funnel
 from funnel.errors import LedgerError, SourceError
+from funnel.ledger.journal import Journal
+from funnel.plan.summary import Summary
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
 from tests.flow.conftest import nothing_published
+from tests.support.audited import statuses
 from tests.support.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
@@ -93,15 +98,65 @@ def test_a_lost_ledger_is_not_begun_anew(tmp_path, key, monkeypatch):
     funnel.run(write_policy(tmp_path, mechanism="randomised-response"))
 
 
-def test_what_was_cleaned_up_after_a_killed_run_is_told(tmp_path, key, monkeypatch):
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import funnel
+rename = Path.rename
+def killed(path, target):
+    if path.parent.name == sys.argv[2] and path.name.startswith(".staging"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rename(path, target)
+Path.rename = killed
+funnel.run(sys.argv[1])
+"""
+"""A run that is killed behind its entry: before its evidence is in its place, or before anybody can see it."""
+
+
+def nights(folder: Path, *, dies_at: str | None, **terms: Any) -> list[Summary]:
+    """Two nights with people who come, and go, and have other values; the first may be killed."""
+    folder.mkdir()
+    rows = [(i, "ab"[i * i % 3 > 0], f"x{(i + i // 7) % 3}") for i in range(340)]
+    changed = [(i, s, "x0" if i % 50 == 0 else x) for i, s, x in rows]
+    terms = {
+        "source": {"table": "t.csv", "entity": "id"}, "sensitive": ["s"], "public": ["x"],
+        "privacy": {"notion": "lip", "epsilon": 0.3}, **terms,
+    }  # fmt: skip
+    path = write_policy(folder, **terms)
+    made = []
+    for tonight in (rows[:320], changed[20:]):
+        (folder / "t.csv").write_text("id,s,x\n" + "".join(f"{i},{s},{x}\n" for i, s, x in tonight))
+        if not made and dies_at:
+            run = subprocess.run(
+                [sys.executable, "-c", KILLED, str(path), dies_at],
+                env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, timeout=120, check=False,
+            )  # fmt: skip
+            assert run.returncode == -signal.SIGKILL, run.stderr
+            dies_at = None
+        else:
+            made.append(funnel.run(path))
+    return made
+
+
+@pytest.mark.parametrize(
+    "terms", [{}, {"source": {"table": "t.csv"}, "draws": {"kind": "fresh"}}], ids=["permanent", "fresh"]
+)
+@pytest.mark.parametrize("dies_at", ["private", "releases"])
+def test_a_night_after_a_killed_one_is_as_if_that_had_been_seen(dies_at, terms, tmp_path, key, monkeypatch):
+    """Whom the release that nobody saw was about is known still: its entry blocks nothing, and counts."""
     monkeypatch.setenv("FUNNEL_KEY", key)
-    path = write_policy(tmp_path, mechanism="randomised-response", accept="unbounded")
-    last = Path(funnel.run(path).release)
-    last.rename(last.with_name(f".staging-{last.name}"))
-    (tmp_path / "releases" / "latest").unlink()
-    summary = funnel.run(path)
-    assert any(last.name in told and "stays, and counts" in told for told in summary.warnings)
-    assert not (tmp_path / "private" / last.name).exists()
+    (last,) = nights(tmp_path / "killed", dies_at=dies_at, **terms)
+    _, seen = nights(tmp_path / "seen", dies_at=None, **terms)
+    assert last.composed.together == seen.composed.together
+    assert last.composed.together.releases == 2
+    assert last.composed.together.figure is not None
+    private = tmp_path / "killed" / "private"
+    dead = Journal(private).releases()[0].release
+    assert any(dead in told and "stays, and counts" in told for told in last.warnings)
+    assert {path.name for path in (private / dead).iterdir()} == {"people.json", "counts.json"}
+    assert funnel.api.audit(tmp_path / "killed" / "releases", private).passed
+    found = statuses(funnel.audit_release(Path(last.release), private))
+    assert {found["ledger-identity"], found["ledger-composed"]} == {"passed"}
 
 
 def test_a_read_only_target_is_one_clear_error(command, tmp_path):

@@ -54,13 +54,14 @@ class Fuse:
 
 
 def release(to: Path, private: Path, release_id: str, pause: float = 0.0) -> None:
-    """Two published files and two private ones, in the order of a real run."""
+    """Two published files and three private ones, in the order of a real run."""
     with Publisher(to, private, release_id) as publisher:
         (publisher.public / "data.csv").write_text("education\nbachelor\n")
         (publisher.scratch / "spilled").write_text("raw rows")
         time.sleep(pause)
         (publisher.public / "release.json").write_text("{}")
         (publisher.private / "evidence.json").write_text("{}")
+        (publisher.private / "people.json").write_text("{}")
         (publisher.private / "more").mkdir()
         (publisher.private / "more" / "plan.json").write_text("{}")
         publisher.publish(an_entry(release_id))

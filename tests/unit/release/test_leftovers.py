@@ -33,11 +33,11 @@ def cut_off(to: Path, private: Path, release_id: str) -> None:
     (to / "latest").unlink()
 
 
-def test_a_release_that_nobody_saw_leaves_its_entry_and_nothing_else(tmp_path: Path) -> None:
+def test_a_release_that_nobody_saw_leaves_its_entry_and_whom_it_was_about(tmp_path: Path) -> None:
     to, private = folders(tmp_path)
     cut_off(to, private, an_id(1))
     with Publisher(to, private, an_id(2)) as publisher:
-        assert not (private / an_id(1)).exists()
+        assert [path.name for path in (private / an_id(1)).iterdir()] == ["people.json"]
     (told,) = publisher.told
     assert an_id(1) in told
     assert "its entry in the ledger stays" in told

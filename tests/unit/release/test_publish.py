@@ -98,9 +98,12 @@ def assert_whole(to: Path, private: Path) -> None:
 
 
 def assert_tidy(to: Path, private: Path) -> None:
-    """Nothing of any run is left aside, and no evidence of a release that nobody can see."""
+    """Nothing of any run is left aside; of an entered release that nobody can see there is what nights compare with."""
     assert [path.name for path in to.iterdir() if path.name[0] == "."] == []
-    assert {path.name for path in private.iterdir()} <= KEPT | seen(to)
+    entered = {entry.release for entry in Journal(private).releases()}
+    assert {path.name for path in private.iterdir()} <= KEPT | entered
+    for name in entered - seen(to):
+        assert [path.name for path in (private / name).iterdir()] == ["people.json"]
 
 
 # What a release looks like.
