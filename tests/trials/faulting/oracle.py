@@ -14,7 +14,9 @@ from funnel.errors import CATALOGUE, EXITS, FAULT
 from tests.trials.faulting.world import Bench, Outcome, World
 
 ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
-KEPT = {".lock", "ledger.jsonl", "ledger.head", "protocols", "locks", "estimates"}
+KEPT = {".lock", "ledger.jsonl", "ledger.head", "people.key", "protocols", "locks", "estimates"}
+COMPARED = {"people.json", "counts.json"}
+"""What is kept of a release that was entered and that nobody saw."""
 """All that may lie in a private folder beside the evidence of releases."""
 
 
@@ -151,12 +153,15 @@ def _whole(release: Path) -> bool:
 
 def tidy(world: World, now: Seen) -> list[str]:
     """Whatever lies about that no run will need again."""
+    known = set(released(now))
     names = {path.name for path in world.private.iterdir()} - KEPT - set(now.visible)
-    left = [world.private / name for name in sorted(names)]
+    left = [world.private / name for name in sorted(names - known)]
+    unseen = (path for name in sorted(names & known) for path in (world.private / name).iterdir())
+    left += [path for path in unseen if path.name not in COMPARED]
     left += [path for path in world.to.iterdir() if path.name.startswith(".")]
     entries = (json.loads(line)["entry"] for line in now.ledger)
-    known = {f"{entry['protocol_sha256']}.json" for entry in entries if entry["kind"] == "release"}
-    left += [path for path in (world.private / "protocols").iterdir() if path.name not in known]
+    wanted = {f"{entry['protocol_sha256']}.json" for entry in entries if entry["kind"] == "release"}
+    left += [path for path in (world.private / "protocols").iterdir() if path.name not in wanted]
     left += [path for path in world.temporary.iterdir() if not _of_the_library(path)]
     return [f"left lying: {path.relative_to(world.folder)}" for path in left]
 
