@@ -14,10 +14,10 @@ def check_promises(policy: Policy, found: Composed, release: str) -> None:
     """Refuse a release that would end a promise which its policy does not accept to end. Raises LedgerError."""
     own, *others = found.promises
     if breaks(own):
-        check_ends(policy, own)
+        check_ends(policy, own, absent=found.present is not None)
     for one in others:
         if one.ended == release:
-            check_ends(policy, one)
+            check_ends(policy, one, absent=found.present is not None)
 
 
 def unbounded(promises: Sequence[Promise]) -> str | None:

@@ -189,8 +189,11 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
         check_ends(policy, before)
 
 
-def check_ends(policy: Policy, one: Promise) -> None:
-    """Refuse a release that ends a promise, unless the policy accepts it. Raises LedgerError."""
+def check_ends(policy: Policy, one: Promise, *, absent: bool = False) -> None:
+    """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
+
+    Raises LedgerError.
+    """
     figure, own = one.together.figure, _is_own(one, policy)
     if own and figure is not None:
         _check_budget(policy, one.together)
@@ -203,7 +206,11 @@ def check_ends(policy: Policy, one: Promise) -> None:
             f"what this release and those before it tell about {hidden} together would have no finite bound "
             f"({one.together.measure}, {one.together.how})"
         )
-        advice = "A lock, or the same protocol under the same key, adds nothing to what was told before"
+        advice = (
+            "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
+            if absent
+            else "A lock, or the same protocol under the same key, adds nothing to what was told before"
+        )
         word = f"`accept: {UNBOUNDED}`"
     else:
         said = f"this release would end what policy {one.policy} promises about {hidden}: {_why(policy, one)}"

@@ -72,7 +72,7 @@ def assumed(identity: Identity) -> str:
         return "nothing is taken for granted of people or values that digests do not show"
     told = f"takes for granted: {' and '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
-        return f"{told}; nobody can be compared with earlier releases"
+        return f"{told}; nobody of a sample is known to have been in earlier releases"
     same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"
     return f"{told}; of a sample {seen.people:.2%} were in {seen.since}{same}"
 
