@@ -17,7 +17,7 @@ from funnel.format import manifest
 from funnel.format.journal import Identity, Present, Promise, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.partitions import check_cells
-from funnel.ledger.presence import who_is_in
+from funnel.ledger.presence import seen_from, who_is_in
 from funnel.ledger.promises import Tonight, measured
 from funnel.ledger.records import DrawRecord, versioned
 from funnel.ledger.stated import own_figure
@@ -90,7 +90,7 @@ def compose(
     own = tuple(replace(one, present=present) for one in records)
     check_cells(policy, own, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
-    drawn, earlier = [versioned(one, identity.numbered) for one in own], _earlier(policy, entries)
+    drawn, earlier = [versioned(one, identity.numbered) for one in own], _earlier(policy, entries, identity.table)
     promises = measured(Tonight(policy, protection, release, drawn, earlier, everybody, identity), entries)
     return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told)
 
@@ -139,8 +139,8 @@ def _short(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _earlier(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[DrawRecord]:
-    """Every block that a ledger tells of, but once where permanent draws only repeat it."""
+def _earlier(policy: Policy, entries: Sequence[ReleaseEntry], table: str) -> list[DrawRecord]:
+    """Every block that a ledger tells of, but once where permanent draws only repeat it; seen from a table."""
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     few = len({entry.protocol_sha256 for entry in entries}) <= MOST_PROTOCOLS
     protocols = kept_protocols(private, to, entries) if few else {}
@@ -151,7 +151,7 @@ def _earlier(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[DrawRecord
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
             one = DrawRecord(
                 told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside,
-                entry.present, told.since,
+                seen_from(table, entry), told.since,
             )  # fmt: skip
             one = versioned(one, entry.identity.numbered)
             key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one))

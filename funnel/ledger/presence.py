@@ -14,14 +14,15 @@ sum     Every ratio of a worst case is a product of one of the pattern and one o
         tells and the most that is told within one.
 
 Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight.
-Where one cannot, or a record was in a release under a value that tonight's rules have no name for, no finite bound is
-known. A lock that leaves out values it does not know is no predicate: there the answer is that the value is unknown.
+A predicate of another table cannot: its columns are of that table, whatever they are called. Where one cannot, or a
+record was in a release under a value that tonight's rules have no name for, no finite bound is known. A lock that
+leaves out values it does not know is no predicate: there the answer is that the value is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lcm
 from typing import Literal, Protocol
@@ -34,6 +35,7 @@ from funnel.data.joint import IntArray
 from funnel.data.population import NO_LABEL, Flags, Population
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import Subsets
+from funnel.format.journal import Present, ReleaseEntry
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.stated import own_figure
 from funnel.measure.exact import rational
@@ -129,6 +131,17 @@ def patterns(
 
 def _predicate(one: DrawRecord) -> str | None:
     return one.present.predicate if one.present else None
+
+
+def seen_from(table: str, entry: ReleaseEntry) -> Present | None:
+    """Who is in a release, as the ledger of a release of `table` (a hash of its name) may ask of its own rows.
+
+    A predicate over another table gets a name that no row of this one is asked by.
+    """
+    told = entry.present
+    if told is None or told.predicate is None or entry.identity.table == table:
+        return told
+    return replace(told, predicate=f"{told.predicate} in {entry.identity.table}")
 
 
 def who_is_in(one: DrawRecord) -> object:

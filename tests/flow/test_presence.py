@@ -261,3 +261,17 @@ def test_whoever_changes_who_is_absent_is_found(clinic: Path) -> None:
         lines[-1]["entry"]["present"] = lie
         rechain(clinic / "private", lines)
         assert "ledger-composed" in failures(audit(clinic, made.release))
+
+
+def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:
+    """Who is in a release by `ward` of one table, `ward` of another does not say: here all of it are in the east."""
+    leaning = "CASE WHEN id % (CASE diagnosis WHEN 'flu' THEN 2 ELSE 9 END) = 0 THEN 'west' ELSE 'east' END"
+    for name, ward in (("wards", leaning), ("moved", "'east'")):
+        query = f"SELECT * REPLACE ({ward} AS ward) FROM '{clinic}/people.parquet'"
+        duckdb.sql(f"COPY ({query}) TO '{clinic}/{name}.parquet' (FORMAT parquet)")
+    source = {"entity": "id", "missing": "category"}
+    inside = run(clinic, **LIP, source=source | {"table": "wards.parquet", "filter": "ward = 'east'"})
+    later = run(clinic, **LIP, source=source | {"table": "moved.parquet"})
+    assert inside.composed.together.figure is not None
+    assert later.composed.together.figure is None
+    assert failures(audit(clinic, str(later.release))) == set()

@@ -91,8 +91,8 @@ class Part:
         return replace(self, meaning=self.base) if isinstance(self.protocol, Weights) else self
 
 
-def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
-    """What an entry says was drawn, with its protocol. Raises Broken where the two do not fit."""
+def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> list[Part]:
+    """What an entry says was drawn, with its protocol, seen from a table. Raises Broken where the two do not fit."""
     blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
     told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
     drawn = [(one.columns, _reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
@@ -103,10 +103,17 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[Part]:
     return [
         Part(
             one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
-            (entry.protocol_sha256, place), entry.present,
+            (entry.protocol_sha256, place), _asked_of(table, entry),
         )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]  # fmt: skip
+
+
+def _asked_of(table: str, entry: ReleaseEntry) -> Present | None:
+    """Who is in a release: a predicate over another table says nothing of the rows of this one."""
+    one = entry.present
+    foreign = one is not None and one.predicate is not None and entry.identity.table != table
+    return replace(one, predicate=f"of another table: {one.predicate}") if one and foreign else one
 
 
 def _of(hashes: tuple[str, ...], one: Drawn) -> tuple[str, ...]:
