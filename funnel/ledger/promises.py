@@ -185,8 +185,9 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
         if one.ended is None and publishes(policy, one):
             check_ends(policy, replace(one, ended="tonight"))
     before = own_before(policy, entries)
-    if before is not None and before.together.figure is None:
-        check_ends(policy, before)
+    if before is not None:
+        # A figure never falls: what was told already is told with one more release, too.
+        check_ends(policy, replace(before, together=replace(before.together, releases=len(entries) + 1)))
 
 
 def check_ends(policy: Policy, one: Promise, *, absent: bool = False) -> None:

@@ -26,7 +26,8 @@ _NUMBERS = [_HEAD.index(name) for name in ("#", "epsilon", "leakage", "composed"
 class Row:
     """One release: leakage in nats, None where infinite.
 
-    `added` is what the release added to the composed leakage; `lock` the checksum of the lock that it was made under,
+    `added` is by how much the composed bound is above that of the release before it, None where that one was not
+    measured in the same terms; `lock` the checksum of the lock that it was made under,
     None where it was solved for.
     """
 
@@ -128,11 +129,11 @@ class LedgerView:
 
     @property
     def left(self) -> float | None:
-        """What is left of the budget, in nats."""
+        """What is left of the budget, in nats; None where nobody measured what was released so far by it."""
         if self.policy.budget is None:
             return None
         if self.latest is None:
-            return self.policy.budget
+            return None if self.releases else self.policy.budget
         return 0.0 if self.latest.figure is None else max(0.0, round(self.policy.budget - self.latest.figure, 4))
 
     @property
@@ -211,6 +212,8 @@ class LedgerView:
     def _left(self) -> list[str]:
         if self.policy.budget is None:
             return []
+        if self.left is None:
+            return [f"budget     {self.policy.budget:g} nats; what the releases so far take of it is measured by a run"]
         return [f"budget     {self.policy.budget:g} nats, of which {self.left:.4f} are left"]
 
     def _spent(self) -> list[str]:
@@ -233,26 +236,21 @@ def ledger_view(policy: Policy) -> LedgerView:
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     journal = Journal(private)
     lines, rows = journal.lines(), list[Row]()
-    protocols = kept_protocols(private, to, releases(lines))
-    last = next((one.identity for one in reversed(releases(lines))), None)
+    entries = releases(lines)
+    protocols = kept_protocols(private, to, entries)
+    last = next((one.identity for one in reversed(entries)), None)
     for line in lines:
         if isinstance(line.entry, ReleaseEntry):
             kept = protocols[line.entry.protocol_sha256] is not None
-            rows.append(_row(line.written, line.entry, rows, kept))
-    known = standing(releases(lines))
-    return LedgerView(policy, journal.path, tuple(rows), known, spent(lines), last)
+            rows.append(_row(line.written, line.entry, entries[: len(rows)], kept))
+    return LedgerView(policy, journal.path, tuple(rows), standing(entries), spent(lines), last)
 
 
-def _latest(rows: Sequence[Row], measure: str, sensitive: tuple[str, ...]) -> Row | None:
-    """The last row whose composed leakage is in a measure and about a secret."""
-    alike = (one for one in reversed(rows) if (one.measure, one.sensitive) == (measure, sensitive))
-    return next(alike, None)
-
-
-def _row(written: str, entry: ReleaseEntry, before: Sequence[Row], kept: bool) -> Row:
+def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept: bool) -> Row:
     composed = entry.own.together
-    previous = _latest(before, composed.measure, composed.sensitive)
-    known = 0.0 if previous is None else previous.composed
+    asked = composed.measure, composed.sensitive
+    alike = [one.together for one in standing(before) if (one.together.measure, one.together.sensitive) == asked]
+    known = alike[0].figure if alike else None if before else 0.0
     return Row(
         number=len(before) + 1,
         release=entry.release,

@@ -281,6 +281,15 @@ class Policy(Section):
     release: Release = Field(description="Where the release goes")
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
+    @field_validator("name")
+    @classmethod
+    def _not_reserved(cls, name: str) -> str:
+        """`accept: unbounded` is about the policy's own promise, whoever else is in the folder."""
+        if name == UNBOUNDED:
+            told = "{name} is what `accept` calls a bound that is given up: choose another name"
+            raise PydanticCustomError("wrong_value", told, {"name": name})
+        return name
+
     @model_validator(mode="before")
     @classmethod
     def _default_draws(cls, data: Any) -> Any:

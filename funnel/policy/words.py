@@ -284,7 +284,7 @@ def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], m
     if path[:1] == ("accept",) and kind != "too_short":
         said = f"`{dotted(path)}` must be `{UNBOUNDED}` or a policy's name, not {described(given)}"
         return Finding(path, "wrong-value", said)
-    if path == ("name",):
+    if path == ("name",) and given != UNBOUNDED:
         slug = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-")[:NAME_LENGTH]
         wanted = f"letters, digits, -, _ and inner dots, {NAME_LENGTH} at most"
         said = f"`name` must be {wanted}, not {described(given)}"

@@ -194,3 +194,55 @@ def test_a_ledger_that_lies_about_another_policys_promise_fails(folder: Path) ->
         assert claim in failures(funnel.audit_release(made.release, private))
     rechained(private, whole)
     assert failures(funnel.audit_release(made.release, private)) == set()
+
+
+def test_a_lower_budget_than_was_told_is_refused_before_anything_is_counted(command, folder: Path) -> None:
+    """What was told stays told, so check and plan know what a run would say."""
+    run(folder, FIRST)
+    path = write_policy(folder, **FIRST | {"budget": 0.01})
+    for told in (command("check", path), command("plan", path, "--json"), command("run", "--dry-run", path)):
+        assert told.code == 4
+        assert "budget" in told.err + told.out
+
+
+def test_a_policy_that_never_ran_is_not_told_that_all_of_its_budget_is_left(command, folder: Path) -> None:
+    """What the others' releases tell of its secret is measured by a run alone."""
+    run(folder, FIRST)
+    path = write_policy(folder, **OTHER | {"sensitive": ["w"], "budget": 0.7})
+    shown = command("ledger", path, "--json").json
+    assert (shown["budget"], shown["left"]) == (0.7, None)
+    assert "is measured by a run" in command("ledger", path).out
+
+
+def test_what_a_release_added_is_not_what_others_added_before_it(command, folder: Path) -> None:
+    """Each line is compared with the release before it; one of another measure has nothing to be compared with."""
+    run(folder, FIRST, budget=None)
+    run(folder, OTHER, budget=None, draws={"key": "file:a.key"}, privacy={"notion": "pml", "epsilon": 0.2})
+    run(folder, FIRST, budget=None)
+    path = write_policy(folder, **FIRST | {"budget": None})
+    first, second, third = command("ledger", path, "--json").json["releases"]
+    standing = Journal(folder / "private").releases()[1].promises[1].together.figure
+    assert first["added"] == first["composed"]
+    assert second["added"] is None
+    assert standing is not None
+    assert third["added"] == pytest.approx(third["composed"] - standing, abs=1e-9)
+
+
+def test_no_policy_is_called_what_stands_for_a_bound_given_up(command, folder: Path) -> None:
+    """Else a policy that gives up its own bound would end that one's promise without naming it."""
+    refused = command("check", write_policy(folder, **FIRST | {"name": "unbounded"}))
+    assert refused.code == 1
+    assert "choose another name" in refused.err + refused.out
+
+
+def test_who_is_gone_from_the_table_is_taken_for_granted(command, folder: Path) -> None:
+    """A table that leaves people out by what they hide is no filter that anybody was told of: the figure says so."""
+    run(folder, FIRST, budget=None)
+    duckdb.sql(
+        f"""COPY (FROM '{folder}/people.parquet' WHERE s = 's0' OR id % 4 = 1) TO '{folder}/left.parquet'
+            (FORMAT parquet)"""
+    )
+    found = run(folder, FIRST, budget=None, source=PEOPLE | {"table": "left.parquet"}, accept=["unbounded"])
+    assert found.composed.together.how != "exact"
+    assert "that nobody came or went for what they have" in command("ledger", folder / "policy.yaml").out
+    assert "that nobody came or went" in (Path(found.release) / "report.html").read_text()
