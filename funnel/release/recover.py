@@ -62,8 +62,10 @@ class Leftovers:
         return [self._told(release_id) for release_id in sorted(cut_off)]
 
     def _told(self, release_id: str) -> str:
-        what = f"release {release_id} was cut off before anybody could see it, and what it left was removed"
-        return what + ("; its entry in the ledger stays, and counts" if release_id in self._entered else "")
+        told = f"release {release_id} was cut off before anybody could see it, and what it left was removed"
+        if release_id not in self._entered:
+            return told
+        return f"{told}, but for what later nights compare with; its entry in the ledger stays, and counts"
 
     def _remove_protocols(self) -> None:
         """Copies of protocols that no entry of the ledger names: of runs that were cut off before their entry."""
