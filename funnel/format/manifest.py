@@ -88,7 +88,7 @@ class Sizes:
     released: tuple[Count, ...]
 
 
-Assumed = Literal["identifiers unchanged", "values unchanged"]
+Assumed = Literal["identifiers unchanged", "values unchanged", "comings and goings tell nothing"]
 """What is taken for granted where digests do not show it."""
 
 

@@ -337,7 +337,7 @@ class _Comparison:
         again = any(key is not None and (one.permanent, one.numbered) == (key, numbered) for one in unshown)
         named: tuple[Assumed, ...] = ("identifiers unchanged",) if again else ()
         hidden = any(not self._alike_absent(night) for night in self.latest)
-        return (*named, "values unchanged") if unshown or hidden else ()
+        return (*named, "values unchanged", "comings and goings tell nothing") if unshown or hidden else ()
 
     def _alike_absent(self, night: Night) -> bool:
         """Whether the same people were absent, as far as rows show: of those who were, no digest says what they had."""

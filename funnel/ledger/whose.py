@@ -70,7 +70,7 @@ def assumed(identity: Identity) -> str:
     """What the figures of an entry take for granted, and what a sample shows of it."""
     if not identity.assumes:
         return "nothing is taken for granted of people or values that digests do not show"
-    told = f"takes for granted: {', '.join(identity.assumes)}, and that nobody came or went for what they have"
+    told = f"takes for granted: {', '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
         return f"{told}; nobody of a sample is known to have been in earlier releases"
     same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"

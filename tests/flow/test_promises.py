@@ -244,5 +244,5 @@ def test_who_is_gone_from_the_table_is_taken_for_granted(command, folder: Path) 
     )
     found = run(folder, FIRST, budget=None, source=PEOPLE | {"table": "left.parquet"}, accept=["unbounded"])
     assert found.composed.together.how != "exact"
-    assert "that nobody came or went for what they have" in command("ledger", folder / "policy.yaml").out
+    assert "comings and goings tell nothing" in command("ledger", folder / "policy.yaml").out
     assert "that nobody came or went" in (Path(found.release) / "report.html").read_text()

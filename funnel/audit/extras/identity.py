@@ -360,7 +360,7 @@ class Compared:
         )
         found: list[Assumed] = ["identifiers unchanged"] if again else []
         hidden = any(one.entry.present and not self._left_out_alike(one.entry) for one in self.earlier)
-        return tuple([*found, "values unchanged"] if open_ or hidden else [])
+        return tuple([*found, "values unchanged", "comings and goings tell nothing"] if open_ or hidden else [])
 
     def _left_out_alike(self, other: ReleaseEntry) -> bool:
         """Whether the rows are the same, let in by the same predicate: no digest is of those who were left out."""
