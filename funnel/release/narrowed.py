@@ -58,7 +58,7 @@ class Narrowed:
 def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are P(x|s) themselves. None for sets, and for more than MOST_CELLS cells.
+    `shown`: the protocol's weights are P(x|s) themselves. None for sets, for what tells nothing, and for many cells.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
@@ -66,11 +66,17 @@ def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, sh
     common = there & (table.sum(axis=1, keepdims=True) >= minimum)
     if shown:
         return Narrowed(int(there.sum()), int(common.sum()))
-    if weights is None or large:
+    if weights is None or large or _tells_nothing(table, weights):
         return None
     found = ranges(table, weights, there)
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
     return Narrowed(int(there.sum()), int(pinned[common].sum()))
+
+
+def _tells_nothing(table: IntArray, weights: FloatArray) -> bool:
+    """Whether all secrets answer alike: every bound is touched from both sides, and the solver would not end."""
+    sent = (weights * table).sum(axis=2) / np.maximum(table.sum(axis=1), 1)
+    return bool(np.ptp(sent, axis=1).max() < 1e-9)
 
 
 def _weights(protocols: Sequence[AnyProtocol]) -> FloatArray | None:

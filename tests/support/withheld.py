@@ -11,6 +11,7 @@ from typing import Any
 from tests.trials.attacking.counts import open_counts
 
 NARROWED: dict[str, tuple[int, int] | None] = {
+    "perfect": None,
     "alip": (1, 42), "average": (2, 32), "conditional-reporting": (42, 42), "identify": (2, 90),
     "invariant": (14, 98), "marital-status": (16, 112), "non-robust": (12, 12), "race-and-sex": (17, 90),
     "randomised-response": (16, 112), "secret-randomised-response": (2, 4),
