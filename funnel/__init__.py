@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from funnel.analyst.release import OpenRelease, open_release
     from funnel.api import (
+        attempt,
         audit_history,
         audit_release,
         check,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         rotate_key,
         run,
         schema,
+        send_newest,
         starter_policy,
         write_key,
         write_signing_key,
@@ -52,12 +55,14 @@ __all__ = [
     "InternalError",
     "LedgerError",
     "LockError",
+    "OpenRelease",
     "PlanError",
     "PolicyError",
     "ReleaseError",
     "SolverError",
     "SourceError",
     "__version__",
+    "attempt",
     "audit_history",
     "audit_release",
     "check",
@@ -70,19 +75,21 @@ __all__ = [
     "make_lock",
     "new_key",
     "new_signing_key",
+    "open_release",
     "public_key",
     "read_ledger",
     "rebuild_report",
     "rotate_key",
     "run",
     "schema",
+    "send_newest",
     "starter_policy",
     "write_key",
     "write_signing_key",
 ]
 
-_HOMES = ("funnel.errors", "funnel.version", "funnel.api")
-"""Where these names are defined; the heaviest last."""
+_HOMES = ("funnel.errors", "funnel.version", "funnel.analyst.release", "funnel.api")
+"""Where these names are defined; the heaviest last: whoever opens a release needs neither solver nor cryptography."""
 
 
 def __dir__() -> list[str]:

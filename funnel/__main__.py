@@ -2,16 +2,23 @@
 
 import sys
 
+from funnel.signals import heed_termination, interrupted
+from funnel.version import __version__
+
 
 def main() -> None:
     """Run the command line."""
+    heed_termination()
     try:
+        if sys.argv[1:] == ["--version"]:  # scripts ask at every start: nothing is loaded for it
+            print(f"funnel {__version__}")
+            return
         from funnel.cli.app import main as run
 
         run()
     except KeyboardInterrupt:
-        print("interrupted; nothing was published [interrupted]", file=sys.stderr)
-        sys.exit(130)
+        print("interrupted; nothing was published by halves [interrupted]", file=sys.stderr)
+        sys.exit(interrupted())
 
 
 if __name__ == "__main__":

@@ -1,55 +1,54 @@
-"""The Python interface: what the command line does, as functions."""
+"""The Python interface: what the command line does, as functions.
+
+Each function imports the rooms that it needs when it is called: whoever checks a policy does not wait for solvers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from funnel.analyst import SECONDS
-from funnel.analyst.compare import Comparison
-from funnel.analyst.compare import compare as _compare
-from funnel.analyst.diff import Difference, read_side
-from funnel.analyst.diff import compare as _compare_sides
-from funnel.analyst.estimate import Estimates, estimate
-from funnel.analyst.relock import Agreement, Relocked, agreement, relock
-from funnel.analyst.starter import starter
-from funnel.audit.audit import AuditReport
-from funnel.audit.audit import audit_release as _audit
-from funnel.audit.history import HistoryReport, holds_releases
-from funnel.audit.history import audit_history as _audit_history
-from funnel.audit.standalone import write_standalone
 from funnel.errors import DONE, FunnelError, ReleaseError, SourceError
-from funnel.ledger.view import LedgerView, ledger_view
-from funnel.lock.lock import read_lock
-from funnel.lock.pin import LOCKED, lock_of
-from funnel.plan import Plan
-from funnel.plan.explain import explain as _explain
-from funnel.plan.population import warning
-from funnel.plan.prepare import Limits, Report, planned, silent
-from funnel.plan.rebuild import rebuild
-from funnel.plan.recount import recounting
-from funnel.plan.rotate import Rotation, rotate
-from funnel.plan.run import execute
-from funnel.plan.summary import Summary
-from funnel.plan.survey import Sizes, survey
-from funnel.policy import Policy
-from funnel.policy import load as _load
-from funnel.policy.schema import json_schema
-from funnel.release import keys
-from funnel.release import sign as signing
+from funnel.failed import as_error
+from funnel.progress import Report, silent
+
+if TYPE_CHECKING:
+    from funnel.analyst.compare import Comparison
+    from funnel.analyst.diff import Difference
+    from funnel.analyst.estimate import Estimates
+    from funnel.analyst.relocked import Agreement, Relocked
+    from funnel.audit.audit import AuditReport
+    from funnel.audit.history import HistoryReport
+    from funnel.ledger.view import LedgerView
+    from funnel.plan.also import Sent
+    from funnel.plan.outcome import Outcome
+    from funnel.plan.rotate import Rotation
+    from funnel.plan.stages import Plan
+    from funnel.plan.summary import Summary
+    from funnel.plan.survey import Sizes
+    from funnel.policy import Policy
 
 _FOLDER = "Choose a folder that exists and can be written to."
 
 
 def load(policy: Path | str) -> Policy:
     """Read a policy file. Raises PolicyError with every problem found."""
-    return _load(policy)
+    from funnel.policy import load as read
+
+    return read(policy)
 
 
-schema = json_schema
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the policy language."""
+    from funnel.policy.schema import json_schema
+
+    return json_schema()
 
 
 @dataclass(frozen=True)
@@ -86,21 +85,37 @@ def check(policy: Path | str) -> Checked:
 
     A lock that lies beside its policy is found whole or not. Raises nothing.
     """
+    from funnel.format.lock import LOCKED
+
     path = Path(policy)
     try:
-        if path.name.endswith(LOCKED):
-            return Checked(path, None, f"; a lock, made {read_lock(path).made}")
-        loaded = load(path)
-        with planned(loaded) as (compiled, engine, source):
-            survey(loaded, compiled, engine, source)
-        return Checked(path, None, "".join(f"; but {one}" for one in warning(compiled.everybody)))
+        return Checked(path, None, _lock_note(path) if path.name.endswith(LOCKED) else _policy_note(path))
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
         if error.code == "source-missing":
             return Checked(path, None, "; the source is not here, so it was not checked")
-        return Checked(path, error)
-    except FunnelError as error:
-        return Checked(path, error)
+        return Checked(path, as_error(error))
+    except (FunnelError, OSError) as error:
+        return Checked(path, as_error(error))
+
+
+def _lock_note(path: Path) -> str:
+    """That a file is a whole lock. Raises LockError."""
+    from funnel.lock.lock import read_lock
+
+    return f"; a lock, made {read_lock(path).made}"
+
+
+def _policy_note(path: Path) -> str:
+    """What is worth telling of a policy that a run would not refuse. Raises FunnelError."""
+    from funnel.plan.compiled import planned
+    from funnel.plan.population import warning
+    from funnel.plan.survey import survey
+
+    loaded = load(path)
+    with planned(loaded) as (compiled, engine, source):
+        found = survey(loaded, compiled, engine, source)
+    return "".join(f"; but {one}" for one in (*warning(compiled.everybody), *found.noted))
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,9 @@ class Explained:
 
     def text(self) -> str:
         """The steps for a person."""
-        return _explain(self.plan, self.sizes)
+        from funnel.plan.explain import explain as words
+
+        return words(self.plan, self.sizes)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -121,6 +138,9 @@ class Explained:
 
 def explain(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
     """Compile a policy and count what a run would; nothing is solved. Raises FunnelError for all that a run refuses."""
+    from funnel.plan.compiled import Limits, planned
+    from funnel.plan.survey import survey
+
     loaded = load(policy)
     with planned(loaded, Limits(memory, threads)) as (compiled, engine, source):
         return Explained(compiled, survey(loaded, compiled, engine, source))
@@ -139,9 +159,51 @@ def run(
 
     Raises FunnelError, and then nothing is published.
     """
+    from funnel.lock.pin import lock_of
+    from funnel.plan.compiled import Limits
+    from funnel.plan.run import execute
+
     loaded = load(policy)
     pinned = lock_of(loaded) if locked else None
     return execute(loaded, limits=Limits(memory, threads), dry_run=dry_run, lock=pinned, progress=progress)
+
+
+def attempt(
+    policy: Path | str,
+    *,
+    memory: str = "2GB",
+    threads: int | None = None,
+    dry_run: bool = False,
+    locked: bool = False,
+    progress: Report = silent,
+) -> Outcome:
+    """Make one audited release as `run` does, and tell what came of it; errors are told, not raised."""
+    from funnel.plan.outcome import Outcome
+
+    started, clock = datetime.now(UTC), monotonic()
+    summary, error = None, None
+    try:
+        summary = run(
+            policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=progress
+        )
+    except Exception as failed:  # noqa: BLE001  who runs many goes on with the others
+        error = as_error(failed)
+    return Outcome(Path(policy), started, round(monotonic() - clock, 3), _left(policy), summary, error)
+
+
+def _left(policy: Path | str) -> float | None:
+    """What is left of a policy's budget, in nats; None where it has none, or where nobody can read it."""
+    try:
+        return read_ledger(policy).left
+    except (FunnelError, OSError):
+        return None
+
+
+def send_newest(policy: Path | str) -> Sent:
+    """Write the newest release of a policy to the database that it names, unless it is there. Raises FunnelError."""
+    from funnel.plan.also import send_newest as send
+
+    return send(load(policy))
 
 
 def make_lock(
@@ -149,6 +211,7 @@ def make_lock(
     *,
     room: float | None = None,
     force: bool = False,
+    keep: bool = False,
     memory: str = "2GB",
     threads: int | None = None,
     progress: Report = silent,
@@ -156,19 +219,34 @@ def make_lock(
     """Solve once and pin the protocol in NAME.lock.yaml beside the policy, `room` of epsilon being left to drift.
 
     Without `room` it is 0.05; over a private estimate 0, whose noisy counts are pinned with the protocol and do not
-    move. Raises FunnelError.
+    move. `keep`: solve nothing, and pin the protocol that is pinned under the policy's epsilon and budget of now.
+    Raises FunnelError.
     """
+    from funnel.analyst.relock import keep_lock, relock
+    from funnel.plan.compiled import Limits
+
+    if keep:
+        return keep_lock(load(policy), limits=Limits(memory, threads), progress=progress)
     return relock(load(policy), limits=Limits(memory, threads), room=room, force=force, progress=progress)
 
 
 def check_lock(policy: Path | str) -> Agreement:
     """Whether a policy and its lock agree. Raises PolicyError, LockError."""
+    from funnel.analyst.relock import agreement
+
     return agreement(load(policy))
 
 
-def diff(old: Path | str, new: Path | str) -> Difference:
-    """What changed between two policies, locks or releases, in terms of privacy. Raises FunnelError."""
-    return _compare_sides(read_side(Path(old)), read_side(Path(new)))
+def diff(old: Path | str, new: Path | str, private: Path | str | None = None) -> Difference:
+    """What changed between two policies, locks or releases, in terms of privacy. Raises FunnelError.
+
+    Of a release with its private folder (`private`, or that of the policy on the other side) the whole policy is
+    compared, without it what release.json tells.
+    """
+    from funnel.analyst.diff import compare as sides
+    from funnel.analyst.diff import read_sides
+
+    return sides(*read_sides(Path(old), Path(new), None if private is None else Path(private)))
 
 
 def compare(
@@ -187,8 +265,11 @@ def compare(
     `beliefs` are steps to which beliefs are rounded outward, to see what that costs. `time_limit` is in seconds, for
     one mechanism at one epsilon. Raises FunnelError.
     """
+    from funnel.analyst.compare import compare as curves
+    from funnel.plan.compiled import Limits
+
     limits = Limits(memory, threads)
-    return _compare(
+    return curves(
         load(policy), epsilons, beliefs=beliefs, seconds=time_limit, limits=limits, progress=progress
     )
 
@@ -212,6 +293,8 @@ def write_picture(comparison: Comparison, path: Path) -> None:
 
 def read_ledger(policy: Path | str) -> LedgerView:
     """What was released so far, what it gives away together, and what is left of the budget. Raises FunnelError."""
+    from funnel.ledger.view import ledger_view
+
     return ledger_view(load(policy))
 
 
@@ -227,10 +310,13 @@ def audit_release(
     `public_key` is the line that `funnel key public` prints, or a file that holds it: a release must be signed by it.
     `table` is the source, which is counted again by the kept policy; that takes the private folder.
     """
+    from funnel.audit.audit import audit_release as audited
+    from funnel.plan.recount import recounting
+
     key = None if public_key is None else str(public_key)
     recount = None if table is None else recounting(Path(table))
     folder = None if private is None else Path(private)
-    return _audit(Path(release), folder, public_key=key, recount=recount)
+    return audited(Path(release), folder, public_key=key, recount=recount)
 
 
 def audit(
@@ -242,6 +328,8 @@ def audit(
     progress: Report = silent,
 ) -> AuditReport | HistoryReport:
     """Audit one release, or all in a folder of releases where the private folder is given. Raises ReleaseError."""
+    from funnel.audit.history import holds_releases
+
     if private is not None and table is None and holds_releases(Path(release)):
         return audit_history(release, private, public_key=public_key, progress=progress)
     return audit_release(release, private, public_key=public_key, table=table)
@@ -255,59 +343,83 @@ def audit_history(
     progress: Report = silent,
 ) -> HistoryReport:
     """Re-check all releases in a folder, and that the ledger tells of just these. Raises ReleaseError."""
+    from funnel.audit.history import audit_history as audited
+
     key = None if public_key is None else str(public_key)
-    return _audit_history(Path(releases), Path(private), progress, key)
+    return audited(Path(releases), Path(private), progress, key)
 
 
 def standalone_audit(path: Path | str) -> Path:
     """Write the audit's kernel as one file that Python runs, and return where it lies. Raises ReleaseError."""
+    from funnel.audit.standalone import write_standalone
+
     with _writing("file", Path(path), _FOLDER):
         return write_standalone(Path(path))
 
 
 def rebuild_report(
-    release: Path | str, private: Path | str | None = None, to: Path | str | None = None
+    release: Path | str, private: Path | str | None = None, to: Path | str | None = None, *, pdf: bool = False
 ) -> list[Path]:
-    """Write report.html and report.json again and return their paths. Raises ReleaseError."""
-    return rebuild(
-        Path(release), None if private is None else Path(private), None if to is None else Path(to)
-    )
+    """Write report.html and report.json again, with `pdf` report.pdf too; returns their paths. Raises ReleaseError."""
+    from funnel.plan.rebuild import rebuild
+
+    folders = (None if one is None else Path(one) for one in (private, to))
+    return rebuild(Path(release), *folders, pdf=pdf)
 
 
 def estimate_counts(release: Path | str, confidence: float = 0.95) -> Estimates:
     """Unbiased counts of X with confidence intervals, from a release's published files. Raises ReleaseError."""
+    from funnel.analyst.estimate import estimate
+
     return estimate(Path(release), confidence)
 
 
-def starter_policy(table: Path | str, folder: Path | str = ".") -> str:
-    """A commented policy for a table, with paths relative to `folder`. Raises SourceError."""
-    return starter(Path(table), Path(folder))
+def starter_policy(
+    table: Path | str, folder: Path | str = ".", *, names: Sequence[str] = (), trim: bool = False
+) -> str:
+    """A commented policy for a table, with paths relative to `folder`; `names` are the columns of a headerless CSV.
+
+    With `trim`, blanks around public texts are left out. Raises SourceError.
+    """
+    from funnel.analyst.starter import starter
+
+    return starter(Path(table), Path(folder), names=names, trim=trim)
 
 
 def new_key() -> str:
     """A fresh key as one line of text, from the operating system's randomness."""
+    from funnel.release import keys
+
     return keys.new_key()
 
 
 def write_key(path: Path | str) -> str:
     """Write a fresh key to a new file that only its owner can read; returns its fingerprint. Raises DrawError."""
+    from funnel.release import keys
+
     return keys.write_key(Path(path)).fingerprint
 
 
 def new_signing_key() -> str:
     """A fresh private key for signing releases, as one line of text."""
-    return signing.new_signing_key()
+    from funnel.release import sign
+
+    return sign.new_signing_key()
 
 
 def write_signing_key(path: Path | str) -> str:
     """Write a fresh signing key to a new file for its owner only; returns its fingerprint. Raises DrawError."""
-    return signing.write_signing_key(Path(path)).fingerprint
+    from funnel.release import sign
+
+    return sign.write_signing_key(Path(path)).fingerprint
 
 
 def public_key(reference: str) -> str:
     """The public half of a signing key, named by `env:NAME`, `file:PATH` or a path, as one line. Raises DrawError."""
+    from funnel.release import sign
+
     named = reference if reference.startswith(("env:", "file:")) else f"file:{reference}"
-    return signing.load_signing_key(named, Path()).public_text
+    return sign.load_signing_key(named, Path()).public_text
 
 
 def rotate_key(
@@ -324,6 +436,10 @@ def rotate_key(
 
     `locked`: with the protocol that the policy's lock pins. Raises FunnelError.
     """
+    from funnel.lock.pin import lock_of
+    from funnel.plan.compiled import Limits
+    from funnel.plan.rotate import rotate
+
     loaded = load(policy)
     return rotate(
         loaded,

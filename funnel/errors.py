@@ -9,6 +9,7 @@
     ├── ReleaseError            the release could not be written
     ├── LockError               the lock is missing, damaged, of another policy, or its claim no longer holds
     ├── LedgerError             the ledger is damaged or refuses the release
+    ├── AccessError             this user may not read or write a file
     ├── AuditFailure            a claim does not hold (carries bound and achieved)
     └── InternalError           our bug; exit 3
 
@@ -17,6 +18,7 @@ An error is data: a stable code from `CATALOGUE`, what is wrong, where, and what
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,6 +34,7 @@ CATALOGUE: dict[str, str] = {
     "wrong-type": "a value has the wrong type",
     "wrong-value": "a value is outside what is allowed",
     "unsupported": "this version of funnel does not offer the feature",
+    "unfinished": "a place of the policy still says TODO",
     "epsilon": "epsilon must be a positive, finite number",
     "split": "the split of epsilon over the blocks does not add up",
     "bins": "the edges of the bins are not increasing numbers",
@@ -65,6 +68,7 @@ CATALOGUE: dict[str, str] = {
     "undeclared-value": "a value is not among those that the policy declares",
     "formula": "a value would be carried out by a spreadsheet",
     "alphabet-too-large": "a domain has more values than a protocol can hold",
+    "partition": "the table cannot lie in folders by the values of this column",
     "cells-support": "a wide block cannot have cells or values of the records that it asks for",
     "cells-most": "a wide block asks for more cells than a protocol can have",
     "rare-values": "a column has values that too few records share",
@@ -83,9 +87,12 @@ CATALOGUE: dict[str, str] = {
     "key-changed": "the key is not that of the last release",
     "key-write": "the key file could not be written",
     "release-write": "the release could not be written",
+    "also-write": "the release is published, but is not in the database that the policy names beside",
     "disk-full": "the disk, or what may be written to it, is full",
     "release-busy": "another run is writing to the same folder",
+    "library-missing": "an optional library is not installed",
     "release-unreadable": "the release cannot be read",
+    "question": "the release cannot answer what is asked of it",
     "lock-missing": "the policy has no lock",
     "lock-damaged": "the lock is not as `funnel lock` wrote it",
     "lock-policy": "the lock belongs to another policy, or to an earlier state of this one",
@@ -95,6 +102,8 @@ CATALOGUE: dict[str, str] = {
     "cells-changed": "columns of a wide block were released before by other cells",
     "budget": "the releases together would leak more than the policy's budget",
     "promise-ends": "the release would end what a policy has promised",
+    "accept": "the policy accepts the end of a promise that nobody has made",
+    "permission": "this user may not read or write a file",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",
     "interrupted": "the run was interrupted",
@@ -106,10 +115,16 @@ EXITS: dict[str, int] = {
     "internal": BUG,
     # drift, budgets, promises, keys: nothing is at fault, and nothing happens by itself
     **dict.fromkeys(("budget", "promise-ends", "key-changed", "cells-changed", "lock-leaks", "unseen-value"), DECIDE),
-    # a rival, a full disk, a table that is out of reach or does not stand still
-    **dict.fromkeys(("release-busy", "disk-full", "source-unreachable", "source-changed"), AGAIN),
+    # a rival, a full disk, a table that is out of reach or does not stand still, a database that did not take a release
+    **dict.fromkeys(("release-busy", "also-write", "disk-full", "source-unreachable", "source-changed"), AGAIN),
 }
 """The codes whose exit is another one than FAULT."""
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several: our bug before a fault, that before what a person must decide, that before what may be
+    tried again."""
+    return min(codes, key=(BUG, FAULT, DECIDE, AGAIN, DONE).index, default=DONE)
 
 
 class FunnelError(Exception):
@@ -218,6 +233,10 @@ class LockError(FunnelError):
 
 class LedgerError(FunnelError):
     """The ledger is damaged, or has no room for the release."""
+
+
+class AccessError(FunnelError):
+    """This user may not read or write a file; whatever else was concluded from that."""
 
 
 class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an error of the program

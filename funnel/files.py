@@ -70,6 +70,18 @@ def sync_tree(folder: Path) -> None:
         sync(Path(parent))
 
 
+def make_open(folder: Path) -> None:
+    """Make a folder that readers can enter, whatever the umask is, and those above it that are missing.
+
+    What is there already keeps its mode: who may enter it was somebody's choice. Raises OSError.
+    """
+    if folder.is_dir():
+        return
+    make_open(folder.parent)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Put a private file (mode 0600) where `path` is, durably: readers find the old content or the new."""
     aside = path.with_name(f".{path.name}.new")

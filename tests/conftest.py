@@ -1,8 +1,14 @@
 """What several rooms of the tests share."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 import os
+
+# Before numpy is loaded: matrices are small here, and workers that share the cores would wait for each other's threads.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings

@@ -6,12 +6,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import optimal
+import parted
 import polytope
 import throughput
 import wide
 
 BENCHMARKS = {
     "throughput": throughput.main,
+    "spark": parted.main,
     "polytope": polytope.main,
     "optimal": optimal.main,
     "wide": wide.main,

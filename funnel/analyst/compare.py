@@ -20,10 +20,11 @@ from funnel.mechanisms.product import Protection, protect
 from funnel.notions import NOTIONS, Notion
 from funnel.notions.base import MAX_EPSILON
 from funnel.optimise import memory
+from funnel.plan.compiled import USUAL, Limits, planned
 from funnel.plan.count import Counted, count
-from funnel.plan.prepare import USUAL, Limits, Report, planned, silent
 from funnel.policy import Policy
 from funnel.policy.model import MOST_STEP
+from funnel.progress import Report, silent
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
 from funnel.text import table

@@ -11,20 +11,14 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from funnel.audit.audit import release_folder
-from funnel.audit.extras.base import Release
-from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import Broken
+from funnel.analyst.opened import Data
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, readable
-from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
-from funnel.format import cells, protocol, released
 from funnel.measure.recovery import HOPELESS, Recovered, recovered
 from funnel.text import shown, table
 
-_READ = (protocol.NAME, released.NAME, cells.NAME)
 DELICATE = 1e6
 """Condition number above which a warning is given."""
 
@@ -114,27 +108,13 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
     if not 0 < confidence < 1:
         raise ReleaseError("wrong-value", f"a confidence of {confidence} is not between 0 and 1",
                            advice="Give a share such as 0.95.")  # fmt: skip
-    opened = Release(release_folder(release))
-    try:
-        protocols, rows = _read(opened)
-        wide = frozenset(one.name for one in opened.partitioned)
-    except Broken as broken:
-        raise ReleaseError(
-            "release-unreadable", str(broken), where=str(opened.release),
-            advice="Fetch the release anew; `funnel audit` says all that is wrong with it.",
-        ) from broken  # fmt: skip
+    data = Data(release)
+    _, rows = data.weighted()
     found = tuple(
-        _of_cells(solve(one, rows[:, axis], rows[:, -1], confidence), wide) for axis, one in enumerate(protocols)
+        _of_cells(solve(one, rows[:, 1 + axis], rows[:, -1], confidence), data.wide)
+        for axis, one in enumerate(data.protocols)
     )
-    return Estimates(opened.manifest.release, opened.manifest.rows, confidence, found)
-
-
-def _read(opened: Opened) -> tuple[tuple[AnyProtocol, ...], IntArray]:
-    """The protocols, and released rows [y_1, …, y_k, count] (m, k+1), as the auditor reads them. Raises Broken."""
-    files = opened.manifest.files
-    opened.unchanged(opened.release, {name: files[name] for name in _READ if name in files})
-    rows, _ = opened.rows, opened.answers  # an answer that no input could have had is refused
-    return protocols_of(opened.protocol), rows
+    return Estimates(data.manifest.release, data.manifest.rows, confidence, found)
 
 
 def _of_cells(one: BlockEstimates, wide: frozenset[str]) -> BlockEstimates:

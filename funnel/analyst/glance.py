@@ -19,13 +19,17 @@ _NEARLY = 0.8
 
 @dataclass(frozen=True)
 class Column:
-    """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values."""
+    """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values.
+
+    `blanks` are texts that begin or end with one.
+    """
 
     name: str
     kind: str
     is_text: bool
     distinct: int
     missing: int
+    blanks: int
     unique: bool
 
     def tells_who(self, rows: int) -> bool:
@@ -51,17 +55,19 @@ def glance(engine: Engine, source: Source) -> Glance:
     reader = source.as_texts if source.is_text else source.reading()
     schema = engine.schema(texts=source.is_text)
     found = _likely(engine, reader, schema, guess=source.is_text)
-    counts = [_counts(identifier(name), *likely, texts=source.is_text) for name, likely in found.items()]
+    counts = [
+        _counts(identifier(name), *likely, text=schema[name] == "VARCHAR", texts=source.is_text)
+        for name, likely in found.items()
+    ]
     rows, *parts = engine.row(f"SELECT {listed(['count(*)', *counts])} FROM {reader}")
     return Glance(rows, tuple(_columns(schema, rows, parts, found)))
 
 
-def rarest(engine: Engine, source: Source, name: str) -> int:
-    """Records of the least frequent value of a column. Raises SourceError."""
-    (fewest,) = engine.row(
-        f"SELECT min(n) FROM (SELECT count(*) AS n FROM {source.reading()} GROUP BY {identifier(name)})"
-    )
-    return int(fewest)
+def records(engine: Engine, source: Source, name: str) -> list[int]:
+    """Records of each value of a column, fewest first. Raises SourceError."""
+    column = identifier(name)
+    asked = f"SELECT count(*) AS n FROM {source.reading()} GROUP BY {column} ORDER BY n"
+    return [int(row[0]) for row in engine.rows(asked)]
 
 
 def _likely(
@@ -82,10 +88,11 @@ def _likely(
     return likely
 
 
-def _counts(column: str, kind: str, key: bool, *, texts: bool) -> str:
-    """SQL: present values, distinct values (exactly only of what may be a key), and those of the likely type."""
+def _counts(column: str, kind: str, key: bool, *, text: bool, texts: bool) -> str:
+    """SQL: present values, distinct values (exactly only of what may be a key), those of the likely type, blanks."""
     distinct = f"count(DISTINCT {column})" if key else f"approx_count_distinct({column})"
-    return f"count({column}), {distinct}, count({_cast(column, kind, texts=texts)})"
+    blanks = f"count(*) FILTER ({column} LIKE ' %' OR {column} LIKE '% ')" if text else "0"
+    return f"count({column}), {distinct}, count({_cast(column, kind, texts=texts)}), {blanks}"
 
 
 def _cast(column: str, kind: str, *, texts: bool) -> str:
@@ -99,7 +106,7 @@ def _columns(
     schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, tuple[str, bool]]
 ) -> Iterator[Column]:
     for place, (name, kind) in enumerate(schema.items()):
-        present, distinct, fitting = parts[3 * place : 3 * place + 3]
+        present, distinct, fitting, blanks = parts[4 * place : 4 * place + 4]
         guessed, key = likely[name]
         found = guessed if fitting == present else kind
-        yield Column(name, found, kind == "VARCHAR", distinct, rows - present, key and distinct == rows)
+        yield Column(name, found, kind == "VARCHAR", distinct, rows - present, blanks, key and distinct == rows)

@@ -2,101 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from funnel.analyst import ROOM
-from funnel.analyst.diff import Difference, compare
+from funnel.analyst.diff import compare
 from funnel.analyst.diff.sides import of_lock, of_policy
+from funnel.analyst.relocked import Agreement, Cost, Relocked
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
+from funnel.format.journal import Promise
+from funnel.ledger.journal import Journal
+from funnel.ledger.promises import standing
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.names import keep_names
 from funnel.lock.pin import differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
+from funnel.plan.compiled import Limits, planned
 from funnel.plan.domain import domain
 from funnel.plan.draw import BATCH
 from funnel.plan.estimate import Taking
-from funnel.plan.prepare import Limits, Report, planned, silent
 from funnel.plan.run import execute
+from funnel.plan.summary import Summary
 from funnel.policy import Policy
+from funnel.policy.terms import terms
+from funnel.progress import Report, silent
 from funnel.release.holding import alone
 from funnel.release.keys import load_key
 
-
-@dataclass(frozen=True, eq=False)
-class Relocked:
-    """What `funnel lock` found: the lock that the table asks for, the one before it, and what changes for privacy.
-
-    `written` says whether the new one is in place; `same`, that the old one pins the same and stays.
-    """
-
-    path: Path
-    lock: Lock
-    difference: Difference | None
-    same: bool
-    written: bool
-
-    def text(self) -> str:
-        """For a person."""
-        lines = [] if self.difference is None or self.same else [self.difference.text()]
-        if self.same:
-            lines.append(f"{self.path}: up to date, made {self.lock.made}")
-        elif self.written:
-            blocks = ", ".join("+".join(one.inputs.columns) for one in self.lock.protocols)
-            lines.append(
-                f"wrote {self.path}: pins {self.lock.mechanism} for {blocks}; review it, then commit it"
-            )
-        elif self.lock.noisy is not None:
-            lines.append("nothing was estimated: a new lock spends `estimate.epsilon`, unless an estimate stands")
-        return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {
-            "lock": str(self.path),
-            "checksum": self.lock.checksum,
-            "made": self.lock.made,
-            "written": self.written,
-            "same": self.same,
-            "leakage": dict(self.lock.leakage),
-            "utility": dict(self.lock.utility),
-            "difference": None if self.difference is None else self.difference.as_dict(),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """Whether a policy and its lock agree; `differs` are the terms that do not, in words."""
-
-    path: Path
-    lock: Lock
-    differs: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether the lock is of the policy as it stands."""
-        return not self.differs
-
-    def text(self) -> str:
-        """For a person."""
-        if self.ok:
-            return f"{self.path}: ok, made {self.lock.made}"
-        return "\n".join(
-            [f"{self.path}: not of this policy as it stands", *(f"  {one}" for one in self.differs)]
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {
-            "lock": str(self.path),
-            "ok": self.ok,
-            "checksum": self.lock.checksum,
-            "made": self.lock.made,
-            "differs": list(self.differs),
-        }
+_KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
+"""The terms that may change while a protocol stays: how much may be told, and not what is drawn for whom."""
 
 
 def relock(
@@ -120,24 +57,67 @@ def relock(
     if room is None:
         room = 0.0 if noisy else ROOM
     with alone(private) if noisy else nullcontext():
-        asked = with_room(policy, room)
-        found = execute(asked, limits=limits, dry_run=True, taking=Taking(fresh=True, held=noisy), progress=progress)
-        made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room,
-                        found.counted.cells)  # fmt: skip
-        text = made.text()
-        lock = parse_lock(text)
-        difference = None
-        if old is not None:
-            difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
-            if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
-                return Relocked(path, old, difference, same=True, written=False)
-            if not force:
-                return Relocked(path, lock, difference, same=False, written=False)
-        if not noisy:
-            keep_counts(private, lock.checksum, found.joint)
-        _keep_names(policy, private, lock.checksum, limits)
-        write_lock(path, text)
-    return Relocked(path, lock, difference, same=False, written=True)
+        found = execute(
+            with_room(policy, room), limits=limits, dry_run=True, judged=False,
+            taking=Taking(fresh=True, held=noisy), progress=progress,
+        )  # fmt: skip
+        return _settled(policy, found, old, room, limits, force=force)
+
+
+def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> Relocked:
+    """Pin the protocol of the lock that is there once more, under the policy as it stands now.
+
+    Only how much may be told may have changed: nothing is solved, everybody answers as before, and releases state what
+    the protocol leaks at the current counts. Raises LockError where it leaks more than the policy allows there.
+    """
+    old = read_lock(lock_path(policy))
+    asked, pinned = terms(policy), dict(old.terms)
+    other = [name for name in dict.fromkeys([*asked, *pinned]) if asked.get(name) != pinned.get(name)]
+    if old.noisy is not None or set(other) - set(_KEEPING):
+        changed = ", ".join(sorted(set(other) - set(_KEEPING)))
+        said = f"{changed} changed, so its protocol is not of this policy"
+        said = said if old.noisy is None else "one over a private estimate never drifts"
+        raise LockError(
+            "lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)),
+            advice=f"A protocol is kept where only {', '.join(_KEEPING)} change; else `funnel lock` makes another.",
+        )  # fmt: skip
+    lock = replace(old, terms=asked)
+    found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
+    left = 1 - found.measured.own.nats / policy.privacy.epsilon
+    return _settled(policy, found, old, math.floor(max(left, 0) * 1e4) / 1e4, limits, force=True)
+
+
+def _settled(
+    policy: Policy, found: Summary, old: Lock | None, room: float, limits: Limits, *, force: bool
+) -> Relocked:
+    """The lock of what was measured, what it changes and costs; written unless another one stays in its place."""
+    path, private = lock_path(policy), policy.path(policy.release.private)
+    made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells)
+    text = made.text()
+    lock = parse_lock(text)
+    difference = None
+    if old is not None:
+        difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
+        if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
+            return Relocked(path, old, difference, same=True, written=False)
+    costs, refused = _costs(private, found), found.refused
+    if old is not None and not force:
+        return Relocked(path, lock, difference, same=False, written=False, costs=costs, refused=refused)
+    if found.estimated is None:
+        keep_counts(private, lock.checksum, found.joint)
+    _keep_names(policy, private, lock.checksum, limits)
+    write_lock(path, text)
+    return Relocked(path, lock, difference, same=False, written=True, costs=costs, refused=refused)
+
+
+def _costs(private: Path, found: Summary) -> tuple[Cost, ...]:
+    """Every promise, before and after the first release under the lock."""
+    before = {_named(one): one for one in standing(Journal(private).releases())}
+    return tuple(Cost(one, before.get(_named(one))) for one in found.composed.promises)
+
+
+def _named(one: Promise) -> tuple[object, ...]:
+    return one.policy, one.together.measure, one.together.sensitive
 
 
 def _keep_names(policy: Policy, private: Path, checksum: str, limits: Limits) -> None:

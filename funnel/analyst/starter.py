@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from funnel.analyst.glance import Column, Glance, glance, rarest
-from funnel.engine import Engine, Source, find, open_engine
+from funnel.analyst.glance import Column, Glance, glance, records
+from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
 
 _TELLING = (
@@ -31,7 +32,8 @@ _CELLS, _CELL = 20, 50
 class Proposal:
     """The roles of a table's columns: `kept` are names that tell of something people want hidden, `keys` who it is.
 
-    `minimum` is how many records every value needs; `guess` says why this is the secret.
+    `guess` says why this is the secret; `names` are those of a table without a header; `rare` is whether a single
+    public column has values of too few records; `trim`, that blanks around texts are left out.
     """
 
     table: Path
@@ -42,21 +44,25 @@ class Proposal:
     kept: tuple[Column, ...]
     keys: tuple[Column, ...]
     guess: str
-    minimum: int = _MINIMUM
+    names: Sequence[str] = ()
+    trim: bool = False
+    rare: bool = False
 
 
-def starter(table: Path, folder: Path) -> str:
-    """A policy for `folder` that `funnel check` accepts, with the choices left to make as comments.
+def starter(table: Path, folder: Path, *, names: Sequence[str] = (), trim: bool = False) -> str:
+    """A policy for `folder` that `funnel check` accepts once its author has said what it is for.
 
+    `names` are the columns of a CSV that has no header; with `trim`, blanks around texts are left out.
     Raises SourceError.
     """
-    source = find(table.absolute())
+    source = find(table.absolute(), dialect=Dialect(names=tuple(names)) if names else None)
     with open_engine(source) as engine:
         engine.fetch(tuple(engine.schema(texts=source.is_text)))
         seen = glance(engine, source)
         if seen.rows == 0:
             raise SourceError("source-empty", "the table has no rows", where=str(table))
-        found = _supported(_proposal(Path(os.path.relpath(table, folder)), seen), engine, source)
+        found = _proposal(Path(os.path.relpath(table, folder)), seen)
+        found = replace(_supported(found, engine, source), names=names, trim=trim)
     return _text(found)
 
 
@@ -83,11 +89,22 @@ def _proposal(table: Path, seen: Glance) -> Proposal:
 
 
 def _supported(found: Proposal, engine: Engine, source: Source) -> Proposal:
-    """A single public column is no block of cells: its rarest value says how many records one may have."""
-    if len(found.public) > 1:
+    """A single public column is no block of cells: its rare values are merged. Raises SourceError where all are."""
+    only, *more = found.public
+    if more:
         return found
-    fewest = rarest(engine, source, found.public[0].name) if found.public[0].distinct <= _FEW else _MINIMUM
-    return Proposal(**vars(found) | {"minimum": min(_MINIMUM, fewest)})
+    counts = records(engine, source, only.name) if only.distinct <= _FEW else []
+    rare = sum(one < _MINIMUM for one in counts)
+    while 0 < rare < len(counts) and sum(counts[:rare]) < _MINIMUM:
+        rare += 1
+    if counts and len(counts) - rare + (rare > 0) < 2:
+        raise SourceError(
+            "nothing-to-propose",
+            f"`{_printable(only.name)}`, the only column left to release, has no two values of {_MINIMUM} records",
+            where=str(found.table),
+            advice="Take more columns or more records; fewer than that would show single people.",
+        )
+    return replace(found, rare=rare > 0 or only.distinct > _FEW)
 
 
 def _text(found: Proposal) -> str:
@@ -104,9 +121,9 @@ name: {slug}
 description: TODO say what is published, and what stays hidden
 source:
   table: {_yaml(str(found.table))}
-{_entity(found)}  missing: {missing}               # missing values: category | drop | error
+{_header(found)}{_entity(found)}  missing: {missing}               # missing values: category | drop | error
 estimate:
-  minimum: {found.minimum}                  # every public value needs this many records{_note(found)}
+  minimum: {_MINIMUM}                  # every public value needs this many records
 sensitive: [{_yaml(found.secret.name)}]      # WARNING: {found.guess}; it is never released
 public:                        # what is released, sanitised; a column that is not named is not released
 {_public(found)}
@@ -126,6 +143,9 @@ mechanism:
 def _described(found: Proposal, column: Column) -> str:
     """A line on a column, with its role."""
     missing = f", {column.missing:,} missing" if column.missing else ""
+    if column.blanks:
+        missing += f", {column.blanks:,} with blanks at an end"
+        missing += "" if found.trim else " (`init --trim` leaves these out)"
     roles = {
         "it tells who somebody is: left out": column in found.keys,
         "the secret": column is found.secret,
@@ -142,18 +162,15 @@ def _entity(found: Proposal) -> str:
     return f"  entity: {_yaml(found.entity.name)}              # identifies a person; at most one row each\n"
 
 
-def _note(found: Proposal) -> str:
-    if found.minimum == _MINIMUM:
-        return ""
-    name = _printable(found.public[0].name)
-    said = f"{name} has a value with {found.minimum} records; 10 or more is safer: use `top`"
-    return f"\n{' ' * 31}# {said}"
+def _header(found: Proposal) -> str:
+    """How a table without a header is read."""
+    return f"  csv: {{header: false, names: [{', '.join(map(_yaml, found.names))}]}}\n" if found.names else ""
 
 
 def _public(found: Proposal) -> str:
     """One wide block of all public columns, or the only one that there is."""
     if len(found.public) == 1:
-        return "\n".join([f"  - {_item(found.public[0], found.minimum)}", *_HINTS])
+        return "\n".join([f"  - {_item(found, found.public[0], rare=found.rare)}", *_HINTS])
     minimum = max(_MINIMUM, min(_CELL, found.seen.rows // 20))
     names = {c.name.lower() for c in found.seen.columns}
     block = next(
@@ -165,7 +182,7 @@ def _public(found: Proposal) -> str:
         [
             f"  - name: {block}               # a wide block: all these columns as one alphabet of cells;",
             "    columns:                   # values of too few records become `other`, or the nearest number",
-            *(f"      - {_item(c, 0)}" for c in found.public),
+            *(f"      - {_item(found, c)}" for c in found.public),
             f"    cells: {{most: {_CELLS}, minimum: {minimum}}}   # more cells: truer rows, and longer runs",
             *_HINTS,
         ]
@@ -182,15 +199,18 @@ _HINTS = (
 )
 
 
-def _item(column: Column, minimum: int) -> str:
+def _item(found: Proposal, column: Column, *, rare: bool = False) -> str:
     """A column, coarser where it is dates that stand there as texts, or a single one with values of few records."""
-    name = _yaml(column.name)
+    changes = {}
     if column.is_text and column.kind == "DATE":
-        return f"{{name: {name}, round: month}}"
-    if minimum and column.distinct > _FEW:
+        changes["round"] = "month"
+    elif rare:
         number = column.kind not in ("VARCHAR", "BOOLEAN", "UUID")
-        return f"{{name: {name}, rare: {'bin' if number else 'other'}}}"
-    return name
+        changes["rare"] = "bin" if number else "other"
+    if found.trim and column.blanks and column.kind == "VARCHAR":
+        changes["trim"] = "true"
+    name = _yaml(column.name)
+    return f"{{name: {name}, {', '.join(f'{key}: {value}' for key, value in changes.items())}}}" if changes else name
 
 
 def _draws(found: Proposal) -> str:

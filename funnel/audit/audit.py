@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,7 @@ from funnel.audit.extras import (
     agreed,
     averages,
     bound,
+    catalogue,
     composition,
     declared,
     everybody,
@@ -20,6 +20,7 @@ from funnel.audit.extras import (
     identity,
     meanings,
     mechanism,
+    noise,
     observer,
     pages,
     partitions,
@@ -35,6 +36,7 @@ from funnel.audit.extras import (
     uncertainty,
 )
 from funnel.audit.extras.base import Recount, Release
+from funnel.audit.folder import release_folder
 from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import (
     CHANCE,
@@ -47,21 +49,17 @@ from funnel.audit.kernel.verdict import (
     counted,
 )
 from funnel.errors import FunnelError, ReleaseError
-from funnel.format import cells, manifest, protocol, released
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, mechanism, agreed, policy, pinned, declared, spent, uncertainty, rounded, truth, observer),
+    *(export, pages, catalogue, mechanism, agreed, policy, pinned, declared, noise, spent, uncertainty, rounded),
+    *(truth, observer),
     *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, promises, signature),
     table,
 )
 """In the order in which they are told."""
 LEDGER = (meanings, identity, composition, promises)
 """Those that read the release's entry."""
-KNOWN = (
-    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, manifest.SIGNATURE),
-    *("data.parquet", "data.csv", "report.html", "report.json"),
-)
 PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 
 
@@ -178,27 +176,6 @@ def audit_release(
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
     found = tuple(kernel.findings(opened))
     return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))
-
-
-def release_folder(given: Path) -> Path:
-    """The folder of one release: `given` itself, or what its `latest` points at.
-
-    Raises ReleaseError (`release-unreadable`) when there is nothing there that could be a release.
-    """
-    for folder in (given, given / "latest"):
-        if holds_files(folder):
-            return folder.resolve()
-    raise ReleaseError(
-        "release-unreadable",
-        "there is no release in this folder" if given.exists() else "the release folder does not exist",
-        where=str(given),
-        advice="Name a release's own folder, or the folder of releases that holds `latest`.",
-    )
-
-
-def holds_files(folder: Path) -> bool:
-    """Whether some file of a release lies in a folder."""
-    return any(os.path.lexists(folder / name) for name in KNOWN)
 
 
 def finding(extra: ModuleType, opened: Release) -> Finding:

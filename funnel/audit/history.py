@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from funnel.audit.audit import AuditReport, audit_release, holds_files
+from funnel.audit.audit import AuditReport, audit_release
+from funnel.audit.folder import holds_files
 from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.files import content, ledger, parsed

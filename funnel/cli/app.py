@@ -8,36 +8,60 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-import funnel
-from funnel.cli import (
-    audit,
-    check,
-    compare,
-    diff,
-    estimate,
-    init,
-    key,
-    ledger,
-    lock,
-    plan,
-    report,
-    run,
-    schema,
-)
-from funnel.cli.console import complain, console, emit, say
-from funnel.errors import FunnelError, InternalError
+from funnel.cli.console import VALUES, Asked, complain, emit, own_up, say
+from funnel.failed import as_error
+from funnel.signals import INTERRUPTED, interrupted
+from funnel.version import __version__
 
-_INTERRUPTED = 130
-"""What the shell, and typer, say after Ctrl-C."""
+if TYPE_CHECKING:
+    from typer._click import Command, Context
+
 _USAGE = 2
-_VALUES = "--show-values"
+
+COMMANDS = (
+    "init", "check", "plan", "run", "also", "compare", "audit", "ledger", "lock", "diff", "report", "estimate",
+    "schema", "key",
+)  # fmt: skip
+"""In the order of `--help`; each is a module of its name, with a function or a group of that name, and its EPILOG."""
+
+
+@cache
+def _command(name: str) -> Command:
+    """A command, made when it is first asked for: most calls are about one."""
+    module = import_module(f"funnel.cli.{name}")
+    found, group = getattr(module, name), typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        group.add_typer(found, name=name)
+    else:
+        group.command(name, epilog=module.EPILOG)(found)
+    return typer.main.get_group(group).commands[name]
+
+
+class _Commands(TyperGroup):
+    """The commands of `COMMANDS`, none of which is imported before it is asked for."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        # From these names the one is proposed that was meant; what stands under them is never asked for.
+        self.commands = dict.fromkeys(COMMANDS, self)
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return [*COMMANDS]
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        return _command(cmd_name) if cmd_name in COMMANDS else None
+
 
 app = typer.Typer(
     name="funnel",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -45,7 +69,6 @@ app = typer.Typer(
     help="Publish tables about people while what a record tells about a named secret stays bounded.",
     epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
 )
-app.add_typer(key.key, name="key")
 
 
 @app.callback(invoke_without_command=True)
@@ -55,48 +78,35 @@ def _root(
         bool, typer.Option("--traceback", help="With any command: show where in the code an error arose.")
     ] = False,
     show_values: Annotated[
-        bool, typer.Option(_VALUES, help="With any command, at a terminal: errors name the values they are about.")
+        bool, typer.Option(VALUES, help="With any command, at a terminal: errors name the values they are about.")
     ] = False,
 ) -> None:
     if version:
-        say(f"funnel {funnel.__version__}")
+        say(f"funnel {__version__}")
         raise typer.Exit
-
-
-for _command in (init, check, plan, run, compare, audit, ledger, lock, diff, report, estimate, schema):
-    _name = _command.__name__.rpartition(".")[2]
-    app.command(epilog=_command.EPILOG)(getattr(_command, _name))
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code; errors are one paragraph, never a traceback unless asked."""
     given = sys.argv[1:] if arguments is None else arguments
-    if _VALUES in given and not sys.stderr.isatty():
-        complain(f"{_VALUES} is for a terminal: here, what errors print goes into a file, a log or a mail")
+    if VALUES in given and not sys.stderr.isatty():
+        complain(f"{VALUES} is for a terminal: here, what errors print goes into a file, a log or a mail")
         sys.exit(_USAGE)
+    asked = Asked("--traceback" in given, VALUES in given)
     try:
         # Both may stand anywhere: they are asked for after something went wrong, at the end of the line.
-        app([word for word in given if word not in ("--traceback", _VALUES)])
+        app([word for word in given if word not in ("--traceback", VALUES)], obj=asked)
     except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            complain("interrupted; nothing was published [interrupted]")
+        if end.code == INTERRUPTED:  # typer says so after every KeyboardInterrupt
+            complain("interrupted; nothing was published by halves [interrupted]")
+            sys.exit(interrupted())
         raise
-    except FunnelError as error:
-        _fail(error, given)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except Exception as error:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
-        _fail(InternalError(type(error).__name__, values=str(error)), given)
-
-
-def _fail(error: FunnelError, given: list[str]) -> None:
-    """Print an error as text, or as JSON where that was asked for, and exit with its code."""
-    if "--traceback" in given:
-        console(error=True).print_exception()
-    if "--json" in given:
-        emit({"error": error.as_dict(), "code": error.exit_code})
-    complain(error.text(values=_VALUES in given))
-    if error.values and _VALUES not in given:
-        complain(f"  The values it is about are left out here; at a terminal, {_VALUES} names them.")
-    sys.exit(error.exit_code)
+    except Exception as failed:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
+        error = as_error(failed)
+        if "--json" in given:
+            emit({"error": error.as_dict(), "code": error.exit_code})
+        own_up(error, asked)
+        sys.exit(error.exit_code)

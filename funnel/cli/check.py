@@ -9,12 +9,13 @@ import typer
 
 from funnel.cli.console import complain, emit, say
 from funnel.cli.options import Json
+from funnel.errors import worst
 
 EPILOG = "Example: funnel check policies/*.yaml"
 
 
 def check(
-    policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False)],
+    policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False, readable=False)],
     json: Json = False,
 ) -> None:
     """Validate policies: every error at once, with file, line, column and what to do.
@@ -24,8 +25,7 @@ def check(
     from funnel import api
 
     results = [api.check(path) for path in policies]
-    # A fault before what a person must decide, and that before what may be tried again.
-    code = min((result.code for result in results if not result.ok), default=0)
+    code = worst(result.code for result in results)
     if json:
         emit({"ok": not code, "code": code, "policies": [result.as_dict() for result in results]})
     else:

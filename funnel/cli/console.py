@@ -7,33 +7,34 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from funnel.errors import FunnelError
+from funnel.progress import Report, silent
 
 if TYPE_CHECKING:
-    from funnel.plan.prepare import Report
+    from rich.console import Console
+    from rich.progress import Progress
 
+VALUES = "--show-values"
 _SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def console(*, error: bool = False) -> Console:
-    """A console that uses colour only on a terminal and never reads markup into data."""
+    """A console that never reads markup into data; a log does not wait for it."""
+    from rich.console import Console
+
     return Console(stderr=error, highlight=False, markup=False, soft_wrap=True)
 
 
 def say(text: str, style: str | None = None) -> None:
-    """Print to standard output."""
-    console().print(_visible(text), style=style)
+    """Print to standard output; with colour, which only a terminal shows."""
+    if style is None or not sys.stdout.isatty():
+        print(_visible(text))
+    else:
+        console().print(_visible(text), style=style)
 
 
 class Told(Protocol):
@@ -62,7 +63,29 @@ def verdict(line: str) -> str | None:
 
 def complain(text: str) -> None:
     """Print an error to standard error."""
-    console(error=True).print(_visible(text), style="bold red" if sys.stderr.isatty() else None)
+    if sys.stderr.isatty():
+        console(error=True).print(_visible(text), style="bold red")
+    else:
+        print(_visible(text), file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of errors: where in the code they arose, and which of people's values they are about."""
+
+    traceback: bool = False
+    values: bool = False
+
+
+def own_up(error: FunnelError, asked: Asked) -> None:
+    """Print an error to standard error, with what was asked of it."""
+    if asked.traceback:
+        from rich.traceback import Traceback
+
+        console(error=True).print(Traceback.from_exception(type(error), error, error.__traceback__))
+    complain(error.text(values=asked.values))
+    if error.values and not asked.values:
+        complain(f"  The values it is about are left out here; at a terminal, {VALUES} names them.")
 
 
 def _visible(text: str) -> str:
@@ -71,28 +94,19 @@ def _visible(text: str) -> str:
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def emit(data: Any) -> None:
-    """Print one JSON object to standard output; what JSON lets stand but a terminal obeys is escaped as it allows."""
-    print(_visible(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)))
+def emit(data: Any, *, line: bool = False, error: bool = False) -> None:
+    """Print one JSON object, where asked on one `line`; what JSON lets stand but a terminal obeys is escaped."""
+    text = json.dumps(data, indent=None if line else 1, ensure_ascii=False, allow_nan=False)
+    print(_visible(text), file=sys.stderr if error else sys.stdout, flush=line)
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
     """A progress bar per long step on a terminal; nothing in a log."""
-    from funnel.plan.prepare import silent
-
-    terminal = console(error=True)
-    if not terminal.is_terminal:
+    if not sys.stderr.isatty():
         yield silent
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=terminal, transient=True) as bars:
+    with _bars() as bars:
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int = 0, total: int | None = None) -> None:
@@ -103,3 +117,24 @@ def progress() -> Iterator[Report]:
             bars.update(tasks[stage], completed=done, total=total)
 
         yield report
+
+
+def _bars() -> Progress:
+    """A bar for each step, with what it is, how far, and how long; gone when all is done."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console(error=True), transient=True)

@@ -10,7 +10,8 @@ import typer
 from funnel.cli.console import show, verdict
 from funnel.cli.options import Json
 
-EPILOG = """Examples: funnel diff old.yaml new.yaml; git show HEAD:census.yaml | funnel diff - census.yaml
+EPILOG = """Examples: funnel diff old.yaml new.yaml; git show HEAD:census.yaml | funnel diff - census.yaml;
+funnel diff releases/census/latest census.yaml
 
 Exit codes: 0 nothing is weaker; 1 something is weaker or cannot be compared, or a file cannot be read."""
 
@@ -25,6 +26,11 @@ def diff(
         bool,
         typer.Option("--allow", help="Let changes pass that cannot be compared, such as another filter."),
     ] = False,
+    private: Annotated[
+        Path | None,
+        typer.Option(help="The private folder of a release, whose whole policy is compared; that of a policy beside it "
+                     "is found without.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """What changed between two policies, locks or releases in terms of privacy, a finding a line.
@@ -36,6 +42,6 @@ def diff(
 
     if str(old) == str(new) == "-":
         raise typer.BadParameter("standard input can be one side only")
-    found = api.diff(old, new)
+    found = api.diff(old, new, private)
     show(found, json, verdict)
     raise typer.Exit(1 if found.fails(allow=allow) else 0)

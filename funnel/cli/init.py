@@ -9,7 +9,7 @@ import typer
 
 from funnel.cli.console import say
 
-EPILOG = "Example: funnel init census.parquet --to census.yaml"
+EPILOG = "Examples: funnel init census.parquet --to census.yaml; funnel init export.csv --names id,town,income --trim"
 
 
 def init(
@@ -22,14 +22,20 @@ def init(
     to: Annotated[
         Path | None, typer.Option(help="Where to write the policy; - prints it. Default: NAME.yaml here.")
     ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(help="The columns of a CSV without a header, in order: id,town,income.", show_default=False),
+    ] = None,
+    trim: Annotated[bool, typer.Option("--trim", help="Leave out blanks around the texts of public columns.")] = False,
 ) -> None:
     """Read a table once and write a commented starter policy: the secret guessed, keys left out, the rest public."""
     from funnel import api
 
     target = to or Path(table.name.split(".")[0] + ".yaml")
-    text = api.starter_policy(table, target.parent if str(target) != "-" else Path())
+    columns = [] if names is None else [one.strip() for one in names.split(",")]
+    text = api.starter_policy(table, target.parent if str(target) != "-" else Path(), names=columns, trim=trim)
     if str(target) == "-":
         print(text, end="")
         return
     api.write_new(target, text)
-    say(f"wrote {target}: review it, then run `funnel check {target}`")
+    say(f"wrote {target}: review it and say in `description` what it is for, then run `funnel check {target}`")

@@ -10,7 +10,8 @@ from funnel.analyst import ROOM
 from funnel.cli.console import complain, progress, show, verdict
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
 
-EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml
+EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml;
+after drift, with another epsilon in the policy: funnel lock --keep census.yaml
 
 Exit codes: 0 written, up to date, or in agreement; 1 not written, or not in agreement; 2 wrong usage."""
 
@@ -31,12 +32,17 @@ def lock(
             show_default=False,
         ),
     ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep the protocol under another epsilon or budget: everybody answers as before."),
+    ] = False,
     json: Json = False,
     memory: Memory = "2GB",
     threads: Threads = None,
 ) -> None:
     """Solve once and pin the protocol in NAME.lock.yaml, so that nightly runs (`run --locked`) do not solve anew.
 
+    Where there is a lock, shows what another one would change for privacy and cost each promise, and writes nothing.
     Over a private estimate its noisy counts are pinned too: `estimate.epsilon` is spent here, unless an estimate of the
     last twelve hours stands, and by no run.
     """
@@ -48,10 +54,14 @@ def lock(
         found = api.check_lock(policy)
         show(found, json, lambda _: None if found.ok else "bold red")
         raise typer.Exit(0 if found.ok else 1)
+    if keep and (room is not None or force):
+        raise typer.BadParameter("--keep solves nothing: it goes with neither --room nor --force")
     if room is not None and not 0 <= room < 1:
         raise typer.BadParameter("give a part of epsilon, such as 0.05", param_hint="--room")
     with progress() as report:
-        made = api.make_lock(policy, room=room, force=force, memory=memory, threads=threads, progress=report)
+        made = api.make_lock(
+            policy, room=room, force=force, keep=keep, memory=memory, threads=threads, progress=report
+        )
     show(made, json, verdict)
     if not made.written and not made.same:
         complain(

@@ -16,7 +16,7 @@ def _size(text: str) -> str:
     return text
 
 
-PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False)]
+PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False, readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
 Memory = Annotated[
     str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)

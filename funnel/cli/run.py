@@ -1,22 +1,38 @@
-"""`funnel run`: one audited release."""
+"""`funnel run`: one audited release, or one of each of several policies."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from funnel.cli.console import complain, progress, show
-from funnel.cli.options import Json, Memory, PolicyFile, Threads
+from funnel.cli.console import Asked, complain, emit, own_up, progress, say, show
+from funnel.cli.log import Log
+from funnel.cli.metrics import write_metrics
+from funnel.cli.options import Json, Memory, Threads
+from funnel.errors import worst
+
+if TYPE_CHECKING:
+    from funnel.plan.outcome import Outcome
+
+_LOCK = ".lock.yaml"
 
 EPILOG = """Example: funnel run policies/marital-status.yaml
 
+Several policies are run one after the other, each whatever became of those before it; locks among them are passed over.
+--json prints one line for each when it has ended: funnel run --json --metrics funnel.prom policies/*.yaml
+
 Exit codes: 0 released; 1 the policy or the data are at fault; 4 a person must decide (drift, a budget, a promise that
-the release would end, a changed key); 5 try again (busy, disk full, source out of reach or changing)."""
+the release would end, a changed key); 5 try again (busy, disk full, source out of reach or changing). Of several
+policies the worst: 3 (a bug of funnel), then 1, 4, 5, 0."""
 
 
 def run(
-    policy: PolicyFile,
+    context: typer.Context,
+    policies: Annotated[
+        list[Path], typer.Argument(help="Policy files (YAML).", show_default=False, readable=False)
+    ],
     json: Json = False,
     memory: Memory = "2GB",
     threads: Threads = None,
@@ -32,14 +48,70 @@ def run(
         bool,
         typer.Option("--locked", help="Solve nothing: draw from the protocol that `funnel lock` pinned."),
     ] = False,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write code, seconds, rows, leakage, budget left and drift to this file for Prometheus, also where a "
+            "policy fails. For operators, not for readers of the release.",
+            show_default=False,
+        ),
+    ] = None,
+    log: Annotated[
+        Literal["text", "json"],
+        typer.Option(help="json: events on standard error, one object a line, in place of text and progress bars."),
+    ] = "text",
 ) -> None:
     """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
     from funnel import api
 
-    with progress() as report:
-        summary = api.run(
-            policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
-        )
-    show(summary, json)
-    for warning in summary.warnings:
+    asked, chosen, codes = context.find_object(Asked) or Asked(), _policies(policies), list[int]()
+    if metrics is not None and not metrics.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {metrics.parent} for the metrics")
+    figures: list[dict[str, Any]] | None = None if metrics is None else []
+    try:
+        for policy in chosen:
+            events = Log(str(policy)) if log == "json" else None
+            with progress() if events is None else events.stages() as report:
+                outcome = api.attempt(
+                    policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
+                )
+            if len(chosen) > 1 and not json:
+                say(f"{policy}:")
+            _show(outcome, json)
+            if events is None:
+                _complain(outcome, asked, several=len(chosen) > 1)
+            else:
+                events.outcome(outcome)
+            codes.append(outcome.code)
+            if figures is not None:
+                figures.append(outcome.as_dict())
+    finally:
+        if metrics is not None and figures is not None:
+            write_metrics(metrics, figures)
+    raise typer.Exit(worst(codes))
+
+
+def _policies(given: list[Path]) -> list[Path]:
+    """The files to run: `*.yaml` names locks, too; each once. Raises BadParameter."""
+    chosen = [path for path in given if not path.name.endswith(_LOCK)] or given
+    if twice := [path for path in chosen if chosen.count(path) > 1]:
+        raise typer.BadParameter(f"named twice: {twice[0]}")
+    return chosen
+
+
+def _show(outcome: Outcome, json: bool) -> None:
+    """Print the figures of one policy's run."""
+    if json:
+        emit(outcome.as_dict(), line=True)
+    elif outcome.summary is not None:
+        show(outcome.summary, json)
+
+
+def _complain(outcome: Outcome, asked: Asked, *, several: bool) -> None:
+    """Print what went wrong in one policy's run, or what to know of it; of which one, where there are several."""
+    if several and (outcome.error is not None or (outcome.summary is not None and outcome.summary.warnings)):
+        complain(f"{outcome.policy}: exit code {outcome.code}")
+    if outcome.error is not None:
+        own_up(outcome.error, asked)
+    for warning in () if outcome.summary is None else outcome.summary.warnings:
         complain(f"warning: {warning}")

@@ -26,11 +26,19 @@ class Drawer:
     """Draws every block of every row from its protocol, exactly, with randomness from `key` alone.
 
     Permanent: the uniform of (entity, block, input label) is a pseudo-random function, whatever the batch,
-    the order, the engine or the night. Fresh: every row of every Drawer has its own uniform.
+    the order, the engine or the night. Fresh: every row of every Drawer has its own uniform;
+    of Drawers that are given the same nonce, every row number, the first of which is `first`.
     Safe to share between threads (they take turns), not between processes.
     """
 
-    def __init__(self, protocols: Sequence[AnyProtocol], key: Key, permanent: bool) -> None:
+    def __init__(
+        self,
+        protocols: Sequence[AnyProtocol],
+        key: Key,
+        permanent: bool,
+        nonce: bytes | None = None,
+        first: int = 0,
+    ) -> None:
         columns = [protocol.inputs.columns for protocol in protocols]
         if not columns or len(set(columns)) != len(columns):
             raise InternalError(f"the blocks to draw are not distinct: {columns}")
@@ -39,9 +47,9 @@ class Drawer:
             InverseTable(one) if isinstance(one, Protocol) else CoinTable(one, key, CHUNK) for one in protocols
         ]
         self._answers = [PermanentUniforms(key, protocol) for protocol in protocols] if permanent else []
-        self._noise = None if permanent else FreshUniforms(key, os.urandom(16))
+        self._noise = None if permanent else FreshUniforms(key, nonce or os.urandom(16))
         self._buffer = Buffer(CHUNK)
-        self._rows = 0
+        self._rows = first
         self._process = os.getpid()
         self._lock = threading.Lock()
 

@@ -14,6 +14,8 @@ from funnel.data.protocol import Codes
 from funnel.draw.draw import CHUNK, input_codes
 from funnel.errors import PlanError, SourceError
 
+_COMBINATIONS = -1
+"""The place of combinations of released values among those of blocks."""
 _DENSE = 1 << 22
 """Most combinations of released values that are counted in one flat array."""
 _WAITING = 1 << 18
@@ -31,7 +33,7 @@ class Tally:
     def __init__(self, protocols: Sequence[AnyProtocol]) -> None:
         self._protocols = tuple(protocols)
         self.tables: list[IntArray] = [protocol.no_draws() for protocol in protocols]
-        self._released = _counter(tuple(protocol.size for protocol in protocols))
+        self._released = counter(tuple(protocol.size for protocol in protocols))
         self._one_table = len(protocols) == 1 and protocols[0].uniforms == "one"
 
     def add(self, batch: pa.RecordBatch, drawn: pa.RecordBatch) -> None:
@@ -40,6 +42,36 @@ class Tally:
             part, out = batch.slice(start, CHUNK), drawn.slice(start, CHUNK)
             inputs = [input_codes(protocol, part, block) for block, protocol in enumerate(self._protocols)]
             self.count(inputs, [column.to_numpy() for column in out.columns])
+
+    def batch(self) -> pa.RecordBatch:
+        """What was counted so far, for a tally in another process: `merge` adds it there.
+
+        Rows (place, codes, number): codes [input, output] of the block at a place, or a combination at place -1.
+        """
+        parts = [(place, np.argwhere(table), table[table > 0]) for place, table in enumerate(self.tables)]
+        if not self._one_table:
+            parts.append((_COMBINATIONS, *self._released.result()))
+        places = np.concatenate([np.full(len(numbers), place) for place, _, numbers in parts])
+        widths = np.concatenate([np.full(len(rows), rows.shape[1]) for _, rows, _ in parts])
+        flat = np.concatenate([rows.ravel() for _, rows, _ in parts])
+        codes = pa.LargeListArray.from_arrays(np.append(0, np.cumsum(widths)), pa.array(flat))
+        numbers = np.concatenate([numbers for _, _, numbers in parts])
+        return pa.record_batch(
+            [pa.array(places), codes, pa.array(numbers)], names=["place", "codes", "number"]
+        )
+
+    def merge(self, batch: pa.RecordBatch) -> None:
+        """Add what another tally of the same protocols counted, as its `batch`."""
+        places, numbers = (batch.column(name).to_numpy() for name in ("place", "number"))
+        codes = batch.column("codes")
+        for place in np.unique(places).tolist():
+            here = places == place
+            rows = codes.filter(pa.array(here))
+            grid = rows.flatten().to_numpy().reshape(int(here.sum()), -1)
+            if place == _COMBINATIONS:
+                self._released.add(grid.T, numbers[here])
+            else:
+                np.add.at(self.tables[place], tuple(grid.T), numbers[here])
 
     def count(self, inputs: Sequence[Codes], outputs: Sequence[Codes]) -> None:
         """Count input codes and output codes of every block, (rows,) each."""
@@ -98,9 +130,9 @@ class _DenseCounter:
         self._sizes = sizes
         self._counts = np.zeros(math.prod(sizes), np.int64)
 
-    def add(self, codes: IntArray) -> None:
-        """Count the columns of codes (k, rows)."""
-        np.add.at(self._counts, np.ravel_multi_index(tuple(codes), self._sizes), 1)
+    def add(self, codes: IntArray, numbers: IntArray | int = 1) -> None:
+        """Count the columns of codes (k, rows), each as often as its number says."""
+        np.add.at(self._counts, np.ravel_multi_index(tuple(codes), self._sizes), numbers)
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Combinations (m, k) and counts (m,)."""
@@ -118,19 +150,19 @@ class _SparseCounter:
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._codes = np.empty((0, len(sizes)), np.int64)
         self._counts = np.empty(0, np.int64)
-        self._waiting: list[IntArray] = []
+        self._waiting: list[tuple[IntArray, IntArray]] = []
         self._rows = 0
 
-    def add(self, codes: IntArray) -> None:
-        """Count the columns of codes (k, rows)."""
-        self._waiting.append(codes.T)
+    def add(self, codes: IntArray, numbers: IntArray | int = 1) -> None:
+        """Count the columns of codes (k, rows), each as often as its number says."""
+        self._waiting.append((codes.T, np.broadcast_to(np.int64(numbers), codes.shape[1])))
         self._rows += codes.shape[1]
         if self._rows >= max(_WAITING, len(self._counts)):
             self._merge()
 
     def _merge(self) -> None:
-        rows = np.concatenate([self._codes, *self._waiting])
-        weights = np.concatenate([self._counts, np.ones(self._rows, np.int64)])
+        rows = np.concatenate([self._codes, *(codes for codes, _ in self._waiting)])
+        weights = np.concatenate([self._counts, *(numbers for _, numbers in self._waiting)])
         self._waiting, self._rows = [], 0
         order = np.lexsort(rows.T[::-1])
         rows, weights = rows[order], weights[order]
@@ -143,5 +175,6 @@ class _SparseCounter:
         return self._codes, self._counts
 
 
-def _counter(sizes: tuple[int, ...]) -> _DenseCounter | _SparseCounter:
+def counter(sizes: tuple[int, ...]) -> _DenseCounter | _SparseCounter:
+    """What counts combinations of codes below some sizes."""
     return (_DenseCounter if math.prod(sizes) <= _DENSE else _SparseCounter)(sizes)

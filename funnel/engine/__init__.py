@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from funnel.engine.base import Engine
+from funnel.engine.base import Engine, EngineName, Kernel
 from funnel.engine.sources import Dialect, Source, changed, find
+
+
+def found_for(
+    engine: EngineName, settings: Mapping[str, str], table: str, directory: Path, dialect: Dialect
+) -> Source:
+    """The table that a policy in `directory` names, for the engine that it names, with the engine's own settings.
+
+    Raises SourceError where it is not there, or the engine does not read such tables.
+    """
+    source = find(table, directory, dialect)
+    if engine == "duckdb":
+        return source
+    from funnel.engine.spark import parted
+
+    return parted(source, settings)
 
 
 def open_engine(
@@ -13,8 +29,11 @@ def open_engine(
 ) -> Engine:
     """The engine that serves a source, with the memory and threads it may use."""
     from funnel.engine.duckdb import DuckDB
+    from funnel.engine.spark import Parted, Spark
 
+    if isinstance(source, Parted):
+        return Spark(source, memory=memory, threads=threads, scratch=scratch)
     return DuckDB(source, memory=memory, threads=threads, scratch=scratch)
 
 
-__all__ = ["Dialect", "Engine", "Source", "changed", "find", "open_engine"]
+__all__ = ["Dialect", "Engine", "EngineName", "Kernel", "Source", "changed", "find", "found_for", "open_engine"]

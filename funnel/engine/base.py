@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from funnel.data import Alphabet
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+EngineName = Literal["duckdb", "spark"]
+"""What a policy calls the engines."""
+Kernel = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
+"""What is done with the rows of each part of a table: the part's number and its batches in, batches out.
+
+Parts have numbers of their own, and a part has the same rows in the same order whenever it is done again.
+"""
 
 
 class Engine(Protocol):
@@ -38,6 +46,9 @@ class Engine(Protocol):
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """All rows of a small result. Raises SourceError."""
 
+    def distinct(self, listing: str) -> int:
+        """How many different rows a query has. Raises SourceError."""
+
     def variables(self, **values: int) -> None:
         """Set variables that statements read with getvariable."""
 
@@ -46,3 +57,10 @@ class Engine(Protocol):
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+
+    def map(self, statement: str, rows: int, kernel: Kernel) -> Iterator[pa.RecordBatch]:
+        """What a kernel makes of the rows of a query, wherever these are; batches have at most `rows` rows.
+
+        Where the query has an order, what comes is in it, and holds the columns that it goes by. An engine may carry
+        the kernel to other processes, and do a part again that was lost. Raises SourceError.
+        """

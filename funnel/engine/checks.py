@@ -87,12 +87,12 @@ def check_identifier(column: str, distinct: int, rows: int, *, text: bool = Fals
         )
 
 
-def check_names(counts: Sequence[int], columns: Sequence[str]) -> None:
-    """Refuse keys that do not name every row, and each another, from [rows, rows without a key, distinct keys].
+def check_names(engine: Engine, statement: str, listing: str, columns: Sequence[str]) -> None:
+    """Refuse keys that do not name every row, and each another; the statement counts [rows, rows without a key].
 
     Raises SourceError, which tells how many rows there are and no key: keys are people's names.
     """
-    rows, absent, distinct = counts
+    rows, absent = engine.row(statement)
     named = " + ".join(columns)
     if absent:
         raise SourceError(
@@ -101,10 +101,11 @@ def check_names(counts: Sequence[int], columns: Sequence[str]) -> None:
             advice=f"Repair the source, or set `filter: {columns[0]} IS NOT NULL`; a row without a name cannot be "
             "published beside others that have one.",
         )
-    if distinct < rows:
+    repeated = rows - engine.distinct(listing)
+    if repeated:
         raise SourceError(
             "identify-repeated",
-            f"{rows - distinct:,} of {rows:,} rows repeat the {named} of another row",
+            f"{repeated:,} of {rows:,} rows repeat the {named} of another row",
             advice="Name further columns under `release.identify`, until no two rows have the same key; or repair the "
             "source.",
         )
@@ -122,13 +123,18 @@ def check_labels(counts: Sequence[int], refused: Sequence[tuple[str, str]]) -> N
 
 
 def check_entities(
-    engine: Engine, column: str, *, integer: bool, spread: str, dense: str, general: str
+    engine: Engine, column: str, rows: int, *, integer: bool, spread: str, dense: str, listing: str
 ) -> None:
-    """Refuse a table in which a person has two rows: each row would be one more release about them.
+    """Refuse a table in which a person has two of the rows: each row would be one more release about them.
 
     Integers in a narrow range are checked by a bit set, anything else by grouping. Raises SourceError.
     """
-    (repeated,) = engine.row(dense if integer and _narrow(engine, spread) else general)
+    dense_enough = integer and _narrow(engine, spread)
+    refuse_repeated(column, engine.row(dense)[0] if dense_enough else rows - engine.distinct(listing))
+
+
+def refuse_repeated(column: str, repeated: int) -> None:
+    """Refuse so many rows of people who have another one. Raises SourceError."""
     if repeated:
         raise SourceError(
             "entity-repeated",

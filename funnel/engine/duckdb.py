@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 
 from funnel.data import Alphabet
+from funnel.engine.base import Kernel
 from funnel.engine.scratch import Scratch
 from funnel.engine.sources import TROUBLE, Source, describe, unreadable
 from funnel.engine.sql import literal
@@ -103,6 +104,10 @@ class DuckDB:
         with self._reading():
             return self.connection.execute(statement, list(parameters)).fetchall()
 
+    def distinct(self, listing: str) -> int:
+        """How many different rows a query has. Raises SourceError."""
+        return int(self.row(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({listing}))")[0])
+
     def variables(self, **values: int) -> None:
         """Set variables that statements read with getvariable."""
         for name, value in values.items():
@@ -122,5 +127,10 @@ class DuckDB:
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
-        with self._reading():
-            yield from self.connection.sql(statement).to_arrow_reader(rows)
+        # An unfinished reader would keep the connection from all else: it is closed with what is yielded here.
+        with self._reading(), self.connection.sql(statement).to_arrow_reader(rows) as reader:
+            yield from reader
+
+    def map(self, statement: str, rows: int, kernel: Kernel) -> Iterator[pa.RecordBatch]:
+        """What a kernel makes of the rows of a query, which are one part here. Raises SourceError."""
+        yield from kernel(0, self.stream(statement, rows))

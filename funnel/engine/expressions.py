@@ -20,6 +20,8 @@ _FORBIDDEN = {
     "DEFAULT": "DEFAULT",
     "POSITIONAL_REFERENCE": "a positional reference",
 }
+_COMPARING = ("COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL")
+"""Operators beside comparisons that do nothing with a value but compare it."""
 
 
 class ExpressionError(ValueError):
@@ -34,38 +36,114 @@ class Expression:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Use:
+    """A column as an expression reads it: compared with `constants`, as texts, by an operator of DuckDB's tree.
+
+    None where it is read otherwise; none of them where it is asked whether the column is missing.
+    """
+
+    column: str
+    operator: str
+    constants: tuple[str | None, ...] | None
+
+
 def parse(text: str) -> Expression:
     """Parse a predicate. Raises ExpressionError for anything but one expression of columns and pure functions."""
-    if not text.strip():
-        raise ExpressionError("it is empty")
     with duckdb.connect() as connection:
-        # Alone and without brackets: inside a pair of them, `1) OR (1=1` would balance.
-        _serialise(connection, f"SELECT\n{text}")
-        # The newline ends a trailing comment, which would otherwise swallow the bracket.
-        tree = _serialise(connection, f"SELECT (\n{text}\n)")
-        node = _single(tree)
-        nodes = list(_expressions(node["select_list"][0]))
-        if nodes[0].get("function_name") == "row":
-            raise ExpressionError("it is empty, or a list of expressions")
-        for part in nodes:
-            _refuse(part)
-        _check_functions(connection, {part["function_name"] for part in nodes if part["class"] == "FUNCTION"})
-        columns = [_column(part) for part in nodes if part["class"] == "COLUMN_REF"]
-        (sql,) = _row(connection, "SELECT json_deserialize_sql($1::JSON)", json.dumps(tree))
-    return Expression(sql.removeprefix("SELECT "), tuple(dict.fromkeys(columns)))
+        tree, node = _parsed(connection, text)
+        columns = [_column(part) for part in _expressions(node) if part["class"] == "COLUMN_REF"]
+        return Expression(_sql(connection, tree), tuple(dict.fromkeys(columns)))
+
+
+def uses(text: str) -> tuple[Use, ...]:
+    """How each column is read, wherever it stands. Raises as `parse` does."""
+    with duckdb.connect() as connection:
+        tree, node = _parsed(connection, text)
+        return tuple(_uses(connection, tree, node))
 
 
 def check_condition(expression: Expression, schema: Mapping[str, str]) -> None:
     """Bind an expression to columns and their types. Raises ExpressionError unless it is a condition."""
+    if (kind := kind_of(expression, schema)) != "BOOLEAN":
+        raise ExpressionError(f"it is a {kind}, not a condition")
+
+
+def kind_of(expression: Expression, schema: Mapping[str, str]) -> str:
+    """The SQL type of an expression of columns of these types. Raises ExpressionError where it has none."""
     columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in schema.items())
     with duckdb.connect() as connection:
         try:
-            connection.execute(f"CREATE TABLE source ({columns})")
+            connection.execute(f"CREATE TABLE source ({columns or 'nothing INTEGER'})")
             rows = connection.execute(f"DESCRIBE SELECT {expression.sql} FROM source").fetchall()
         except duckdb.Error as error:
             raise ExpressionError(str(error).splitlines()[0]) from None
-    if rows[0][1] != "BOOLEAN":
-        raise ExpressionError(f"it is a {rows[0][1]}, not a condition")
+    return str(rows[0][1])
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """DuckDB's tree of a query for the one expression, and the expression in it, of which every part is allowed."""
+    if not text.strip():
+        raise ExpressionError("it is empty")
+    # Alone and without brackets: inside a pair of them, `1) OR (1=1` would balance.
+    _serialise(connection, f"SELECT\n{text}")
+    # The newline ends a trailing comment, which would otherwise swallow the bracket.
+    tree = _serialise(connection, f"SELECT (\n{text}\n)")
+    node: dict[str, Any] = _single(tree)["select_list"][0]
+    nodes = list(_expressions(node))
+    if node.get("function_name") == "row":
+        raise ExpressionError("it is empty, or a list of expressions")
+    for part in nodes:
+        _refuse(part)
+    _check_functions(connection, {part["function_name"] for part in nodes if part["class"] == "FUNCTION"})
+    return tree, node
+
+
+def _sql(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> str:
+    """The expression of a tree as DuckDB writes it."""
+    (sql,) = _row(connection, "SELECT json_deserialize_sql($1::JSON)", json.dumps(tree))
+    return str(sql).removeprefix("SELECT ")
+
+
+def _uses(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: Any) -> Iterator[Use]:
+    """Columns that are compared with constants, and those that are not."""
+    if isinstance(node, list):
+        for one in node:
+            yield from _uses(connection, tree, one)
+    elif isinstance(node, dict):
+        if node.get("class") == "COLUMN_REF":
+            yield Use(_column(node), "", None)
+            return
+        columns, others = _operands(node)
+        if len(columns) == 1:
+            constants = tuple(_constant(connection, tree, other) for other in others)
+            yield Use(_column(columns[0]), str(node["type"]), constants)
+            return
+        for one in node.values():
+            yield from _uses(connection, tree, one)
+
+
+def _operands(node: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The columns that a comparison stands between, and its other sides; nothing where these read columns, too."""
+    if node.get("class") not in ("COMPARISON", "BETWEEN") and node.get("type") not in _COMPARING:
+        return [], []
+    sides = [node[key] for key in ("left", "right", "input", "lower", "upper") if node.get(key)]
+    sides += node.get("children") or []
+    columns = [one for one in sides if one.get("class") == "COLUMN_REF"]
+    others = [one for one in sides if one.get("class") != "COLUMN_REF"]
+    plain = not any(part["class"] == "COLUMN_REF" for one in others for part in _expressions(one))
+    return (columns, others) if plain else ([], [])
+
+
+def _constant(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]) -> str | None:
+    """The value of an expression without columns, as text."""
+    (statement,) = tree["statements"]
+    alone = {**tree, "statements": [{**statement, "node": {**statement["node"], "select_list": [node]}}]}
+    try:
+        found = connection.execute(f"SELECT CAST(({_sql(connection, alone)}) AS VARCHAR)").fetchone()
+    except duckdb.Error as error:
+        raise ExpressionError(str(error).splitlines()[0]) from None
+    return None if found is None else found[0]
 
 
 def _serialise(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:

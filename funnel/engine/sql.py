@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def identifier(name: str) -> str:
@@ -23,3 +23,9 @@ def listed(parts: Iterable[str]) -> str:
 def every(conditions: Iterable[str]) -> str:
     """Conditions that must all hold."""
     return " AND ".join(conditions)
+
+
+def selection(columns: Sequence[str], types: Sequence[str]) -> str:
+    """Distinct rows v0, v1, … of `released` under the names and types that they are released with."""
+    pairs = enumerate(zip(columns, types, strict=True))
+    return f"SELECT {listed(f'CAST(v{i} AS {kind}) AS {identifier(name)}' for i, (name, kind) in pairs)} FROM released"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from funnel.format.schema import Between, Pattern
+from funnel.format.schema import Between, Flaws, Pattern, unlike
 
 Sha256 = Annotated[str, Pattern(r"[0-9a-f]{64}")]
 Fingerprint = Annotated[str, Pattern(r"[0-9a-f]{16}")]
@@ -28,3 +28,7 @@ class Alphabet:
 
     columns: tuple[Text, ...]
     values: tuple[Label, ...]
+
+    def flaws(self) -> Flaws:
+        """Columns and values are distinct, and fit each other."""
+        return unlike(self.columns, values=self.values)

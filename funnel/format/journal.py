@@ -79,7 +79,7 @@ class Together:
     sensitive: tuple[Text, ...]
     figure: Nats | None
     measured: Nats | None
-    how: Literal["exact", "unchanged", "ceiling", "sum"]
+    how: Literal["exact", "unchanged", "ceiling", "sum", "repeated"]
     releases: Sequence
     varying: Nats | None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.format.fields import Text
-from funnel.format.schema import Grid
+from funnel.format.schema import Rows
 
 NAME = "known.json"
 OWN = "own"
@@ -31,7 +31,7 @@ class Level:
 
 @dataclass(frozen=True)
 class KnownFile:
-    """Rows [s, x_1, …, x_k, v_1, …, v_l, count], each once, in the order of their codes; s and x as in counts.json.
+    """Rows [s, x_1, …, x_k, v_1, …, v_l, count], s and x as in counts.json.
 
     v_i is 0 for a value that fewer records than the promised minimum share, else the place in `levels[i]`, from 1 on.
     The first level of a column is the finest; one of them is what is released of it, those behind are groups of that,
@@ -40,4 +40,4 @@ class KnownFile:
 
     format: Literal["funnel-known/1"]
     levels: tuple[Level, ...]
-    cells: Grid
+    cells: Rows

@@ -7,6 +7,8 @@ from typing import Any
 
 from funnel.format.fields import Count, Label, Nats, Sha256, Share, Text, Time
 
+LOCKED = ".lock.yaml"
+"""How the name of a lock ends, beside its policy."""
 FORMAT = "funnel-lock/1"
 
 

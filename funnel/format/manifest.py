@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.released import Type
-from funnel.format.schema import Between, Pattern
+from funnel.format.schema import Between, Flaws, Pattern
 
 NAME = "release.json"
 SIGNATURE = "release.sig"
+REPORTS = ("report.json", "report.html")
+_FOLDER, _PART = "[A-Za-z0-9_.~%-]+=[A-Za-z0-9_.~%-]*", "part-(?:0|[1-9][0-9]*)"
+CATALOGUES = ("datapackage.json", "croissant.json", "dcat.jsonld")
+"""What catalogues of data read: a function of all other published files, as the report is of some."""
 DECIMALS = 4
 """Most digits after the point of a published figure: a leakage is rounded up, anything else to the nearest."""
 
 
+_NEAR = 1e-9
+"""Shares of epsilon are written as decimals."""
+
+
 def decimals(rows: int, minimum: int) -> int:
-    """Digits of the published figures of so many records: a step of the last is at least minimum / rows.
+    """Digits of the published figures of so many records: a step of the last is at least 2 minimum / rows.
 
     A figure about counts moves by about one part in `rows` with each record. Finer steps would show fewer records than
-    `estimate.minimum`, and several figures together the table (mathematics.md, section 9).
+    `estimate.minimum`, and several figures together the table (mathematics.md, section 9); twice, for the weights tell
+    of small tables, too (tests/property/test_withheld.py).
     """
-    return min(DECIMALS, len(str(rows // minimum)) - 1)
+    return min(DECIMALS, len(str(rows // (2 * minimum))) - 1)
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,11 @@ class Draws:
 
     kind: Literal["permanent", "fresh"]
     key_fingerprint: Fingerprint | None
+
+    def flaws(self) -> Flaws:
+        """Permanent draws have a key, fresh ones none."""
+        if (self.kind == "permanent") != (self.key_fingerprint is not None):
+            yield "key_fingerprint", f"that of {self.kind} draws", self.key_fingerprint
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,13 @@ class Estimate:
     spent: Nats | None
     beliefs: Share | None = None
 
+    def flaws(self) -> Flaws:
+        """A private estimate says what it spent; beliefs are rounded of counts alone."""
+        if {one is not None for one in (self.epsilon, self.estimates, self.spent)} != {self.kind == "private"}:
+            yield "kind", "private where an estimate spent something, and only there", self.kind
+        if self.beliefs is not None and (self.kind != "counts" or not self.beliefs):
+            yield "beliefs", "a step above zero, of counts alone", self.beliefs
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -64,6 +86,16 @@ class Parameters:
     radius: Nats | None = None
     lower: Nats | None = None
     knows: Annotated[int, Between(1, 64)] | tuple[Text, ...] | None = None
+
+    @property
+    def named(self) -> set[str]:
+        """Those that the notion has."""
+        return {key for key, value in vars(self).items() if value is not None}
+
+    def flaws(self) -> Flaws:
+        """What would divide by zero is not zero, and no confidence is certainty."""
+        if self.confidence in (0, 1) or self.order == 0:
+            yield "order", "a ball around the estimate", (self.order, self.confidence)
 
 
 @dataclass(frozen=True)
@@ -100,7 +132,7 @@ class Composed:
     """
 
     leakage: Nats | None
-    how: Literal["exact", "unchanged", "ceiling", "sum"]
+    how: Literal["exact", "unchanged", "ceiling", "sum", "repeated"]
     releases: Annotated[int, Between(1, 1 << 62)]
     assumes: tuple[Assumed, ...]
 
@@ -154,6 +186,38 @@ class Key:
 
 
 @dataclass(frozen=True)
+class Partition:
+    """The column whose values name the folders of the table, and at most how many rows a file there has."""
+
+    column: Text
+    rows: Annotated[int, Between(1, 1 << 62)]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who publishes, and where to find them."""
+
+    name: Text
+    url: Text | None
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The publisher's own words, for catalogues; none of them is a claim that anybody can check.
+
+    `url` is where the folder of releases can be read, `license` an identifier of the SPDX list or an address, `columns`
+    what released columns mean.
+    """
+
+    title: Text | None
+    description: Text | None
+    url: Text | None
+    license: Text | None
+    publisher: Owner | None
+    columns: dict[str, Text]
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """What is said of another file."""
 
@@ -169,7 +233,8 @@ class Manifest:
     block's share of ε. `totals`, of a mechanism that is about them: whether each stays as it is on average, at the
     counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
     `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
-    none where rows belong to nobody. `files` are all others of the folder, but for a signature.
+    none where rows belong to nobody. `files` are all others of the folder, but for a signature. `partition` is None
+    where the table is one file.
     """
 
     format: Literal["funnel-release/1"]
@@ -192,6 +257,7 @@ class Manifest:
     rows: Count
     identify: tuple[Key, ...]
     format_of_data: Literal["parquet", "csv"]
+    rows_of_data: Literal["records", "counts"]
     leakage: dict[str, Nats | None]
     composed: Composed | None
     utility: Utility
@@ -203,6 +269,38 @@ class Manifest:
     plan_sha256: Sha256
     versions: dict[str, str]
     files: dict[str, FileEntry]
+    partition: Partition | None = None
+    metadata: Metadata | None = None
+
+    def flaws(self) -> Flaws:
+        """Its parts fit each other."""
+        columns = [name for block in self.public for name in block]
+        keys = [key.name for key in self.identify]
+        listed = {"protocol.json", "released.json", *REPORTS, *CATALOGUES}
+        for part, holds, expected in (
+            ("created", re.sub("[-:]", "", self.created) == self.release[:16], "the time that the release is named by"),
+            ("public", columns and all(self.public) and len({*columns}) == len(columns), "distinct columns"),
+            ("sensitive", self.sensitive and len({*self.sensitive}) == len(self.sensitive), "distinct columns"),
+            ("identify", len({*keys} - {*columns, *self.sensitive}) == len(keys), "distinct columns beside the others"),
+            ("epsilon", (self.epsilon > 0) != (self.notion == "perfect"), "zero of perfect privacy, else more"),
+            ("split", len(self.split) == len(self.public) and all(self.split) and abs(sum(self.split) - 1) <= _NEAR,
+             "a share for each block, in all one"),
+            ("alphabet", len(self.public) == len(self.alphabet.public) == len(self.alphabet.released), "all blocks"),
+            ("rows", self.rows > 0 and self.estimate.minimum > 0, "one or more, and a minimum"),
+            ("rows_of_data", self.rows_of_data == "records" or not (self.identify or "cells.json" in self.files),
+             "records, where rows have names or are filled in"),
+            ("files", {*self.files} - {"cells.json", *self.tables} == listed and self.tables,
+             f"those of {', '.join(sorted({self.data, *listed}))}"),
+        ):  # fmt: skip
+            if not holds:
+                yield part, expected, getattr(self, part)
+
+    @property
+    def figures(self) -> set[float | None]:
+        """All that were rounded."""
+        shares = (candidate.normalised for candidate in self.candidates or ())
+        composed = (self.composed.leakage,) if self.composed else ()
+        return {*self.leakage.values(), *vars(self.utility).values(), *composed, *shares}
 
     @property
     def decimals(self) -> int:
@@ -216,8 +314,14 @@ class Manifest:
 
     @property
     def data(self) -> str:
-        """The name of the released table's file."""
-        return f"data.{self.format_of_data}"
+        """The name of the released table's file, or of the folder of its files."""
+        return f"data.{self.format_of_data}" if self.partition is None else "data"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The files of the released table among those listed."""
+        wanted = re.escape(self.data) if self.partition is None else f"data/{_FOLDER}/{_PART}.{self.format_of_data}"
+        return tuple(name for name in self.files if re.fullmatch(wanted, name))
 
     def without_files(self) -> Manifest:
         """What the report is made of: the manifest names the report's hash, so the report cannot name the files'."""

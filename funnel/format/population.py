@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.format.fields import Alphabet, Text
-from funnel.format.schema import Grid
+from funnel.format.schema import Flaws, Rows, outside
 
 NAME = "population.json"
 
 
 @dataclass(frozen=True)
 class People:
-    """Rows [s, x_1, …, x_k, p, count], each once, in the order of their codes, over all values that anybody has.
+    """Rows [s, x_1, …, x_k, p, count] over all values that anybody has.
 
     x_j is 0 for a value that the release has no label for, else the place in `blocks[j]`, from 1 on. Bit i of p says
     whether the i-th predicate holds.
@@ -24,7 +24,13 @@ class People:
 
     secret: Alphabet
     blocks: tuple[Alphabet, ...]
-    cells: Grid
+    cells: Rows
+
+    def flaws(self) -> Flaws:
+        """Codes are of the alphabets."""
+        sizes = [len(self.secret.values), *(len(one.values) + 1 for one in self.blocks), 1 << 63]
+        if outside(self.cells, sizes):
+            yield "cells", f"codes below {sizes[:-1]}, predicates and a count", "others"
 
 
 @dataclass(frozen=True)

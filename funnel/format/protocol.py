@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from funnel.format.fields import Alphabet, Label, Text
-from funnel.format.schema import Between, Grid
+from funnel.format.schema import Between, Flaws, Grid, unlike
 
 NAME = "protocol.json"
 MOST_BITS = 62
+MOST_VALUES = 62
+"""Of a set: its code is one word."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class Weights:
     outputs: tuple[Label, ...]
     bits: Annotated[int, Between(0, MOST_BITS)]
     weights: Grid
+
+    def flaws(self) -> Flaws:
+        """Labels are distinct; there is a weight for every output and input, and those of an input sum to 2^bits."""
+        yield from unlike(self.columns, inputs=self.inputs, outputs=self.outputs)
+        parts = zip(*self.weights, strict=True) if self.secret else (self.weights,)
+        secrets, size = len(self.secret.values) if self.secret else 1, len(self.inputs)
+        sums = [[*map(sum, zip(*part, strict=True))] for part in parts]
+        if len(self.weights) != len(self.outputs) or sums != [[1 << self.bits] * size] * secrets:
+            yield "weights", f"columns of whole numbers that sum to 2^{self.bits}, one for each input", "others"
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,12 @@ class Sets:
     present: Annotated[int, Between(1, 1 << MOST_BITS)]
     absent: Annotated[int, Between(1, 1 << MOST_BITS)]
     form: Literal["set", "bits"]
+
+    def flaws(self) -> Flaws:
+        """Labels are distinct, and few enough; a value is in a set more likely where it is the true one."""
+        yield from unlike(self.columns, inputs=self.inputs)
+        if not self.absent < self.present < 1 << self.bits or len(self.inputs) > MOST_VALUES:
+            yield "present", f"0 < absent < present < 2^bits, for at most {MOST_VALUES} values", self.present
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,11 @@ NAME = "robust.json"
 
 
 @dataclass(frozen=True)
-class Single:
-    """How far beyond the ends of the weights of `output` under `secret` to go, in weights: above, and below."""
-
-    output: Count
-    secret: Count
-    above: Nats
-    below: Nats
-
-
-@dataclass(frozen=True)
 class Pair:
     """What shows P(output | secret) <= K P(output | other).
 
-    How far above the weights under `secret` to go, and below those under `other`, in weights; and what each of the two
-    spends of h(B) where the inequality is tightest.
+    How far above the weights under `secret` to go, and below those under `other`, in weights; and the h of each of the
+    two at which tangents touch.
     """
 
     output: Count
@@ -45,5 +35,4 @@ class RobustFile:
     """robust.json. Outputs and secrets are places in protocol.json and counts.json; every double is meant exactly."""
 
     format: Literal["funnel-robust/1"]
-    singles: tuple[Single, ...]
     pairs: tuple[Pair, ...]

@@ -1,9 +1,9 @@
 """From frozen dataclasses to JSON and back, strictly: a key too many or too few, or a wrong type, is a FormatError.
 
 A record's fields are the keys of its object, all of them always present. Types may be str, int, float (which takes
-whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, and `Grid`; a
+whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
 `Pattern` or a `Between` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
-apart by `kind`.
+apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from funnel.format.canonical import FormatError, decode, encode
@@ -40,9 +41,19 @@ class _Nested:
     """Marks `Grid`."""
 
 
+class _Counted:
+    """Marks `Rows`."""
+
+
 Grid = Annotated[tuple[Any, ...], _Nested()]
 """Whole numbers from 0 to 2^63 - 1 in lists of any depth: weights, counts."""
+Rows = Annotated[tuple[tuple[int, ...], ...], _Counted()]
+"""Rows [code, …, count], one or more and as long as each other: in the order of their codes, each once.
+
+Counts are positive, and below 2^62 together, so that no sum of them overflows a word."""
 MOST = (1 << 63) - 1
+Flaws = Iterator[tuple[str, str, object]]
+"""Of a record: which part is wrong, what it should be, and what it is."""
 
 Reader = Callable[[str, str, Any], Any]
 """From file, path and JSON value to the typed value."""
@@ -108,14 +119,21 @@ def _record(kind: Any) -> Reader:
         if not isinstance(value, dict) or value.keys() != readers.keys():
             found = sorted(value) if isinstance(value, dict) else value
             raise FormatError(file, path, f"an object of {', '.join(sorted(readers))}", found)
-        return kind(
-            **{
-                name: one(file, f"{path}.{name}" if path else name, value[name])
-                for name, one in readers.items()
-            }
-        )
+        inside = f"{path}." if path else ""
+        found = kind(**{name: one(file, inside + name, value[name]) for name, one in readers.items()})
+        if flaw := _flaw(found):
+            raise FormatError(file, inside + flaw[0], *flaw[1:])
+        return found
 
     return reader
+
+
+def _flaw(record: Any) -> tuple[str, str, object] | None:
+    """The first part of a record that does not fit the others."""
+    try:
+        return next(iter(record.flaws()), None) if hasattr(record, "flaws") else None
+    except (TypeError, ValueError, LookupError):
+        return "numbers", "lists of one shape", "others"
 
 
 def _plain(kind: Any) -> Reader:
@@ -138,8 +156,8 @@ def _plain(kind: Any) -> Reader:
 
 
 def _narrowed(kind: Any, rule: Any) -> Reader:
-    if isinstance(rule, _Nested):
-        return _grid
+    if isinstance(rule, _Nested | _Counted):
+        return _grid if isinstance(rule, _Nested) else _rows
     inner = _reader(kind)
 
     def reader(file: str, path: str, value: Any) -> Any:
@@ -232,3 +250,30 @@ def _grid(file: str, path: str, value: Any) -> Any:
     if any(type(one) is not int or not 0 <= one <= MOST for one in items):
         raise FormatError(file, path, "whole numbers from 0 to 2^63 - 1", value)
     return tuple(items)
+
+
+def _rows(file: str, path: str, value: Any) -> Any:
+    """A table of counts: see `Rows`."""
+    rows = _grid(file, path, value)
+    if len({len(one) if isinstance(one, tuple) else 0 for one in rows} | {0}) != 2:
+        raise FormatError(file, path, "rows of one length", value)
+    if any(before[:-1] >= after[:-1] for before, after in pairwise(rows)):
+        raise FormatError(file, path, "rows in the order of their codes, each once", "others")
+    if min(one[-1] for one in rows) == 0 or sum(one[-1] for one in rows) >= 1 << 62:
+        raise FormatError(file, path, "positive counts, below 2^62 together", "others")
+    return rows
+
+
+def unlike(columns: tuple[str, ...], **labels: tuple[tuple[str | None, ...], ...]) -> Flaws:
+    """Columns that are not distinct; labels of them that are none, not distinct, or not one text for each."""
+    if not columns or len(set(columns)) < len(columns):
+        yield "columns", "distinct names, one or more", columns
+    for part, values in labels.items():
+        if not values or len(set(values)) < len(values) or {*map(len, values)} != {len(columns)}:
+            yield part, "distinct values, one or more, each with a text for every column", values
+
+
+def outside(rows: tuple[tuple[int, ...], ...], sizes: list[int], more: int = 1) -> bool:
+    """Whether rows are not of as many codes, below these sizes, with so many numbers behind."""
+    codes = [*zip(*rows, strict=True)][:-more]
+    return len(codes) != len(sizes) or any(max(one) >= size for one, size in zip(codes, sizes, strict=True))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.format.fields import Count, Nats, Positive, Sha256, Share, Text
-from funnel.format.manifest import Parameters
+from funnel.format.manifest import Parameters, Partition
 
 NAME = "terms.json"
 
@@ -72,7 +72,7 @@ class TermsFile:
     `parameters` are as asked for (a radius that follows from a confidence is not among them), `split` as resolved
     where it is not searched for, `mechanism` the kind with its options. In `public` a wide block is one column, its
     cell; what it is made of stands in `wide`. `accept` is what a release may end: `unbounded`, or promises of other
-    policies by name. `identify` are the key columns.
+    policies by name. `identify` are the key columns, `partition` how the table lies in folders.
     """
 
     format: Literal["funnel-terms/1"]
@@ -95,5 +95,7 @@ class TermsFile:
     budget: Positive | None
     accept: tuple[Text, ...]
     format_of_data: Literal["parquet", "csv"]
+    rows_of_data: Literal["records", "counts"]
     formulas: Literal["refuse", "keep"]
     identify: tuple[Text, ...]
+    partition: Partition | None = None

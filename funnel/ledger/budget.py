@@ -1,23 +1,146 @@
-"""What policies say to a release, once it is measured with all before it; and what its readers have to know."""
+"""What policies say to a release, before it is counted and once it is measured; and what its readers have to know."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
-from funnel.format.journal import Promise
+from funnel.errors import LedgerError
+from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
-from funnel.ledger.promises import breaks, check_ends
+from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
+from funnel.measure.exact import rational
 from funnel.policy import Policy
+from funnel.policy.model import UNBOUNDED
+
+
+def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
+    """What `accept` lets a release of a policy end, promise by promise; and that nobody knows, before the first."""
+    names = sorted({*policy.accept} - {UNBOUNDED})
+    if names and not entries:
+        return (
+            f"`accept` names {', '.join(names)}, and in its private folder nothing was released yet: whether there is "
+            "such a policy is not known",
+        )
+    covered = [one for one in others(policy, entries) if one.policy in names and one.ended is None]
+    return tuple(f"`accept: [{one.policy}]` lets it end what {_about(one)}" for one in covered)
+
+
+def unmeasured(policy: Policy) -> str:
+    """Why no finite bound is known where a policy leaves people out; empty where one may be."""
+    if policy.estimate.epsilon is not None:
+        return "over a private estimate those who are absent are not counted, for that would be without noise"
+    why = policy.privacy.no_absence
+    return f"`{policy.privacy.notion}` {why}" if why else ""
+
+
+def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
+    """Refuse what is known to end a promise before anything is counted, or accepts the end of none.
+
+    Raises LedgerError.
+    """
+    known = others(policy, entries)
+    unknown = sorted({*policy.accept} - {UNBOUNDED} - {one.policy for one in known})
+    if entries and unknown:
+        names = ", ".join(dict.fromkeys(one.policy for one in known)) or "none"
+        raise LedgerError(
+            "accept",
+            f"`accept` names {', '.join(unknown)}, and no other promise of its private folder is called that",
+            where=policy.file,
+            advice=f"Policies that have promised something there: {names}. Name one of them, or leave it out.",
+        )
+    for one in known:
+        if one.ended is None and publishes(policy, one):
+            check_ends(policy, replace(one, ended="tonight"), known)
+    before = own_before(policy, entries)
+    if before is not None:
+        # A figure never falls: what was told already is told with one more release, too.
+        check_ends(policy, replace(before, together=replace(before.together, releases=len(entries) + 1)))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
     """Refuse a release that would end a promise which its policy does not accept to end. Raises LedgerError."""
-    own, *others = found.promises
+    own, *rest = found.promises
     if breaks(own):
         check_ends(policy, own, absent=found.present is not None)
-    for one in others:
+    for one in rest:
         if one.ended == release:
-            check_ends(policy, one, absent=found.present is not None)
+            check_ends(policy, one, rest, absent=found.present is not None)
+
+
+def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, absent: bool = False) -> None:
+    """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
+
+    `known` are all promises of other policies: who accepts one, accepts what else was promised under that name.
+    Raises LedgerError.
+    """
+    figure, own = one.together.figure, is_own(one, policy)
+    if own and figure is not None:
+        _check_budget(policy, one.together)
+        return
+    if (UNBOUNDED if own else one.policy) in policy.accept:
+        return
+    if own:
+        said = (
+            f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
+            f"have no finite bound ({one.together.measure}, {one.together.how})"
+        )
+        if absent and (why := unmeasured(policy)):
+            said += f": {why}"
+        advice = (
+            "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
+            if absent
+            else "A lock, or the same protocol under the same key, adds nothing to what was told before"
+        )
+        word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
+    else:
+        said = f"this release would end what {_about(one)}: {_why(policy, one)}"
+        advice = "Release fewer columns, or keep another private folder for other people"
+        word = f"`accept: [{one.policy}]`"
+        also = [_about(two) for two in known if two.policy == one.policy and _name(two) != _name(one)]
+        if also:
+            word += f", which gives up as well what {' and what '.join(also)},"
+    raise LedgerError(
+        "promise-ends",
+        said,
+        where=policy.file,
+        advice=f"Nothing was drawn. {advice}; or write {word} into the policy, and every reader is told of it. "
+        "`funnel ledger` lists what was promised.",
+    )
+
+
+def _name(one: Promise) -> object:
+    return one.policy, one.together.measure, one.together.sensitive
+
+
+def _about(one: Promise) -> str:
+    """Whose promise it is, about which secret, in which measure, within which budget."""
+    budget = "" if one.budget is None else f", budget {float(Fraction(one.budget)):g}"
+    return f"policy {one.policy} promises about {' + '.join(one.together.sensitive)} ({one.together.measure}{budget})"
+
+
+def _why(policy: Policy, one: Promise) -> str:
+    if publishes(policy, one):
+        return "it publishes what that policy hides"
+    if one.together.figure is None:
+        return "what all releases tell together would have no finite bound"
+    return f"all releases together would tell {one.together.figure:.4f} nats of it"
+
+
+def _check_budget(policy: Policy, found: Together) -> None:
+    """The composed leakage is within the policy's own budget."""
+    if policy.budget is None or found.figure is None or rational(found.figure) <= rational(policy.budget):
+        return
+    before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
+    raise LedgerError(
+        "budget",
+        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
+        f"{policy.budget:g}",
+        where=policy.file,
+        advice="Nothing was drawn. An unchanged protocol under the same key, with permanent draws, adds nothing; "
+        "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",
+    )
 
 
 def unbounded(promises: Sequence[Promise]) -> str | None:
@@ -35,8 +158,7 @@ def warnings(found: Composed) -> list[str]:
     """What a reader of a release has to know of those before it, where together they tell more than it alone."""
     together = found.together
     ended = [
-        f"policy {one.policy} promised a bound on what is told about {' + '.join(one.together.sensitive)}; that "
-        f"promise ended with release {one.ended}"
+        f"what {_about(one)} ended with release {one.ended}"
         for one in found.promises
         if one.ended
     ]

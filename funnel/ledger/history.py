@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
 from funnel.policy.columns import Attribute
 
+Kept = Mapping[str, tuple[AnyProtocol, ...] | None]
+"""The blocks of protocols, by the hash of their file."""
 MOST_PROTOCOLS = 400
 """Different protocols in a ledger that are composed exactly; beyond, nothing is read and the ceiling is stated."""
 
@@ -90,8 +92,11 @@ def compose(
     own = tuple(replace(one, present=present) for one in records)
     check_cells(policy, own, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
-    drawn, earlier = [versioned(one, identity.numbered) for one in own], _earlier(policy, entries, identity.table)
-    promises = measured(Tonight(policy, protection, release, drawn, earlier, everybody, identity), entries)
+    drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
+    earlier, again = _earlier(entries, kept, identity.table), _repeated(own, entries, kept, identity)
+    promises, identity = measured(
+        Tonight(policy, protection, release, drawn, earlier, everybody, identity, again), entries
+    )
     return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told)
 
 
@@ -139,11 +144,36 @@ def _short(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _earlier(policy: Policy, entries: Sequence[ReleaseEntry], table: str) -> list[DrawRecord]:
-    """Every block that a ledger tells of, but once where permanent draws only repeat it; seen from a table."""
+def _kept(policy: Policy, entries: Sequence[ReleaseEntry]) -> Kept:
+    """The protocols of a ledger by their hash, as far as they are left; none where there are too many."""
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     few = len({entry.protocol_sha256 for entry in entries}) <= MOST_PROTOCOLS
-    protocols = kept_protocols(private, to, entries) if few else {}
+    return kept_protocols(private, to, entries) if few else {}
+
+
+def _repeated(
+    own: Sequence[DrawRecord], entries: Sequence[ReleaseEntry], protocols: Kept, identity: Identity
+) -> bool:
+    """Whether an earlier release drew all of it, by one key, of the same rows: then the answers are that one's."""
+
+    def drew(entry: ReleaseEntry) -> bool:
+        there = entry.identity
+        if (there.content, there.numbered) != (identity.content, identity.numbered):
+            return False
+        blocks = protocols.get(entry.protocol_sha256) or ()
+        return len(blocks) == len(own) and all(
+            (one.told(), one.present, one.source, one.entity)
+            == (told, entry.present, entry.key_fingerprint, entry.entity)
+            and one.protocol is not None
+            and one.protocol.fingerprint == block.fingerprint
+            for one, told, block in zip(own, entry.drawn, blocks, strict=True)
+        )
+
+    return own[0].entity is not None and any(entry.draws == "permanent" and drew(entry) for entry in entries)
+
+
+def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> list[DrawRecord]:
+    """Every block that a ledger tells of, but once where permanent draws only repeat it; seen from a table."""
     found: dict[object, DrawRecord] = {}
     for entry in entries:
         source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
@@ -154,6 +184,14 @@ def _earlier(policy: Policy, entries: Sequence[ReleaseEntry], table: str) -> lis
                 seen_from(table, entry), told.since,
             )  # fmt: skip
             one = versioned(one, entry.identity.numbered)
-            key = (entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one))
+            key = (
+                entry.protocol_sha256,
+                place,
+                one.source,
+                one.entity,
+                one.meaning,
+                one.columns,
+                who_is_in(one),
+            )
             found.setdefault(key, one)
     return list(found.values())

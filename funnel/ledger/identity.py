@@ -44,6 +44,7 @@ FEW = 20
 MOVED = 0.1
 """Of all records, the part that may have moved from one night to the other where nobody can be compared."""
 OTHER = "other"
+UNCHANGED: tuple[Assumed, ...] = ("values unchanged", "comings and goings tell nothing")
 T = TypeVar("T")
 
 
@@ -285,7 +286,8 @@ class _Comparison:
         having = [(night, one[0].since[one[1]]) for night in self.latest if (one := night.column(name, base))]
         for pairs in _by(having, lambda pair: pair[1]):
             alike = [night for night, _ in pairs if self._block(night, mine) is not None]
-            last = next((one for one in alike or [night for night, _ in pairs] if one.digest is not None), None)
+            fitting = alike or [night for night, _ in pairs]
+            last = next((one for one in fitting if one.content == self.tonight.content or one.digest), None)
             if last is not None and self._same(last, mine, name, numbered):
                 return pairs[0][1]
         return self.tonight.release
@@ -337,7 +339,7 @@ class _Comparison:
         again = any(key is not None and (one.permanent, one.numbered) == (key, numbered) for one in unshown)
         named: tuple[Assumed, ...] = ("identifiers unchanged",) if again else ()
         hidden = any(not self._alike_absent(night) for night in self.latest)
-        return (*named, "values unchanged", "comings and goings tell nothing") if unshown or hidden else ()
+        return (*named, *UNCHANGED) if unshown or hidden else ()
 
     def _alike_absent(self, night: Night) -> bool:
         """Whether the same people were absent, as far as rows show: of those who were, no digest says what they had."""

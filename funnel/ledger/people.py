@@ -22,6 +22,11 @@ class PeopleKey(Key):
 
     __slots__ = ()
 
+    @property
+    def salt(self) -> int:
+        """What hashes of rows begin with."""
+        return int.from_bytes(self.derive("people/content")[:7], "little")
+
     def line(self) -> bytes:
         """As it is stored."""
         return self._secret.hex().encode()

@@ -15,17 +15,15 @@ from typing import Any
 from funnel.data import Joint
 from funnel.data.alphabet import folded
 from funnel.data.population import Population
-from funnel.errors import LedgerError
 from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.ledger.composition import together, unseen
 from funnel.ledger.records import DrawRecord
-from funnel.ledger.whose import assuming
+from funnel.ledger.whose import assuming, granted
 from funnel.measure.exact import rational
 from funnel.mechanisms.product import Protection
 from funnel.notions import NOTIONS, Notion
 from funnel.policy import Policy
-from funnel.policy.model import UNBOUNDED
 
 Secret = tuple[str, ...]
 """The columns of a secret, as its policy names them."""
@@ -33,7 +31,10 @@ Secret = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Tonight:
-    """A release about to be drawn: what it draws, what was drawn before, and everybody by each secret."""
+    """A release about to be drawn: what it draws, what was drawn before, and everybody by each secret.
+
+    `repeated`: an earlier release drew all of it, of the same rows.
+    """
 
     policy: Policy
     protection: Protection
@@ -42,6 +43,21 @@ class Tonight:
     earlier: Sequence[DrawRecord]
     everybody: Sequence[Population]
     identity: Identity
+    repeated: bool = False
+
+    def stands(self, found: Together, before: Sequence[Together | None]) -> Together:
+        """No more than was told `before`, where the answers are all those of an earlier release.
+
+        What all releases show is then a function of what those before this one do (data processing): from here others
+        may be columns that nothing is known of. That figure is of the rows there were then, of which this release has
+        seen some columns at most; so it gives way to one that is exact tonight, and takes values for unchanged.
+        """
+        last = before[-1] if before else None
+        if not self.repeated or last is None or last.figure is None or found.how == "exact":
+            return found
+        if found.measured is not None and found.measured <= last.figure:
+            return found
+        return replace(found, figure=last.figure, measured=last.figure, how="repeated")
 
     def people(self, secret: Secret) -> Population | None:
         """Everybody in the source by a secret; None where they were not counted."""
@@ -68,16 +84,16 @@ def standing(entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
 
 def others(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
     """The promises that are not the policy's own."""
-    return tuple(one for one in standing(entries) if not _is_own(one, policy))
+    return tuple(one for one in standing(entries) if not is_own(one, policy))
 
 
 def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | None:
     """The policy's own promise as it stood, None before its first release."""
-    return next((one for one in standing(entries) if _is_own(one, policy)), None)
+    return next((one for one in standing(entries) if is_own(one, policy)), None)
 
 
-def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
-    """All promises after a release, its own first; those that it would end are marked as ended by it."""
+def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[Promise, ...], Identity]:
+    """All promises after a release, its own first, and what they take for granted; those that it ends are marked."""
     own = _own(tonight, entries)
     found, known = [own], dict[object, Together]()
     for one in others(tonight.policy, entries):
@@ -85,7 +101,8 @@ def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[Promise
         if asked not in known:
             known[asked] = own.together if _alike(tonight, one, entries) else _told(tonight, one, entries)
         found.append(_after(tonight, replace(one, together=known[asked])))
-    return tuple(replace(one, together=assuming(one.together, tonight.identity)) for one in found)
+    identity = granted(tonight.identity, [one.together for one in found])
+    return tuple(replace(one, together=assuming(one.together, identity)) for one in found), identity
 
 
 def _alike(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
@@ -107,6 +124,7 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     stated = _before(policy.name, found.notion, policy.sensitive, entries)
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
+    figures = tonight.stands(figures, stated)
     budget = None if policy.budget is None else str(rational(policy.budget))
     before = own_before(policy, entries)
     if before is not None and before.ended and before.budget != budget:
@@ -131,8 +149,10 @@ def _told(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> To
     before = _before(one.policy, notion, secret, entries)
     table = tonight.table(secret) if _same_table(tonight, one, entries) else None
     if table is None or not notion.of_one_table:
-        return unseen(notion, secret, tonight.own, tonight.earlier, before)
-    return together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
+        found = unseen(notion, secret, tonight.own, tonight.earlier, before)
+    else:
+        found = together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
+    return tonight.stands(found, before)
 
 
 def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
@@ -161,7 +181,7 @@ def _before(name: str, notion: Notion, sensitive: Secret, entries: Sequence[Rele
 
 def _after(tonight: Tonight, one: Promise) -> Promise:
     """The promise, ended by this release where it goes beyond it."""
-    broken = breaks(one) or (not _is_own(one, tonight.policy) and publishes(tonight.policy, one))
+    broken = breaks(one) or (not is_own(one, tonight.policy) and publishes(tonight.policy, one))
     return replace(one, ended=tonight.release) if broken and one.ended is None else one
 
 
@@ -179,77 +199,6 @@ def publishes(policy: Policy, one: Promise) -> bool:
     return bool(shown & {folded(column) for column in one.together.sensitive})
 
 
-def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
-    """Refuse what is known to end a promise before anything is counted. Raises LedgerError."""
-    for one in others(policy, entries):
-        if one.ended is None and publishes(policy, one):
-            check_ends(policy, replace(one, ended="tonight"))
-    before = own_before(policy, entries)
-    if before is not None:
-        # A figure never falls: what was told already is told with one more release, too.
-        check_ends(policy, replace(before, together=replace(before.together, releases=len(entries) + 1)))
-
-
-def check_ends(policy: Policy, one: Promise, *, absent: bool = False) -> None:
-    """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
-
-    Raises LedgerError.
-    """
-    figure, own = one.together.figure, _is_own(one, policy)
-    if own and figure is not None:
-        _check_budget(policy, one.together)
-        return
-    if (UNBOUNDED if own else one.policy) in policy.accept:
-        return
-    hidden = " + ".join(one.together.sensitive)
-    if own:
-        said = (
-            f"what this release and those before it tell about {hidden} together would have no finite bound "
-            f"({one.together.measure}, {one.together.how})"
-        )
-        advice = (
-            "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
-            if absent
-            else "A lock, or the same protocol under the same key, adds nothing to what was told before"
-        )
-        word = f"`accept: {UNBOUNDED}`"
-    else:
-        said = f"this release would end what policy {one.policy} promises about {hidden}: {_why(policy, one)}"
-        advice = "Release fewer columns, or keep another private folder for other people"
-        word = f"`accept: [{one.policy}]`"
-    raise LedgerError(
-        "promise-ends",
-        said,
-        where=policy.file,
-        advice=f"Nothing was drawn. {advice}; or write {word} into the policy, and every reader is told of it. "
-        "`funnel ledger` lists what was promised.",
-    )
-
-
-def _why(policy: Policy, one: Promise) -> str:
-    if publishes(policy, one):
-        return "it publishes what that policy hides"
-    if one.together.figure is None:
-        return f"what all releases tell together would have no finite bound ({one.together.measure})"
-    budget = "" if one.budget is None else f"; its budget is {float(Fraction(one.budget)):g}"
-    return f"all releases together would tell {one.together.figure:.4f} nats of {one.together.measure}{budget}"
-
-
-def _check_budget(policy: Policy, found: Together) -> None:
-    """The composed leakage is within the policy's own budget."""
-    if policy.budget is None or found.figure is None or rational(found.figure) <= rational(policy.budget):
-        return
-    others = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
-    raise LedgerError(
-        "budget",
-        f"this release{others} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
-        f"{policy.budget:g}",
-        where=policy.file,
-        advice="Nothing was drawn. An unchanged protocol under the same key, with permanent draws, adds nothing; "
-        "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",
-    )
-
-
 def notion_of(one: Promise) -> Notion:
     """The notion that a promise is made in, as its policy asked for it."""
     kind, given = NOTIONS[one.notion], dict[str, Any](vars(one.parameters))
@@ -259,6 +208,7 @@ def notion_of(one: Promise) -> Notion:
     return kind.model_validate({"notion": one.notion, "epsilon": one.epsilon, **asked})
 
 
-def _is_own(one: Promise, policy: Policy) -> bool:
+def is_own(one: Promise, policy: Policy) -> bool:
+    """Whether a promise is the policy's own."""
     asked = policy.name, policy.privacy.measure, policy.sensitive
     return (one.policy, one.together.measure, one.together.sensitive) == asked

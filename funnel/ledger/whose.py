@@ -18,7 +18,7 @@ from funnel.format.counts import CountsFile
 from funnel.format.journal import Identity, ReleaseEntry, Together
 from funnel.format.people import PeopleFile
 from funnel.ledger.archive import kept_protocol
-from funnel.ledger.identity import Identified, Night, Table, identify
+from funnel.ledger.identity import UNCHANGED, Identified, Night, Table, identify
 from funnel.ledger.people import PeopleKey, kept_people
 from funnel.ledger.records import DrawRecord
 from funnel.policy import Policy
@@ -54,6 +54,12 @@ def known_again(
     identity = Identity(people.table, people.content, sha256, found.numbered, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
     return drawn, identity, tuple(_anew(release, own, found, entries))
+
+
+def granted(identity: Identity, found: Sequence[Together]) -> Identity:
+    """What figures take for granted: with one of a night before, that the rows of then are tonight's."""
+    named = [one for one in identity.assumes if one not in UNCHANGED]
+    return replace(identity, assumes=(*named, *UNCHANGED)) if any(one.how == "repeated" for one in found) else identity
 
 
 def assuming(found: Together, identity: Identity) -> Together:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
 from funnel.errors import InternalError, LockError, SourceError
 from funnel.format.drift import DriftFile
+from funnel.format.lock import LOCKED
 from funnel.format.manifest import decimals
 from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
@@ -33,8 +35,6 @@ from funnel.policy.terms import terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
 from funnel.version import __version__
 
-LOCKED = ".lock.yaml"
-"""How the name of a lock ends, instead of the policy's .yaml."""
 _AGAIN = "Make it anew with `funnel lock --force`, which shows what changes for privacy; review that, and commit it."
 
 
@@ -158,7 +158,7 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     order = notion.parameters().get("order")
     moved = drift(lock, reference, current, notion.measure, protection.leakage.nats, order)
     if not protection.holds:
-        raise _leaks(policy, notion, moved)
+        raise _leaks(policy, lock, notion, moved)
     return Pinned(lock, protection, current, reference, moved)
 
 
@@ -271,13 +271,36 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
                 )
 
 
-def _leaks(policy: Policy, notion: Notion, moved: DriftFile) -> LockError:
+def _leaks(policy: Policy, lock: Lock, notion: Notion, moved: DriftFile) -> LockError:
     now = "without bound" if moved.leakage_now is None else f"{moved.leakage_now:.6g} nats"
     far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
     return LockError(
         "lock-leaks",
-        f"the pinned protocol leaks {now} of {moved.measure} at tonight's counts, above the {notion.epsilon:g} that "
-        f"{notion.notion} allows{far}",
+        f"the pinned protocol's leakage ({moved.measure}) is {now} at tonight's counts, above the {notion.epsilon:g} "
+        f"that {notion.notion} allows{far}",
         where=os.fspath(lock_path(policy)),
-        advice=f"Nothing was drawn. {_AGAIN} More room for drift comes with `--room`.",
+        advice=" ".join(["Nothing was drawn, and the last release stands.", *_exits(policy, lock, moved)]),
     )
+
+
+def _exits(policy: Policy, lock: Lock, moved: DriftFile) -> list[str]:
+    """What a person may do about drift, in order: from what changes nobody's answers to what changes most."""
+    file, then, now = policy.file, lock.leakage.get(moved.measure), moved.leakage_now
+    found = []
+    if now is not None:
+        allowed = math.ceil(now * 1e4) / 1e4
+        found.append(
+            f"Keep the protocol and tell readers: `epsilon: {allowed:g}` or more in the policy, then "
+            f"`funnel lock --keep {file}`; everybody answers as before."
+        )
+    again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
+    room = min(max(again, lock.room, 0.01), 0.9)
+    found += [
+        f"Widen: `funnel lock --room {room:g} {file}` shows what another protocol changes and costs that would stand "
+        "as much drift again; `--force` makes it.",
+        "Rotate, where that shows that old and new protocol have no finite bound under one key: "
+        f"`funnel key rotate --locked {file}` shows the cost of a new one.",
+        f"A new lock with the room of the old one: `funnel lock {file}` shows its cost, promise by promise; "
+        "`--force` makes it.",
+    ]
+    return [f"({place}) {one}" for place, one in enumerate(found, 1)]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.unary import AnyProtocol
+from funnel.data.unary import AnyProtocol, UnaryProtocol
 
 _PRIMES = (2_147_483_647, 2_147_483_629)
 """Below 2^31, so that products fit 64 bits. The rank modulo a prime is never above the true one."""
 
-_FITTING = 50
 _CANCELLED = 1e-10
-"""A variance this small a part of the two numbers it is the difference of is zero."""
+"""A difference this small a part of the two numbers that it is one of is zero."""
 HOPELESS = 1e12
 """Condition number above which no estimate would mean anything."""
 
@@ -39,69 +38,141 @@ class Recovered:
         return [np.flatnonzero(self.groups == group).tolist() for group in range(len(self.count))]
 
 
-def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
-    """What is known of a block's true counts where its answers told of values so often (b,), `rows` records in all.
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """How what a block's answers say is undone: Σ_y matrix[y, x] Q(y|x') is 1 where x' = x, else 0, where that can be.
 
-    A protocol that reads the secret is taken as one on pairs (s, x), whose counts are summed over s.
+    `matrix` (m, a) has a row for each answer. With f (a,) a number for each value, `matrix @ f` is for each answer a
+    number whose mean over the draws is f(x), whatever x is, if and only if f @ `residual` is zero. No residual: every
+    f. `groups` as in `Recovered`.
     """
+
+    rank: int
+    condition: float
+    groups: IntArray
+    matrix: FloatArray
+    residual: FloatArray | None = None
+
+    @property
+    def members(self) -> FloatArray:
+        """0 or 1 (g, a): the values of every group."""
+        return np.asarray(self.groups == np.arange(int(self.groups.max()) + 1)[:, None], float)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing but the number of rows can be estimated."""
+        return (len(self.groups) > 1 and not self.groups.any()) or self.condition > HOPELESS
+
+
+def inverse_of(protocol: AnyProtocol, codes: IntArray) -> Inverse:
+    """The inverse of a block's protocol for answers with these codes (m,).
+
+    A protocol that reads the secret is taken as one on pairs (s, x): a number for each x has to be right for every s.
+    """
+    a = len(protocol.inputs)
+    if not isinstance(protocol, UnaryProtocol):
+        found = inverted(protocol.weights.reshape(protocol.size, -1), protocol.bits, a)
+        return replace(found, matrix=found.matrix[codes])
+    present, absent = protocol.coins
+    held = np.stack([protocol.outputs.holds(codes, x) for x in range(a)], axis=1)
+    own = (held - absent) / (present - absent)
+    # Each row is free of bias as it is; shifted to sum one it varies less, and counts of values add up to all.
+    matrix = own + (1 - own.sum(axis=1, keepdims=True)) / a
+    return Inverse(a, _condition(a, present, absent), np.arange(a), matrix)
+
+
+def inverted(weights: IntArray, bits: int, a: int) -> Inverse:
+    """The inverse of integer weights (b, k) of a values, or of pairs (s, x) as s*a + x, with a row for each output.
+
+    matrixᵀ = (Qᵀ D⁻¹ Q)⁺ Qᵀ D⁻¹ with D = diag(Q 1): equal to Q⁻¹ where Q is square and regular, and otherwise of least
+    variance among linear ones when N is uniform, where T has covariance D - Q Qᵀ (up to scale). Weights fitted to T
+    would vary less but not be free of bias. Q's columns sum to one, so those of the inverse do: the total is kept.
+    """
+    owner = np.arange(weights.shape[1]) % a
+    chances = weights / float(1 << bits)
+    rank, groups = identifiable(weights, owner, a)
+    plain = np.linalg.svd(chances, compute_uv=False)
+    condition = float(plain[0] / max(plain[rank - 1], np.finfo(float).tiny))
+    if condition > HOPELESS:  # what is the same for all values is known, and nothing else
+        return Inverse(rank, condition, groups, np.full((len(weights), a), 1 / a), np.eye(a) - 1 / a)
+    scale = np.sqrt(np.maximum(chances.sum(axis=1), np.finfo(float).tiny))
+    left, sizes, right = np.linalg.svd(chances / scale[:, None], full_matrices=False)
+    own = np.asarray(owner == np.arange(a)[:, None], float)
+    matrix = own @ ((right[:rank].T / sizes[:rank]) @ left[:, :rank].T / scale)
+    residual = None if rank == len(owner) else own - (own @ right[:rank].T) @ right[:rank]
+    return Inverse(rank, condition, groups, np.ascontiguousarray(matrix.T), residual)
+
+
+def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
+    """What is known of a block's true counts where its answers told of values so often (b,), `rows` records in all."""
     a = len(protocol.inputs)
     if protocol.coins is None:
         return recover(protocol.telling_weights.reshape(len(seen), -1), protocol.bits, seen, a)
     present, absent = protocol.coins
-    return Recovered(a, 1 + a * absent / (present - absent), np.arange(a), *from_bits(seen, rows, present, absent))
+    count, error = from_bits(seen, rows, present, absent)
+    return Recovered(a, _condition(a, present, absent), np.arange(a), count, error)
+
+
+def _condition(a: int, present: float, absent: float) -> float:
+    """Of the matrix of coins."""
+    return 1 + a * absent / (present - absent)
 
 
 def recover(weights: IntArray, bits: int, released: IntArray, a: int) -> Recovered:
     """Estimates from integer weights (b, k) of a values, or of pairs (s, x) as s*a + x, and counts (b,) of outputs."""
-    owner = np.arange(weights.shape[1]) % a
-    chances = weights / float(1 << bits)
-    rank, groups = identifiable(weights, owner, a)
-    sizes = np.linalg.svd(chances, compute_uv=False)
-    condition = float(sizes[0] / max(sizes[rank - 1], np.finfo(float).tiny))
-    found = int(groups.max()) + 1
-    if (found == 1 and a > 1) or condition > HOPELESS:
-        return Recovered(rank, condition, groups, np.zeros(0), np.zeros(0))
-    members = (groups[owner] == np.arange(found)[:, None]).astype(float)
-    return Recovered(rank, condition, groups, *linear(chances, members, released, rank))
+    found = inverted(weights, bits, a)
+    if found.hopeless:
+        return Recovered(found.rank, found.condition, found.groups, np.zeros(0), np.zeros(0))
+    return Recovered(found.rank, found.condition, found.groups, *linear(found, released))
 
 
-def linear(
-    chances: FloatArray, members: FloatArray, released: IntArray, rank: int
-) -> tuple[FloatArray, FloatArray]:
-    """Estimated totals M N and their standard errors, each (g,), for Q (b, k), M (g, k), T (b,) and Q's rank.
+def linear(found: Inverse, released: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Estimated totals of the groups and their standard errors, each (g,), from counts (b,) of outputs.
 
-    M N must be estimable: M's rows in the row space of Q. The estimator is L T with
-    L = M (Qᵀ D⁻¹ Q)⁺ Qᵀ D⁻¹, D = diag(Q 1): unbiased for every N since L Q = M, equal to Q⁻¹ where Q is
-    square and regular, and otherwise of least variance among linear ones when N is uniform, where T has
-    covariance D - Q Qᵀ (up to scale). Weights fitted to T would vary less but not be free of bias. Q's
-    columns sum to one, so those of L do where M's do: the total is kept. The variance of L T is
-    L diag(Q N) Lᵀ - M diag(N) Mᵀ; the N put in is non-negative, and the estimate itself where that is.
+    Both the totals and the squares of the errors are free of bias (see `functionals.Tally.covariance`).
     """
-    scale = np.sqrt(np.maximum(chances.sum(axis=1), np.finfo(float).tiny))
-    left, sizes, right = np.linalg.svd(chances / scale[:, None], full_matrices=False)
-    inverse = (right[:rank].T / sizes[:rank]) @ left[:, :rank].T / scale
-    weights = members @ inverse
-    count = weights @ released
+    weights = found.matrix @ found.members.T
+    count = released @ weights
     count += (released.sum() - count.sum()) / len(count)  # what floating point lost of the total
-    likely = np.maximum(inverse @ released, 1.0)
-    for _ in range(_FITTING):  # Richardson-Lucy: stays non-negative and approaches Q N = T
-        likely *= chances.T @ (released / np.maximum(chances @ likely, np.finfo(float).tiny))
-    spread, own = weights**2 @ (chances @ likely), members @ likely
-    variance = np.where(spread - own > _CANCELLED * (spread + own), spread - own, 0.0)
+    variance = [spread(released, one, own) for one, own in zip(weights.T, count.tolist(), strict=True)]
     return count, np.sqrt(variance)
+
+
+def spread(released: IntArray, weights: FloatArray, own: float) -> float:
+    """Var Σ M c over the draws as estimated from M (…), for c whose mean is f(x); `own` estimates Σ N f².
+
+    Records are drawn independently: the variance is Σ_x N_x (E[c²|x] - f(x)²), of which Σ M c² - Σ N f² is an unbiased
+    estimate. Where that comes out negative, it is the largest that the variance could be: that of records drawn anew,
+    too.
+    """
+    squares = float((released * weights**2).sum())
+    if abs(squares - own) <= _CANCELLED * (squares + abs(own)):
+        return 0.0
+    return squares - own if squares > own else anew(released, weights, weights)
+
+
+def anew(released: IntArray, first: FloatArray, second: FloatArray) -> float:
+    """Cov(Σ M c, Σ M d) where the records, too, are drawn anew from those at hand: never less than over the draws."""
+    rows = float(released.sum())
+    both = float((released * first * second).sum())
+    means = float((released * first).sum()) * float((released * second).sum()) / rows
+    return (both - means) * rows / max(rows - 1, 1.0)
 
 
 def from_bits(ones: IntArray, rows: int, present: float, absent: float) -> tuple[FloatArray, FloatArray]:
     """Estimated counts of values and their standard errors, (a,) each, from unary encoding of `rows` records.
 
     `ones` (a,) are the sets that hold each value, with chance `present` if it is the true one, else `absent`: with
-    mean N_x present + (n - N_x) absent, which is solved for N_x, and the variance of that many coins. Free of bias
-    for each value by itself; the estimates add up to n on average only.
+    mean N_x present + (n - N_x) absent, which is solved for N_x; what is then missing of n is spread over the values.
+    The variance is that of the coins, each weighed as the estimate weighs it.
     """
-    count: FloatArray = np.asarray((ones - rows * absent) / (present - absent), np.float64)
+    a, apart = len(ones), present - absent
+    count: FloatArray = np.asarray((ones - rows * absent) / apart, np.float64)
+    count += (rows - count.sum()) / a
     likely = np.clip(count, 0, rows)
-    variance = likely * present * (1 - present) + (rows - likely) * absent * (1 - absent)
-    error: FloatArray = np.sqrt(variance) / (present - absent)
+    coin, more = absent * (1 - absent), present * (1 - present) - absent * (1 - absent)
+    own = likely * (1 - 1 / a) ** 2 + (rows - likely) / a**2
+    error: FloatArray = np.sqrt(np.maximum(rows * (1 - 1 / a) * coin + own * more, 0)) / apart
     return count, error
 
 

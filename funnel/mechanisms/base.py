@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,8 +16,10 @@ from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.measure.information import released_information
 from funnel.notions import NOTIONS, Demand, Notion
-from funnel.optimise.certificate import Certificate, Prices
-from funnel.optimise.cost import Extent, expected_cost
+
+if TYPE_CHECKING:
+    from funnel.optimise.certificate import Certificate, Prices
+    from funnel.optimise.cost import Extent
 
 LOSS = 2e-5
 """Share of the information that rounding an optimum to integers may cost; it decides how fine the weights are."""
@@ -74,10 +76,14 @@ class Outlook:
 
     def words(self) -> str:
         """For a plan."""
+        from funnel.optimise.cost import expected_cost
+
         return f"{expected_cost(self.extent).words()}; ends after {self.time_limit:g} s or within {self.gap:g} of H(X)"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
+        from funnel.optimise.cost import expected_cost
+
         return expected_cost(self.extent).as_dict() | {"time_limit": self.time_limit, "gap": self.gap}
 
 

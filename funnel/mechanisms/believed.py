@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from funnel.data import Joint
@@ -9,9 +11,9 @@ from funnel.mechanisms.base import Solved
 from funnel.mechanisms.exactly_robust import FEW, within
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand
-from funnel.optimise.budget import Budget
-from funnel.optimise.convex.cone import SeparationOracle
-from funnel.optimise.convex.search import close_in
+
+if TYPE_CHECKING:
+    from funnel.optimise.convex.cone import SeparationOracle
 
 _GAP = 1e-3
 """Share of the value at which the search ends, at least: it stands beside what the steps cost."""
@@ -27,6 +29,9 @@ def best_against(
 
     It claims no bound: the optimum for rounded beliefs is none for the true ones. Raises SolverError.
     """
+    from funnel.optimise.budget import Budget
+    from funnel.optimise.convex.search import close_in
+
     prior = joint.table().sum(axis=0) / joint.rows
     entropy = float(-(prior @ np.log(prior)))
     closed = close_in(

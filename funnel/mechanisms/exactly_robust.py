@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,13 +14,12 @@ from funnel.measure.robust import worst_cases
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Ldp, RobustDemand
-from funnel.optimise.budget import Budget
-from funnel.optimise.certificate import Certificate
-from funnel.optimise.cone import Cone
-from funnel.optimise.convex.cone import SeparationOracle
-from funnel.optimise.convex.search import Closed, close_in
-from funnel.optimise.groups import maximise_groups, serves
-from funnel.optimise.solve import maximise
+
+if TYPE_CHECKING:
+    from funnel.optimise.certificate import Certificate
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.convex.cone import SeparationOracle
+    from funnel.optimise.convex.search import Closed
 
 _SMALL = 16
 """Values of X up to which rows are found sooner one by one than by way of polytopes."""
@@ -49,6 +49,9 @@ def exactly_robust(joint: Joint, demand: RobustDemand, time_limit: float, gap: f
     with the time. Where orders below one half make the pairs no convex set, polytopes have the last word. Raises
     SolverError.
     """
+    from funnel.optimise.budget import Budget
+    from funnel.optimise.convex.search import close_in
+
     prior, known = joint.table().sum(axis=0) / joint.rows, adversary(demand)
     if known is None:
         return _by_polytopes(joint, demand, time_limit, gap)
@@ -88,6 +91,9 @@ def polytope(joint: Joint, demand: RobustDemand) -> Cone:
 
 def _start(demand: RobustDemand, prior: FloatArray, time_limit: float, gap: float) -> FloatArray:
     """The best protocol found over boxes."""
+    from funnel.optimise.groups import maximise_groups, serves
+    from funnel.optimise.solve import maximise
+
     ceiling = demand.ceiling()
     if serves(demand.sets):
         ratio = demand.notion.ratio
@@ -105,6 +111,8 @@ def _bounded(closed: Closed, demand: RobustDemand) -> tuple[float, Certificate |
 
 def _by_polytopes(joint: Joint, demand: RobustDemand, time_limit: float, gap: float) -> Solved:
     """The estimate alone is a polytope; other sets are within boxes, and the estimate bounds them."""
+    from funnel.optimise.solve import maximise
+
     prior, ceiling = joint.table().sum(axis=0) / joint.rows, demand.ceiling()
     cone = polytope(joint, demand)
     found = maximise(cone, prior, budget=time_limit, gap=gap, ceiling=ceiling)
@@ -121,6 +129,8 @@ def within(
 
     `exceeds` has the last word on that. The cone is that of the worst inequalities of the rows.
     """
+    from funnel.optimise.cone import Cone
+
     chance = protocol @ prior
     excess, inequalities = known.worst(protocol / chance[:, None])
     least, room = float(excess.max(initial=0.0)), _ROOM

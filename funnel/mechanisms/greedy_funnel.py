@@ -13,7 +13,6 @@ from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
 from funnel.notions import Demand, Notion
-from funnel.optimise.partitions.merging import POWERS, finest
 
 _TRIES = 8
 """Times that the bound is lowered a little where floats and exact arithmetic disagree."""
@@ -36,6 +35,8 @@ class GreedyFunnel(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """A partition of X that keeps the bound in exact arithmetic; one cluster of all at worst."""
+        from funnel.optimise.partitions.merging import POWERS, finest
+
         if (conditions := demand.each_table()) is None:
             raise InternalError("the greedy funnel was asked to serve a notion that is not about tables")
         powers, bound = POWERS if self.search == "best" else (0.0,), float(demand.notion.bound)

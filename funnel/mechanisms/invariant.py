@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, PlainValidator, WithJsonSchema
@@ -15,14 +15,13 @@ from funnel.mechanisms.distance import DISTANCE_SCHEMA, Rule, as_distance, dista
 from funnel.mechanisms.exactly_robust import adversary, polytope
 from funnel.mechanisms.optimal import TimeLimit
 from funnel.notions import Demand, Notion, as_robust
-from funnel.optimise.bent import Bent, bends
-from funnel.optimise.budget import Budget
-from funnel.optimise.cone import Cone
-from funnel.optimise.convex.cone import SeparationOracle
-from funnel.optimise.interior import Interior
-from funnel.optimise.masses import Worst
-from funnel.optimise.rounding.totals import Near, Nearly, round_equal, round_kept
-from funnel.optimise.transport import FINE, Facets, Plan, Transport
+
+if TYPE_CHECKING:
+    from funnel.optimise.bent import Bent
+    from funnel.optimise.convex.cone import SeparationOracle
+    from funnel.optimise.interior import Interior
+    from funnel.optimise.rounding.totals import Nearly
+    from funnel.optimise.transport import Plan, Transport
 
 MANY = 30_000
 """Coefficients of the sides of one row beyond which corners are too many to be gone along."""
@@ -70,6 +69,9 @@ class Invariant(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Minimise the expected distance over the cone, then round to integers. Raises SolverError, PlanError."""
+        from funnel.optimise.budget import Budget
+        from funnel.optimise.rounding.totals import Near, round_equal, round_kept
+
         block, counts, kept = joint.blocks[0], joint.table().sum(axis=0), self.totals == "kept"
         cost = distances(block, self.distance)
         budget = Budget(min(self.time_limit, _SEARCHING * clock.left()))
@@ -101,6 +103,8 @@ class Invariant(Mechanism):
 
 def _sides(joint: Joint, demand: Demand) -> tuple[SeparationOracle, tuple[tuple[int, ...], ...], float]:
     """What tells the inequalities of rows, the exact equations that they lie on, and how finely they are to be met."""
+    from funnel.optimise.transport import FINE, Facets
+
     robust = as_robust(demand)
     if (oracle := demand.oracle()) is not None:
         return oracle, (), FINE
@@ -121,6 +125,11 @@ def _program(
     fine: float,
 ) -> Interior | Transport | Bent:
     """The program: by corners where few sides bear on rows, else through the inside; in pieces where sides are bent."""
+    from funnel.optimise.bent import Bent, bends
+    from funnel.optimise.interior import Interior
+    from funnel.optimise.masses import Worst
+    from funnel.optimise.transport import Facets, Transport
+
     if kept and isinstance(oracle, Worst) and (limits := bends(oracle)) is not None:
         return Bent(cost, prior, limits, oracle)
     listed = oracle.listed if isinstance(oracle, Facets) and not equalities else None
@@ -131,4 +140,6 @@ def _program(
 
 def _floats(equalities: tuple[tuple[int, ...], ...], size: int) -> FloatArray:
     """The equations (e, a), scaled to largest coefficient 1; those that say nothing left out."""
+    from funnel.optimise.cone import Cone
+
     return Cone(np.zeros((0, size)), equalities).constraints(np.ones(size))

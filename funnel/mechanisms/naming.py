@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.joint import FloatArray, IntArray
 from funnel.mechanisms.base import LOSS
 from funnel.notions import Demand
-from funnel.optimise.cone import Inside
-from funnel.optimise.rounding.integers import round_inward
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Inside
 
 
 def round_named(
@@ -19,6 +22,8 @@ def round_named(
 
     Without `choose` the search for few bits is short. Raises SolverError.
     """
+    from funnel.optimise.rounding.integers import round_inward
+
     prior = joint.table().sum(axis=0) / joint.rows
 
     def holds(weights: IntArray) -> bool:

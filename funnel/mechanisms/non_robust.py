@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from funnel.measure import clock
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand
-from funnel.optimise.cone import Cone
-from funnel.optimise.master import master, too_rare
-from funnel.optimise.staircase import staircase
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
 
 _TIME = 60.0
 
@@ -37,6 +37,9 @@ class NonRobust(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Rays in closed form, as few as there are values, then rounded inward to integers. Raises SolverError."""
+        from funnel.optimise.master import master, too_rare
+        from funnel.optimise.staircase import staircase
+
         records, counts = Records.of(joint), joint.table()
         prior, secret = counts.sum(axis=0) / joint.rows, counts.sum(axis=1) / joint.rows
         on_secret = staircase(secret, demand.notion.ratio)

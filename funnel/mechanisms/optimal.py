@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,9 +13,10 @@ from funnel.mechanisms.believed import best_against
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand, Notion, as_robust
-from funnel.optimise.cone import Cone
-from funnel.optimise.cost import Extent
-from funnel.optimise.solve import maximise
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.cost import Extent
 
 TimeLimit = Annotated[
     float, Field(gt=0, allow_inf_nan=False, description="Seconds that solving one block may take")
@@ -72,6 +73,8 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     `bound` certifies the optimum over all real protocols that keep the demand: the solver's own bound where the
     cone is all that the demand allows, else the ceiling that the demand knows. Raises SolverError.
     """
+    from funnel.optimise.solve import maximise
+
     prior = joint.table().sum(axis=0) / joint.rows
     ceiling = demand.ceiling()
     solution = maximise(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,10 +14,10 @@ from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
 from funnel.notions import Demand
 from funnel.notions.robust import RobustDemand, as_robust
-from funnel.optimise.cost import Extent
-from funnel.optimise.groups import GAP as GROUPS_GAP
-from funnel.optimise.groups import GroupCone, maximise_groups, serves
-from funnel.optimise.worst_case import UncertaintySets
+
+if TYPE_CHECKING:
+    from funnel.optimise.cost import Extent
+    from funnel.optimise.worst_case import UncertaintySets
 
 _SMALL = 20
 """Coordinates up to which rows are searched as a whole, to a closer gap."""
@@ -43,6 +43,8 @@ class Polyopt(Mechanism):
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone, then round inward to integers. Raises SolverError."""
+        from funnel.optimise.groups import serves
+
         if (robust := as_robust(demand)) is None:
             raise InternalError("polyopt was asked to serve a notion that is not robust")
         sets = robust.sets if self.sets == "box" else robust.sets.simplices()
@@ -56,17 +58,21 @@ class Polyopt(Mechanism):
 
 
 def best_of_groups(
-    sets: UncertaintySets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float = GROUPS_GAP
+    sets: UncertaintySets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float | None = None
 ) -> Solved:
     """The most informative protocol that is robust over sets of distributions, where the secret is released too.
 
     `how` tells the bound of the optimum over these sets; `bound` is about all robust protocols. Raises SolverError.
     """
+    from funnel.optimise import groups
+
     prior = joint.table().sum(axis=0) / joint.rows
     ratio, ceiling = demand.notion.ratio, demand.ceiling()
     limit = min(time_limit, _SEARCHING * clock.left())
-    found = maximise_groups(sets, ratio, prior, budget=limit, gap=gap, ceiling=ceiling)
-    protocol = round_named(found.protocol, GroupCone(sets, ratio), joint, demand)
+    found = groups.maximise_groups(
+        sets, ratio, prior, budget=limit, gap=groups.GAP if gap is None else gap, ceiling=ceiling
+    )
+    protocol = round_named(found.protocol, groups.GroupCone(sets, ratio), joint, demand)
     known = (
         f"at most {found.bound:.6g} nats over these sets"
         if found.certificate

@@ -26,14 +26,14 @@ from funnel.measure.epsilon import Epsilon
 from funnel.measure.leakage import AnyLeakage
 from funnel.notions.change import Judged, ordered
 from funnel.notions.shape import Foreseen, Shape
-from funnel.optimise.certificate import Certificate
-from funnel.optimise.cone import Cone
-from funnel.optimise.cost import Extent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from funnel.optimise.certificate import Certificate
+    from funnel.optimise.cone import Cone
     from funnel.optimise.convex.cone import SeparationOracle
+    from funnel.optimise.cost import Extent
 
 MAX_EPSILON = 100.0
 """Nats beyond which no promise is left to make, and e^ε no longer fits a number."""
@@ -190,6 +190,11 @@ class Notion(BaseModel, ABC):
         None where more is asked than such a table says.
         """
         return None
+
+    @property
+    def no_absence(self) -> str:
+        """Why no bound is known of what being absent tells, to stand behind the notion's name; empty where one is."""
+        return "is not measured over those who are absent"
 
     def of_absence(self, where: Joint, whole: Joint | None) -> AnyLeakage | None:
         """What being in which releases tells by itself, from N[s, p] and from `whole`, N[s, x_1, …, x_k, p].

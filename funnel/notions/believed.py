@@ -17,11 +17,11 @@ from funnel.data.sending import through
 from funnel.errors import InternalError
 from funnel.measure.epsilon import Epsilon
 from funnel.notions.base import Demand
-from funnel.optimise.cone import Cone
-from funnel.optimise.masses import Compared, Worst, highest, lowest
 
 if TYPE_CHECKING:
     from funnel.notions.tables import TableNotion
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.masses import Worst
 
 _NEAR = 1e-9
 """Relative distance from a limit within which exact arithmetic decides; floats err by far less."""
@@ -82,12 +82,16 @@ class BelievedDemand(Demand):
 
     @cached_property
     def _worst(self) -> Worst:
+        from funnel.optimise.masses import Compared, Worst
+
         least, most = (np.asarray(one.astype(float)) for one in (self.least, self.most))
         compared = [Compared(one.high, one.low, one.epsilon.factor()) for one in self._limits]
         return Worst(least, most, compared)
 
     def keeps(self, weights: IntArray) -> bool:
         """No table of them exceeds a limit: exact where floats leave a doubt. InternalError where weights read s."""
+        from funnel.optimise.masses import highest, lowest
+
         if weights.shape[1] != 1:
             raise InternalError("draws that read the secret are not measured over beliefs")
         rows = weights[weights.any(axis=(1, 2)), 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,9 @@ from funnel.measure.side import (
 )
 from funnel.notions.base import Demand
 from funnel.notions.tables import TableNotion
-from funnel.optimise.cone import Cone
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
 
 Flags = npt.NDArray[np.bool_]
 MOST_NUMBERS = 1 << 27
@@ -86,6 +89,8 @@ class KnownDemand(Demand):
 
     def cone(self) -> Cone:
         """The rows that are allowed under every condition; each inequality once. Raises PlanError for too many."""
+        from funnel.optimise.cone import Cone
+
         found, size = [np.zeros((0, self._size))], 0
         for _, table in self.groups.tables(self._before, [self.index]):
             rows = _inequalities(np.moveaxis(table, 2, -1), self.notion.ratio)

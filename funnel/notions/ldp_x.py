@@ -18,12 +18,12 @@ from funnel.data.unary import UnaryProtocol
 from funnel.measure.leakage import Leakage, ldp
 from funnel.notions.base import Demand, Implied, Nats, Notion
 from funnel.notions.shape import Shape
-from funnel.optimise.cone import Cone
-from funnel.optimise.cost import Extent
-from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.cost import Extent
 
 
 class LdpX(Notion):
@@ -47,6 +47,9 @@ class LdpX(Notion):
 
     def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent:
         """a(a-1) constraints, whatever the secret."""
+        from funnel.optimise.cost import Extent
+        from funnel.optimise.staircase import staircase_count
+
         size = solved[index]
         return Extent(size, size * (size - 1), size, known=staircase_count(size))
 
@@ -59,6 +62,11 @@ class LdpX(Notion):
                 return Leakage(None)
             ratio *= one
         return Leakage(ratio)
+
+    @property
+    def no_absence(self) -> str:
+        """A bound is known."""
+        return ""
 
     def of_absence(self, where: Joint, whole: Joint | None) -> Leakage | None:
         """Between any two that occur, told apart by x and by the secret: what holds for these holds for both."""
@@ -86,10 +94,14 @@ class _Everywhere(Demand):
 
     def cone(self) -> Cone:
         """a(a-1) inequalities: v_x <= e^ε v_x'."""
+        from funnel.optimise.staircase import staircase_cone
+
         return staircase_cone(self.size, self.notion.ratio)
 
     def rays(self, prior: FloatArray) -> csr_array | None:
         """{1, e^ε}^a, for small alphabets."""
+        from funnel.optimise.staircase import staircase_rays
+
         return staircase_rays(prior, self.notion.ratio)
 
     def keeps(self, weights: IntArray) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from funnel.measure.average import information_above, information_within
 from funnel.measure.leakage import Average
 from funnel.notions.base import Nats
 from funnel.notions.tables import TableNotion
-from funnel.optimise.cone import Cone
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
 
 
 class MutualInformation(TableNotion):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,9 @@ from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.notions.base import Implied
 from funnel.notions.tables import TableNotion
-from funnel.optimise.cone import Cone
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
 
 
 class Perfect(TableNotion):
@@ -27,6 +29,8 @@ class Perfect(TableNotion):
 
     def cone_of(self, table: ExactArray) -> Cone:
         """c equalities in integers: Σ_x v_x (n N[s,x] - N_s N_x) = 0."""
+        from funnel.optimise.cone import Cone
+
         counts = table.astype(object)
         excess = counts * counts.sum() - np.outer(counts.sum(axis=1), counts.sum(axis=0))
         return Cone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -26,7 +26,9 @@ from funnel.notions.base import Amiss, Arranged, Implied, Nats, Notion
 from funnel.notions.change import Judged, ordered
 from funnel.notions.robust import RobustDemand
 from funnel.notions.shape import Foreseen, Shape
-from funnel.optimise.cost import Extent
+
+if TYPE_CHECKING:
+    from funnel.optimise.cost import Extent
 
 CONFIDENCE = 0.95
 """Chance that the truth lies in the uncertainty set, where the policy does not say."""
@@ -140,6 +142,8 @@ class Rldp(Notion):
 
     def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent:
         """The cone of boxes, with its auxiliary variables; each group of records is all of U, or of X."""
+        from funnel.optimise.cost import Extent
+
         (size,) = solved
         members = size if shape.secret_public else secret * size
         return Extent(size, secret * (secret - 1) + 4 * members, size, 2 * (secret + members))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from funnel.measure.information import entropy
 from funnel.measure.robust import robust_holds
 from funnel.measure.uncertainty import limits, project
 from funnel.notions.base import Demand, Notion
-from funnel.optimise.certificate import Certificate
-from funnel.optimise.cone import Cone
-from funnel.optimise.solve import Solution
-from funnel.optimise.staircase import staircase
-from funnel.optimise.worst_case import UncertaintySets, box_cone, simplex_cone
+
+if TYPE_CHECKING:
+    from funnel.optimise.certificate import Certificate
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.solve import Solution
+    from funnel.optimise.worst_case import UncertaintySets
 
 Polytope = Literal["box", "simplex", "printed"]
 
@@ -42,6 +43,8 @@ class RobustDemand(Demand):
         box: {L <= R <= U}; simplex: {L <= R} ([RLDP] Definition 3 without its empty rows s1 = s2); printed: with
         these rows, for comparison only.
         """
+        from funnel.optimise.worst_case import box_cone, simplex_cone
+
         ratio = self.notion.ratio
         if shape == "box":
             return box_cone(self.sets, ratio)
@@ -68,6 +71,8 @@ class RobustDemand(Demand):
     @cached_property
     def _on_secret(self) -> Solution:
         """The most informative LDP channel on S at the estimate."""
+        from funnel.optimise.staircase import staircase
+
         return staircase(self.table.sum(axis=1) / self.joint.rows, self.notion.ratio)
 
     @property
@@ -105,6 +110,8 @@ class RobustDemand(Demand):
     @cached_property
     def sets(self) -> UncertaintySets:
         """L <= P_{x|s} <= U for every s."""
+        from funnel.optimise.worst_case import UncertaintySets
+
         ends = [limits(self.order, b, rho) for b, rho in zip(self.radii, self.given, strict=True)]
         members = [np.flatnonzero(mask) for mask in self.possible]
         return UncertaintySets(members, [low for low, _ in ends], [high for _, high in ends], self.table.shape[1])

@@ -153,6 +153,11 @@ class Srlip(BeliefNotion):
     def of_answers(self, answers: ExactArray) -> None:
         """A table of answers says nothing of what may be known."""
 
+    @property
+    def no_absence(self) -> str:
+        """Of those who are absent nobody counted what may be known."""
+        return "counts only of those in a release what others may know of them" if self.asks_own else ""
+
     def of_absence(self, where: Joint, whole: Joint | None) -> measures.Leakage | None:
         """LIP of the pattern given any x_J, the pattern being one more column, released as it is, beside silence.
 

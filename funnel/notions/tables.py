@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from funnel.measure.leakage import AnyLeakage
 from funnel.notions.base import Demand, Notion
 from funnel.notions.believed import BelievedDemand, Limit
 from funnel.notions.shape import Shape
-from funnel.optimise.cone import Cone, intersection
-from funnel.optimise.cost import Extent
+
+if TYPE_CHECKING:
+    from funnel.optimise.cone import Cone
+    from funnel.optimise.cost import Extent
 
 
 class TableNotion(Notion, ABC):
@@ -39,6 +41,8 @@ class TableNotion(Notion, ABC):
 
     def cone_of(self, table: ExactArray) -> Cone:
         """The rows Q[y, ·] (a,) that are allowed where records are distributed as N[s, x] (c, a): the limits."""
+        from funnel.optimise.cone import Cone
+
         given, prior = conditionals(table)
         sides, found = np.vstack([given, prior]), list[FloatArray]()
         for one in self.limits(len(given)):
@@ -63,6 +67,11 @@ class TableNotion(Notion, ABC):
         """The table of a channel."""
         return self.leakage_of(answers)
 
+    @property
+    def no_absence(self) -> str:
+        """A bound is known."""
+        return ""
+
     def of_absence(self, where: Joint, whole: Joint | None) -> AnyLeakage | None:
         """The pattern as an answer: P(p,y|s)/P(p,y|s') is a product of ratios, and I(S;P,Y) a sum ([DS] section II)."""
         return self.leakage_of(where.table())
@@ -79,6 +88,8 @@ class TableNotion(Notion, ABC):
 
     def extent(self, secret: int, shape: Shape, solved: tuple[int, ...], index: int) -> Extent | None:
         """The constraints of every table; those of one table depend on P(y|s) alone."""
+        from funnel.optimise.cost import Extent
+
         if not self.linear:
             return None
         tables, size = self.conditions(shape, solved, index), solved[index]
@@ -99,6 +110,8 @@ class TableDemand(Demand):
 
     def cone(self) -> Cone:
         """The rows that are allowed under every table."""
+        from funnel.optimise.cone import intersection
+
         return intersection([self.notion.cone_of(table) for table in self.tables])
 
     def each_table(self) -> Sequence[ExactArray]:

@@ -172,11 +172,11 @@ class Cone:
 
 def intersection(cones: Sequence[Cone]) -> Cone:
     """The cone of vectors that lie in every one of several cones of the same kind; auxiliaries side by side."""
-    from scipy.linalg import block_diag
-
     rows = np.vstack([cone.rows for cone in cones])
     equalities = tuple(equality for cone in cones for equality in cone.equalities)
     if all(cone.lift is None for cone in cones):
         return Cone(rows, equalities)
+    from scipy.linalg import block_diag
+
     lifts = [np.zeros((len(cone.rows), 0)) if cone.lift is None else cone.lift for cone in cones]
     return Cone(rows, equalities, np.asarray(block_diag(*lifts)))

@@ -7,17 +7,20 @@ people than the first one again, and gain nothing that anybody needs: so the fir
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from funnel.data import Joint
+from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.convert import alphabet_record, cells_of, grid
+from funnel.data.joint import IntArray
 from funnel.errors import LedgerError
 from funnel.format import counts, schema, terms
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import kept_protocol
 from funnel.ledger.journal import Journal
+from funnel.mechanisms.base import Totals
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
 from funnel.policy.terms import terms_file
@@ -34,16 +37,11 @@ _OF_THE_SEARCH = ("time_limit", "gap")
 def as_last(policy: Policy, found: Protection) -> Protection:
     """`found`, with the protocols of the policy's last release where those were made for the same counts and terms.
 
-    What bounds every protocol of the notion at these counts stays as it was found. A mechanism whose optimum is shown
-    for one protocol alone, that of totals, keeps what was found.
+    What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
     """
     private = policy.path(policy.release.private)
     last = next((one for one in reversed(Journal(private).releases()) if one.name == policy.name), None)
-    if (
-        last is None
-        or any(one.totals for one in found.solved)
-        or not _alike(policy, found, private / last.release)
-    ):
+    if last is None or not _alike(policy, found, private / last.release):
         return found
     kept = _kept(private, last)
     if kept is None or len(kept) != len(found.solved):
@@ -51,13 +49,31 @@ def as_last(policy: Policy, found: Protection) -> Protection:
     if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:
         return found
     how = f"the protocol of {last.release}, which was made for the same counts"
-    single = len(kept) == 1
+    single, tables = len(kept) == 1, [found.joint.table(index).sum(axis=0) for index in range(len(kept))]
     solved = tuple(
-        replace(one if single else one.unproven(), protocol=protocol, how=how)
-        for one, protocol in zip(found.solved, kept, strict=True)
+        replace(
+            one if single else one.unproven(),
+            protocol=protocol,
+            how=how,
+            totals=_off(one.totals, protocol, counted),
+        )
+        for one, protocol, counted in zip(found.solved, kept, tables, strict=True)
     )
     again = replace(found, solved=solved)
     return _told(again) if again.holds else found
+
+
+def _off(told: Totals | None, protocol: AnyProtocol, counts: IntArray) -> Totals | None:
+    """What is told of totals, with the largest deviation by this protocol at these counts (a,)."""
+    if told is None or told.deviation is None or not isinstance(protocol, Protocol):
+        return told
+    sums = protocol.weights[:, 0, :].astype(object) @ counts.astype(object)
+    expected, whole = dict(zip(protocol.outputs.values, sums, strict=True)), 1 << protocol.bits
+    off = (
+        abs(Fraction(int(expected.get(x, 0)), whole) - int(n))
+        for x, n in zip(protocol.inputs.values, counts, strict=True)
+    )
+    return replace(told, deviation=float(max(off)))
 
 
 def _told(again: Protection) -> Protection:

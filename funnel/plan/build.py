@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 from funnel.engine.sources import Source
-from funnel.engine.sql import every, identifier, listed, literal
+from funnel.engine.sql import every, identifier, listed, literal, selection
 from funnel.errors import PolicyError
+from funnel.format.released import with_count
 from funnel.plan.columns import NARROW, Key
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
+from funnel.plan.once import once_stage
 from funnel.plan.people import people_stage
 from funnel.plan.population import NOTHING, WHOLE, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
@@ -31,7 +33,6 @@ from funnel.plan.stages import (
 )
 from funnel.plan.wide import cells_stage, top
 from funnel.policy import Attribute, Policy
-from funnel.release.export import selection
 
 
 def compile_plan(
@@ -56,24 +57,28 @@ def compile_plan(
         raise PolicyError(problems)
     names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
     who = own_class(policy, names, predicate)
-    everybody = everybody_stage(policy, names, who, lock, wanted)
+    everybody, know = everybody_stage(policy, names, who, lock, wanted), know_stage(policy, names)
+    cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
+    usual = (names.key, cells, know, everybody, policy.estimate.epsilon, source.parted)
+    once = lock is not None and policy.draws.kind == "permanent" and not any(usual)
     return Plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
+        once_stage(names, count) if once else None,
         _inspect(policy, names),
-        None if policy.source.entity is None else _identify(names.entity, names.entity_type),
-        cells_stage(policy, names, lock),
-        _count(policy, names, lock),
+        None if policy.source.entity is None else _identify(names.entity, names.entity_type, source),
+        cells,
+        count,
         _name(policy, names) if names.key else None,
-        know_stage(policy, names),
+        know,
         everybody,
         people_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
         _draw(policy, names),
         _write(policy, names),
         Audit(),
-        Publish(str(policy.path(policy.release.to)), str(policy.path(policy.release.private))),
+        _publish(policy),
     )
 
 
@@ -105,15 +110,15 @@ def _inspect(policy: Policy, names: Names) -> Inspect:
     return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
 
 
-def _identify(entity: str, kind: str) -> Identify:
+def _identify(entity: str, kind: str, source: Source) -> Identify:
     column = identifier(entity)
     distinct = f"bit_count(bitstring_agg(CAST({column} AS BIGINT), getvariable('low'), getvariable('high')))"
     return Identify(
         entity,
-        kind in NARROW,
+        kind in NARROW and not source.parted,
         f"SELECT count({column}), min({column}), max({column}) FROM source",
         f"SELECT count({column}) - {distinct} FROM source",
-        f"SELECT count({column}) - count(DISTINCT {column}) FROM source",
+        f"SELECT {column} FROM source",
     )
 
 
@@ -170,8 +175,8 @@ def _name(policy: Policy, names: Names) -> Name:
     absent = " OR ".join(f"{key} IS NULL" for key in keys)
     where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
     listing = f"SELECT {listed(expression for expression, _ in names.key)} FROM source{where}"
-    counts = f"count(*), count(*) FILTER (WHERE {absent}), (SELECT count(*) FROM (SELECT DISTINCT * FROM keys))"
-    return Name(policy.release.identify, listing, f"WITH keys AS ({listing}) SELECT {counts} FROM keys")
+    counts = f"count(*), count(*) FILTER (WHERE {absent})"
+    return Name(policy.release.identify, listing, f"SELECT {counts} FROM ({listing})")
 
 
 def _keys(policy: Policy) -> list[str]:
@@ -235,6 +240,15 @@ def _write(policy: Policy, names: Names) -> Write:
     ]
     form = policy.mechanism.form_of_sets()
     known = form is None and not names.key
-    statement = selection(columns, types) if known else None
+    counted = policy.release.rows == "counts"
+    statement = selection(*with_count(columns, types, counted=counted)) if known else None
     shown = policy.release.identify, tuple(kind for _, kind in names.key)
-    return Write(tuple(columns), tuple(types), policy.release.format, statement, form, *shown)
+    parted = policy.release.partition
+    folders = None if parted is None else (parted.column, parted.rows)
+    return Write(tuple(columns), tuple(types), policy.release.format, statement, form, *shown, counted, folders)
+
+
+def _publish(policy: Policy) -> Publish:
+    to, private = (str(policy.path(folder)) for folder in (policy.release.to, policy.release.private))
+    also = policy.release.also
+    return Publish(to, private) if also is None else Publish(to, private, also.table, also.old)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Column
@@ -12,14 +12,9 @@ from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
 from funnel.data.population import Population
-from funnel.draw.histogram import SENSITIVITY, Estimated
 from funnel.engine import Engine, checks, counting
 from funnel.engine.declared import declared_counts
 from funnel.engine.known import with_known
-from funnel.ledger.estimates import Spent, charged
-from funnel.ledger.journal import Journal
-from funnel.lock.lock import Lock
-from funnel.lock.pinned import kept_estimate
 from funnel.measure.exact import rational
 from funnel.notions import Notion
 from funnel.plan.domain import domain
@@ -29,8 +24,12 @@ from funnel.plan.paths import placed
 from funnel.plan.population import count_everybody
 from funnel.plan.stages import Count, Plan
 from funnel.plan.tabulate import Merged, tabulate
-from funnel.policy import Policy
-from funnel.release.formulas import check_formulas
+from funnel.policy import Policy, terms
+
+if TYPE_CHECKING:
+    from funnel.draw.histogram import Estimated
+    from funnel.ledger.estimates import Spent
+    from funnel.lock.lock import Lock
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +114,15 @@ def look(
     if (one := plan.identify) is not None:
         progress(one.title)
         checks.check_entities(
-            engine, one.column, integer=one.integer, spread=one.spread, dense=one.dense, general=one.general
-        )
+            engine, one.column, counts[0],
+            integer=one.integer, spread=one.spread, dense=one.dense, listing=one.listing,
+        )  # fmt: skip
     partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
     progress(plan.count.title)
     merged = tabulate(engine, plan.count)
     if plan.naming is not None:
         progress(plan.naming.title)
-        checks.check_names(engine.row(plan.naming.statement), plan.naming.columns)
+        checks.check_names(engine, plan.naming.statement, plan.naming.listing, plan.naming.columns)
     return Looked(partitions, merged)
 
 
@@ -151,9 +151,15 @@ def count(
     if plan.everybody is not None:
         progress(plan.everybody.title)
         counted = replace(counted, populations=count_everybody(engine, plan.everybody, counted.joint))
+    return fit(counted, plan)
+
+
+def fit(counted: Counted, plan: Plan) -> Counted:
+    """With what holds its values, once it is fit to be protected. Raises SourceError, PlanError."""
+    policy = counted.policy
     counted = replace(counted, joint=placed(policy, counted.cells, counted.joint))
     counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
-    _check_formulas(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)])
+    _check_written(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)], counted.joint.rows)
     return counted
 
 
@@ -162,6 +168,11 @@ def _counted(policy: Policy, plan: Plan, engine: Engine, lock: Lock | None, taki
     if epsilon is None:
         joint = counting.joint_distribution(engine, stage.cells, stage.secret, stage.blocks)
         return Counted(policy, joint)
+    from funnel.draw.histogram import Estimated
+    from funnel.ledger.estimates import charged
+    from funnel.ledger.journal import Journal
+    from funnel.lock.pinned import kept_estimate
+
     declared, found = declared_table(policy, stage, engine)
     if lock is None:
         kept, spent = taken(policy, plan, declared, found, taking)
@@ -176,13 +187,21 @@ def _counted(policy: Policy, plan: Plan, engine: Engine, lock: Lock | None, taki
 def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain, IntArray]:
     """The declared domain of a private estimate and the records of each of its cells. Raises SourceError, PlanError."""
     declared = domain(policy)
-    _check_formulas(policy, declared.blocks)
-    return declared, declared_counts(engine, stage.cells, declared)
+    counts = declared_counts(engine, stage.cells, declared)
+    _check_written(policy, declared.blocks, int(counts.sum()))
+    return declared, counts
 
 
-def _check_formulas(policy: Policy, blocks: Sequence[Alphabet]) -> None:
+def _check_written(policy: Policy, blocks: Sequence[Alphabet], rows: int) -> None:
+    """That so many rows of these values can be written as the policy asks. Raises SourceError, PlanError."""
     if policy.release.refuses_formulas:
+        from funnel.release.formulas import check_formulas
+
         check_formulas(blocks)
+    if (folders := terms.partition(policy)) is not None:
+        from funnel.release.folders import check_folders
+
+        check_folders(folders, blocks, rows)
 
 
 def vocabulary(column: Column) -> Alphabet:
@@ -192,6 +211,8 @@ def vocabulary(column: Column) -> Alphabet:
 
 def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:
     """The counts to go by, and a notion whose promise holds for the true ones in spite of the noise where it can."""
+    from funnel.draw.histogram import SENSITIVITY
+
     width = notion.noise_width(noisy.epsilon / SENSITIVITY, len(noisy.noisy))
     found = replace(noisy, width=width)
     _left = found.joint  # refuses values of which the noise leaves nothing, before anything is widened
@@ -200,5 +221,7 @@ def _settled(notion: Notion, noisy: Estimated) -> tuple[Notion, Estimated]:
 
 def _pinned(policy: Policy, lock: Lock, kept: Estimated) -> tuple[Notion, Estimated]:
     """The current records beside the lock's noisy counts, and its uncertainty set: nothing is estimated."""
+    from funnel.draw.histogram import SENSITIVITY
+
     notion = policy.privacy.over_kept_noise(lock.parameters)
     return notion, replace(kept, width=notion.noise_width(kept.epsilon / SENSITIVITY, len(kept.noisy)))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import Recoder
 from funnel.data.joint import IntArray
-from funnel.draw.draw import Drawer, regrouped
+from funnel.draw.draw import regrouped
+from funnel.draw.drawing import Drawing, answers_in
 from funnel.draw.keys import Key
 from funnel.draw.splitting import draw_counts
 from funnel.draw.tally import Tally, check_distinct
@@ -18,9 +19,9 @@ from funnel.engine import Engine, Source
 from funnel.errors import InternalError
 from funnel.lock.names import with_names
 from funnel.plan.count import Counted
-from funnel.plan.prepare import Report
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Draw
+from funnel.progress import Report
 from funnel.release.named import Spill
 
 if TYPE_CHECKING:
@@ -65,18 +66,25 @@ def draw(
         engine.provide(f"alphabet_x{index}", block)
     engine.provide("alphabet_s", counted.joint.secret)
     engine.prepare(stage.codes)
-    protocols = protected.protection.protocols
-    recode, drawer = _recode(counted, protected), Drawer(protocols, key, permanent=stage.kind == "permanent")
-    tally, done = Tally(protocols), 0
+    protocols, total = protected.protection.protocols, counted.joint.rows
+    tally = Tally(protocols)
+    drawing = Drawing(
+        protocols,
+        key,
+        tally,
+        permanent=stage.kind == "permanent",
+        keys=stage.keys,
+        recode=_recode(counted, protected),
+        told=lambda done: progress(stage.title, done, total),
+    )
     with Spill(aside / "rows.parquet") as rows:
-        for read in engine.stream(stage.statement, BATCH):
-            batch = recode(read)
-            answers = drawer.draw(batch)
-            tally.add(batch, answers)
+        for found in engine.map(stage.statement, BATCH, drawing):
             if stage.keys:
-                rows.add([batch.column(name) for name in stage.keys], answers)
-            done += batch.num_rows
-            progress(stage.title, done, counted.joint.rows)
+                answers = answers_in(found)
+                tally.add(found, answers)
+                rows.add([found.column(name) for name in stage.keys], answers)
+            else:
+                tally.merge(found)
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
     return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)

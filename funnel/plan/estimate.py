@@ -6,6 +6,7 @@ import hashlib
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from funnel.data.convert import alphabet_record
 from funnel.data.domain import Domain
@@ -13,15 +14,13 @@ from funnel.data.joint import IntArray
 from funnel.errors import InternalError
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
-from funnel.ledger.estimates import STANDS, Asked, Spent, estimate, spent, standing
-from funnel.ledger.journal import Journal
-from funnel.ledger.kept import Kept
 from funnel.measure.exact import rational
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
-from funnel.release.holding import alone
-from funnel.release.naming import new_release_id
-from funnel.release.publish import check_hidden
+
+if TYPE_CHECKING:
+    from funnel.ledger.estimates import Asked, Spent
+    from funnel.ledger.kept import Kept
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,12 @@ def taken(
 
     Raises LedgerError where the budget does not allow it, ReleaseError where another command is at work.
     """
+    from funnel.ledger.estimates import STANDS, estimate, spent, standing
+    from funnel.ledger.journal import Journal
+    from funnel.release.holding import alone
+    from funnel.release.naming import new_release_id
+    from funnel.release.publish import check_hidden
+
     to, private = (policy.path(folder) for folder in (policy.release.to, policy.release.private))
     journal, asked = Journal(private), _asked(policy, plan, declared)
     within = STANDS if taking.fresh else None
@@ -61,6 +66,8 @@ def taken(
 
 def _asked(policy: Policy, plan: Plan, declared: Domain) -> Asked:
     """What is counted: the domain, and the statements that count its cells. Nothing in it follows from the counts."""
+    from funnel.ledger.estimates import Asked
+
     epsilon, budget = policy.estimate.epsilon, policy.estimate.budget
     if epsilon is None:
         raise InternalError("a private estimate without its epsilon")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from funnel.data.channel import MAX_CELLS
+from funnel.engine.sql import identifier
 from funnel.plan import stages
 from funnel.plan.population import warning
 from funnel.plan.stages import Plan
 from funnel.plan.survey import Sizes
+
+_OLD = {"replace": "replaced", "keep": "kept by its date"}
 
 
 def explain(plan: Plan, found: Sizes | None = None) -> str:
@@ -18,7 +21,37 @@ def explain(plan: Plan, found: Sizes | None = None) -> str:
         lines += ["", f"{number}. {stage.title}: {_summary(stage)}"]
         lines += [f"   {note}" for note in (*_told(stage, plan), *_notes(stage, found))]
         lines += [f"     {statement}" for statement in _statements(stage)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"the table is read {readings(plan)}"])
+
+
+def readings(plan: Plan) -> str:
+    """How often the table is read at most: what an engine knows from statistics of the files, it need not read."""
+    own = [(stage.title, _reads(stage)) for stage in plan.stages]
+    told = ", ".join(f"{title} {times}" for title, times in own if times)
+    several = f"{sum(times for _, times in own)} times at most ({told})"
+    once = "where it holds only values that the lock knows"
+    if plan.once is not None:
+        return f"once {once}, else {several} more"
+    return f"{several}; under a lock once {once}" if plan.may_be_read_once else several
+
+
+def _reads(stage: stages.Stage) -> int:
+    """How many statements of a stage go through the rows of the table."""
+    match stage:
+        case stages.Inspect() | stages.Know() | stages.Count():
+            return 1
+        case stages.Identify() | stages.Name():
+            return 2
+        case stages.Everybody():
+            return len(stage.counts) + (stage.once is not None)
+        case stages.Cells():
+            return len(stage.blocks)
+        case stages.People():
+            return sum(one is not None for one in (stage.content, stage.entities, stage.sampled))
+        case stages.Draw():
+            return int(stage.statement is not None)
+        case _:
+            return 0
 
 
 def _summary(stage: stages.Stage) -> str:
@@ -58,15 +91,20 @@ def _summary(stage: stages.Stage) -> str:
             ]
             keys = f"{', '.join(stage.keys)} untouched, then " if stage.keys else ""
             order = "key" if stage.keys else "released value"
-            return f"{keys}{', '.join(stage.columns)} as {stage.format}{shown}, sorted by {order}"
+            count = ", each distinct row once with its count" if stage.counted else ""
+            parts = stage.partition and ", a folder for each {}, {:,} rows a file at most".format(*stage.partition)
+            return f"{keys}{', '.join(stage.columns)} as {stage.format}{shown}{count}{parts or ''}, sorted by {order}"
         case stages.Publish():
-            return f"to {stage.to} (evidence in {stage.private})"
+            then = f", then to {stage.also}, its old table {_OLD[stage.old]}" if stage.old else ""
+            return f"to {stage.to} (evidence in {stage.private}){then}"
         case _:
             return (type(stage).__doc__ or "").split(".")[0]
 
 
 def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
     """What the counts give away by the protocol, unless these are noisy or beliefs are rounded; what a filter tells."""
+    if isinstance(stage, stages.Scan) and stage.counted is not None:
+        yield f"the database counts distinct rows by {stage.counted}; nothing else leaves it"
     if isinstance(stage, stages.Everybody):
         yield from warning(stage)
     if isinstance(stage, stages.Count) and stage.noise is None and plan.protect.beliefs is None:
@@ -85,6 +123,8 @@ def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
             yield f"public {'+'.join(block)}: {size:,} {what}"
         yield f"together {found.product:,} combinations with the secret; up to {MAX_CELLS:,} can be measured"
         yield from (one.words() for one in found.merged if one.values)
+    if isinstance(stage, stages.Publish):
+        yield from found.noted
     if isinstance(stage, stages.Solve) and found.arrangement:
         yield found.arrangement
     if isinstance(stage, stages.Solve):
@@ -97,15 +137,26 @@ def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
             yield f"block {number}, share {share:g} of epsilon: {solver}"
 
 
+def _target(stage: stages.Write) -> str:
+    """Where the table goes, in SQL."""
+    if stage.partition is None:
+        return f"'<release>/data.{stage.format}'"
+    return f"'<release>/data' (FORMAT {stage.format}, PARTITION_BY ({identifier(stage.partition[0])}))"
+
+
 def _statements(stage: stages.Stage) -> Sequence[str]:
     """The SQL of a stage, in the order of execution."""
     match stage:
         case stages.Scan():
             return stage.statements
-        case stages.Inspect() | stages.Name() | stages.Know():
+        case stages.Once():
+            return [*stage.statements, stage.statement]
+        case stages.Inspect() | stages.Know():
             return [stage.statement]
+        case stages.Name():
+            return [stage.statement, stage.listing]
         case stages.Identify():
-            return [stage.spread, stage.dense if stage.integer else stage.general]
+            return [stage.spread, stage.dense] if stage.integer else [stage.listing]
         case stages.Everybody():
             return [*stage.statements, *stage.counts]
         case stages.Cells():
@@ -121,6 +172,6 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
         case stages.Write():
             # The columns of sets have the names of values, which a plan does not know; rows with keys are not repeated.
             query = stage.statement
-            return [] if query is None else [f"COPY ({query}) TO '<release>/data.{stage.format}'"]
+            return [] if query is None else [f"COPY ({query}) TO {_target(stage)}"]
         case _:
             return []

@@ -14,7 +14,6 @@ from funnel.engine.checks import check_identifier
 from funnel.engine.sql import identifier, listed, literal
 from funnel.engine.wide import read_columns
 from funnel.errors import InternalError
-from funnel.lock.unseen import LEFT_OUT, check_seen
 from funnel.plan import stages
 from funnel.plan.columns import NARROW
 from funnel.policy import Block, Policy
@@ -40,8 +39,11 @@ def partition(
 
     Raises PlanError where the table cannot have such cells, SourceError for values that pinned cells do not know.
     """
+
     if stage is None:
         return ()
+    from funnel.lock.unseen import check_seen
+
     progress(stage.title)
     engine.prepare(stage.statements)
     kept = {one.name: one for one in pinned}
@@ -82,6 +84,8 @@ def macros(policy: Policy, stage: stages.Cells, cells: Sequence[Cells]) -> tuple
 
 def _macro(block: Block, wide: stages.Wide, cells: Cells) -> str:
     """SQL: the macro from a row's columns to the number of its cell; 0 where the row is to be left out."""
+    from funnel.lock.unseen import LEFT_OUT
+
     keys = [identifier(key) for key in wide.keys]
     left_out = [
         _unknown(column, key)

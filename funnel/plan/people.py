@@ -10,6 +10,11 @@ from funnel.policy import Policy
 
 SAMPLE = "sampled_people"
 """The table of a run that holds the entities of the sample."""
+_SALT = "getvariable('people')"
+CONTENT = f"hash(kept, {_SALT})"
+"""SQL: the hash of one row."""
+VERSION = f"CAST(hash('', {_SALT}) AS VARCHAR)"
+"""SQL: what tells one version of the engine's hash from another."""
 
 
 def people_stage(policy: Policy, names: Names) -> People:
@@ -32,5 +37,4 @@ def people_stage(policy: Policy, names: Names) -> People:
 
 def _content(view: str) -> str:
     """Rows, a sum that does not go by their order, and what tells one version of the engine's hash from another."""
-    salt = "getvariable('people')"
-    return f"SELECT count(*), CAST(sum(hash({view}, {salt})) AS VARCHAR), CAST(hash('', {salt}) AS VARCHAR) FROM {view}"
+    return f"SELECT count(*), CAST(sum(hash({view}, {_SALT})) AS VARCHAR), {VERSION} FROM {view}"

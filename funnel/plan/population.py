@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +20,14 @@ from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
 from funnel.format.journal import Present
 from funnel.format.manifest import Absent, Way
-from funnel.lock.lock import Lock
-from funnel.lock.pin import rules_of
-from funnel.lock.relabel import in_terms
 from funnel.plan.columns import OTHER, Key, secret_key
 from funnel.plan.fit import column_of
 from funnel.plan.names import Names
 from funnel.plan.stages import Everybody
 from funnel.policy import Policy
+
+if TYPE_CHECKING:
+    from funnel.lock.lock import Lock
 
 WHOLE = "whole"
 """The view of all rows of the source, whatever the policy's filter says."""
@@ -114,9 +115,9 @@ def everybody_stage(
 
 
 def _once(names: Names) -> str | None:
-    """Whether nobody has two rows; None where rows are nobody's."""
+    """Whom each row is about; None where rows are nobody's."""
     whose = identifier(names.entity)
-    return f"SELECT count({whose}) = count(DISTINCT {whose}) FROM {WHOLE}" if names.entity else None
+    return f"SELECT {whose} FROM {WHOLE} WHERE {whose} IS NOT NULL" if names.entity else None
 
 
 def _usable(predicate: str, schema: Mapping[str, str]) -> bool:
@@ -194,7 +195,7 @@ def count_everybody(engine: Engine, stage: Everybody | None, joint: Joint) -> tu
     if stage is None or not stage.counts:
         return ()
     try:
-        if stage.once is not None and engine.row(stage.once) != (True,):
+        if stage.once is not None and _several(engine, stage.once):
             return ()
         engine.prepare(stage.statements)
         tables = [_rows(engine, statement) for statement in stage.counts]
@@ -206,6 +207,12 @@ def count_everybody(engine: Engine, stage: Everybody | None, joint: Joint) -> tu
         if table is not None
     )
     return tuple(found)
+
+
+def _several(engine: Engine, listing: str) -> bool:
+    """Whether a listing has a row twice."""
+    (rows,) = engine.row(f"SELECT count(*) FROM ({listing})")
+    return bool(engine.distinct(listing) < rows)
 
 
 def _rows(engine: Engine, statement: str) -> list[tuple[object, ...]] | None:
@@ -249,6 +256,9 @@ def settled(
 
 
 def _settled(policy: Policy, lock: Lock | None, found: Population, joint: Joint) -> Population:
+    from funnel.lock.pin import rules_of
+    from funnel.lock.relabel import in_terms
+
     ends = np.cumsum([0, *(len(block.columns) for block in joint.blocks)]).tolist()
     rules = {} if lock is None else rules_of(policy)
     values: list[list[Label | None]] = [[] for _ in joint.blocks]

@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 from funnel.data.alphabet import folded
 from funnel.draw.keys import Key, one_time_key
-from funnel.engine import Dialect, Engine, Source, find, open_engine
-from funnel.errors import DrawError, SourceError
+from funnel.engine import Engine, Source, open_engine
+from funnel.errors import DrawError
 from funnel.files import writing
 from funnel.format.journal import ReleaseEntry
+from funnel.ledger.budget import accepted, check_known
 from funnel.ledger.journal import Journal
-from funnel.ledger.promises import check_known, others
+from funnel.ledger.promises import others
 from funnel.ledger.rotation import Asked, check_key
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
-from funnel.plan.build import compile_plan
+from funnel.plan.also import check_also
+from funnel.plan.compiled import Limits, check_apart, compiled, located
 from funnel.plan.estimate import Taking
-from funnel.plan.population import NOTHING, Wanted
+from funnel.plan.population import Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
 from funnel.release.keys import load_key
@@ -29,29 +30,6 @@ from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
 from funnel.release.recover import check_visible, releases
 from funnel.release.sign import SigningKey, load_signing_key
-
-
-class Report(Protocol):
-    """Told how far a stage has come: `done` of `total` (rows, or unknown)."""
-
-    def __call__(self, stage: str, done: int = 0, total: int | None = None) -> None:
-        """Report."""
-
-
-def silent(stage: str, done: int = 0, total: int | None = None) -> None:
-    """Report to nobody."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the engine may use: memory as DuckDB writes it, threads (None: all cores)."""
-
-    memory: str = "2GB"
-    threads: int | None = None
-
-
-USUAL = Limits()
-"""What the engine may use where nobody says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,48 +59,20 @@ class Prepared:
         return self.key.fingerprint if self.policy.draws.kind == "permanent" else self.release
 
 
-@contextmanager
-def planned(
-    policy: Policy, limits: Limits = USUAL, lock: Lock | None = None, wanted: Wanted = NOTHING
-) -> Iterator[tuple[Plan, Engine, Source]]:
-    """The plan of a policy, and an engine on its source. Raises FunnelError.
-
-    `wanted` is what other releases of the folder ask of everybody.
-    """
-    plan, source, columns = _compiled(policy, limits, lock, wanted)
-    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
-        engine.fetch(columns)
-        yield plan, engine, source
-
-
-def _compiled(
-    policy: Policy, limits: Limits, lock: Lock | None, wanted: Wanted
-) -> tuple[Plan, Source, tuple[str, ...]]:
-    """The plan, its source, and the columns that it reads; no row is read. Raises FunnelError."""
-    source = find(policy.source.table, policy.directory, dialect(policy))
-    with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
-        schema = engine.schema()
-    plan = compile_plan(policy, schema, source, lock.checksum if lock else None, wanted)
-    return plan, source, plan.reads(schema)
-
-
-def dialect(policy: Policy) -> Dialect:
-    """How a CSV is written, as the policy says."""
-    told = policy.source.csv
-    return Dialect() if told is None else Dialect(told.header, told.delimiter, told.decimal, told.names)
-
-
 def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, taking: Taking, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
     entries = Journal(policy.path(policy.release.private)).releases()
-    plan, source, columns = _compiled(policy, limits, lock, wanted_of(policy, entries))
+    plan, source, columns = compiled(policy, limits, lock, wanted_of(policy, entries))
     key = key or (any_key(policy) if dry else key_of(policy))
     release, told = name_release(policy)
     signer = None if dry else signer_of(policy)
+    if not dry:
+        check_also(policy)
     check_apart(policy, source)
     check_known(policy, entries)
+    told += accepted(policy, entries) if not entries else ()
     return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, taking, limits, tuple(told))
 
 
@@ -158,18 +108,6 @@ def _published(run: Prepared) -> Iterator[Publisher | None]:
     to, private = (run.policy.path(folder) for folder in (run.policy.release.to, run.policy.release.private))
     with Publisher(to, private, run.release) as publisher:
         yield publisher
-
-
-@contextmanager
-def located(source: Source) -> Iterator[None]:
-    """Errors about the table say which one it is, where they know no better place."""
-    try:
-        yield
-    except SourceError as error:
-        if error.where is None:
-            error.where = source.name
-            error.args = (error.text(),)
-        raise
 
 
 def key_of(policy: Policy) -> Key:
@@ -213,16 +151,3 @@ def signer_of(policy: Policy) -> SigningKey | None:
     """The key that signs the release, if one is named: better missed now than later. Raises DrawError."""
     named = policy.release.sign
     return None if named is None else load_signing_key(named, policy.directory)
-
-
-def check_apart(policy: Policy, source: Source) -> None:
-    """A pattern that reaches into the release folders would read a release as the people. Raises SourceError."""
-    for folder in (policy.release.to, policy.release.private):
-        inside = policy.path(folder).resolve()
-        if any(file.resolve().is_relative_to(inside) for file in source.files):
-            raise SourceError(
-                "release-path",
-                "the pattern of the source also matches files in a release folder",
-                where=source.name,
-                advice="Narrow `source.table`, or release somewhere else.",
-            )

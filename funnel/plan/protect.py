@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from funnel.data import Joint
 from funnel.engine.counting import rare_secrets
 from funnel.errors import InternalError
-from funnel.ledger.budget import check_promises
 from funnel.ledger.history import Composed, compose
 from funnel.ledger.journal import Journal
 from funnel.ledger.whose import Whose
@@ -103,16 +102,11 @@ def with_everybody(run: Prepared, counted: Counted, protected: Protected) -> Cou
 def look_back(
     run: Prepared, counted: Counted, protection: Protection, whose: Whose, progress: Callable[[str], None]
 ) -> Composed:
-    """What this release and all before it give away together, before anything is drawn; `whose` says of whom it is.
-
-    Raises LedgerError where that would end a promise which the policy does not accept to end.
-    """
+    """What this release and all before it give away together, before anything is drawn; `whose` says of whom it is."""
     progress("measure all releases together")
     policy = counted.policy
     entries = Journal(policy.path(policy.release.private)).releases()
     unseen = 0 if counted.estimated else counted.joint.rows - protection.joint.rows
     present = present_of(run.plan.everybody, counted.populations, protection.joint, unseen)
     everybody, source = counted.populations, run.randomness
-    composed = compose(policy, protection, run.release, source, entries, whose, counted.cells, present, everybody)
-    check_promises(policy, composed, run.release)
-    return composed
+    return compose(policy, protection, run.release, source, entries, whose, counted.cells, present, everybody)

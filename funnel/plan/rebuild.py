@@ -15,17 +15,20 @@ from funnel.format.reported import Evidence, Published
 T = TypeVar("T")
 
 
-def rebuild(release: Path, private: Path | None, to: Path | None) -> list[Path]:
+def rebuild(release: Path, private: Path | None, to: Path | None, *, pdf: bool = False) -> list[Path]:
     """Write report.html and report.json again: into `to`, or in place where they are what stands there.
 
-    With the private folder, the full report from the evidence; without, the published one. Raises ReleaseError.
+    With the private folder, the full report from the evidence; without, the published one; with `pdf`, report.pdf
+    beside them, which belongs to no release. Raises ReleaseError.
     """
     release = release / "latest" if (release / "latest").is_dir() else release
     shown = _read(Published, release)
     files = report_files(_content(shown, private))
     folder = release if to is None else to
     if folder.resolve().is_relative_to(release.resolve().parent):
-        _check_same(release, shown.manifest, files, private)
+        _check_same(release, shown.manifest, files, private, pdf=pdf)
+    if pdf:
+        files["report.pdf"] = printed(files["report.html"].decode())
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
@@ -40,6 +43,21 @@ def report_files(content: dict[str, Any]) -> dict[str, bytes]:
     return {"report.html": report.page(content).encode(), "report.json": canonical.encode(content)}
 
 
+def printed(page: str) -> bytes:
+    """The page on sheets of A4, as PDF. Raises ReleaseError where the library that lays them out is not installed."""
+    try:
+        from weasyprint import HTML
+    except (ImportError, OSError) as error:  # the second where a library of the system is not there
+        raise ReleaseError(
+            "library-missing",
+            f"a report as PDF needs a library that is not installed ({error})",
+            advice="Install it: `pip install 'funnel-sanitiser[pdf]'` (and Pango, from the system's packages); or "
+            "print report.html from a browser.",
+        ) from None
+    made: bytes = HTML(string=page).write_pdf()
+    return made
+
+
 def _content(shown: Published, private: Path | None) -> dict[str, Any]:
     """What the report says: from the published files, or with the counts kept in private."""
     if private is None:
@@ -49,13 +67,15 @@ def _content(shown: Published, private: Path | None) -> dict[str, Any]:
 
 
 def _check_same(
-    release: Path, stated: manifest.Manifest, files: dict[str, bytes], private: Path | None
+    release: Path, stated: manifest.Manifest, files: dict[str, bytes], private: Path | None, *, pdf: bool
 ) -> None:
     """A published folder only ever gets back the bytes that were published. Raises ReleaseError."""
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     listed = {name: one.sha256 for name, one in stated.files.items()}
     if private is not None:
         why = "the full report is not for the published folder"
+    elif pdf:
+        why = "report.pdf is no file of a release"
     elif any(listed.get(name) != found for name, found in hashes.items()):
         why = "this version of funnel writes another report than the one published"
     else:

@@ -24,6 +24,7 @@ from funnel.plan.draw import Drawn
 from funnel.plan.population import leaves_out
 from funnel.plan.protect import Settled
 from funnel.policy.model import Estimate
+from funnel.policy.terms import partition
 from funnel.release.measured import stated_leakage, stated_utility
 from funnel.version import __version__
 
@@ -87,6 +88,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         rows=release.rows,
         identify=tuple(map(manifest.Key, run.plan.write.keys, run.plan.write.key_types)),
         format_of_data=policy.release.format,
+        rows_of_data=policy.release.rows,
         leakage=stated_leakage(release.protected.measured, found.notion, digits),
         composed=release.composed.stated(digits),
         utility=stated_utility(release.protected.measured, digits),
@@ -98,6 +100,8 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         plan_sha256=run.plan.sha256,
         versions=_versions() | ({} if run.source.version is None else {"source": run.source.version}),
         files={},
+        partition=partition(policy),
+        metadata=None if policy.metadata is None else policy.metadata.stated(),
     )
 
 

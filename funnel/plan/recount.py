@@ -24,15 +24,16 @@ from funnel.format.population import PopulationFile
 from funnel.ledger.people import people_key
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.compiled import Limits, planned
 from funnel.plan.digest import digest as take_digest
 from funnel.plan.distances import distances_of
 from funnel.plan.draw import BATCH
 from funnel.plan.partition import Partition, partition
 from funnel.plan.population import NOTHING, Wanted, count_everybody, settled
-from funnel.plan.prepare import Limits, planned, silent
 from funnel.plan.stages import Count, Everybody, Name, Plan
 from funnel.plan.tabulate import tabulate
 from funnel.policy import Policy
+from funnel.progress import silent
 from funnel.release.named import digest
 
 
@@ -44,9 +45,9 @@ def recounting(table: Path, memory: str = "2GB") -> Callable[[Release], Recounte
 
     def recount(opened: Release) -> Recounted:
         policy = policy_of(opened)
-        policy = policy.model_copy(
-            update={"source": policy.source.model_copy(update={"table": str(table.resolve())})}
-        )
+        # An auditor needs no cluster: what SQL means, one engine says as well as another.
+        source = policy.source.model_copy(update={"table": str(table.resolve())})
+        policy = policy.model_copy(update={"source": source, "engine": "duckdb"})
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
         return _recounted(policy, lock, opened, memory)

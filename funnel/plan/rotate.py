@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from funnel.draw.keys import Key, one_time_key
-from funnel.errors import DrawError
+from funnel.errors import DrawError, LedgerError
 from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, ledger_view
 from funnel.lock.lock import Lock
-from funnel.plan.prepare import Limits, Report, asked_by, silent
+from funnel.plan.compiled import Limits
+from funnel.plan.prepare import asked_by
 from funnel.plan.run import execute
 from funnel.policy import Policy
+from funnel.progress import Report, silent
 from funnel.release.holding import alone
 from funnel.release.keys import load_key, write_key
 
@@ -34,7 +36,8 @@ KEEP = (
 class Rotation:
     """A policy's composed leakage now (`before`), and `after` one release under a new key; nats, None: infinite.
 
-    `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file.
+    `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
+    what the policies of the folder would say to the next run, None where they let it pass.
     """
 
     before: LedgerView
@@ -42,6 +45,7 @@ class Rotation:
     old: str | None
     new: str | None
     written: Path | None
+    refused: LedgerError | None = None
 
     @property
     def now(self) -> float | None:
@@ -76,6 +80,7 @@ class Rotation:
             "after": schema.as_json(self.after),
             "cost": self.cost,
             "budget": policy.budget,
+            "refused": None if self.refused is None else self.refused.as_dict(),
             "old_key": self.old,
             "new_key": self.new,
             "written": None if self.written is None else str(self.written),
@@ -86,22 +91,25 @@ class Rotation:
         """A few lines for a person."""
         many = len(self.before.releases)
         now = (
-            self._nats(self.now)
+            self.nats(self.now)
             if self.measured
             else f"not measured in {self.after.measure} about this secret"
         )
         lines = [
             f"old key    {self.old or 'none: nothing was released with a key yet'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
-            f"after one  {self._nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
-            f"cost       {self._nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and gives "
+            f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
+            f"cost       {self.nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and gives "
             "another answer",
         ]
         if self.before.policy.budget is not None:
             lines.append(f"budget     {self.before.policy.budget:g}")
+        if self.refused is not None:
+            lines.append(f"next run   refused: {self.refused.message}\n  {self.refused.advice}")
         return "\n".join([*lines, *self._done()])
 
-    def _nats(self, figure: float | None) -> str:
+    def nats(self, figure: float | None) -> str:
+        """A figure in words."""
         return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}"
 
     def _done(self) -> list[str]:
@@ -126,9 +134,10 @@ def rotate(
 ) -> Rotation:
     """Measure what a new key costs a policy; then make one in `to`, or accept the one that the policy names now.
 
-    Without either nothing is changed. The table is counted and the protocol solved (or taken from `lock`), and nothing
-    is drawn; but where a private estimate is asked for and none is kept, one is entered and spent. Raises FunnelError,
-    and then neither a key nor a record of it is made.
+    Without either nothing is changed. A key that the next run would refuse is neither made nor accepted. The table is
+    counted and the protocol solved (or taken from `lock`), and nothing is drawn; but where a private estimate is asked
+    for and none is kept, one is entered and spent. Raises FunnelError, and then neither a key nor a record
+    of it is made.
     """
     if policy.draws.kind != "permanent" or policy.draws.key is None:
         raise DrawError(
@@ -142,16 +151,31 @@ def rotate(
     named = load_key(policy.draws.key, policy.directory) if accept else None
     if to is not None:
         _check_place(policy, to)
-    summary = execute(
-        policy, limits=limits, dry_run=True, lock=lock, key=named or one_time_key(), progress=progress
-    )
+    key = named or one_time_key()
+    summary = execute(policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False, progress=progress)
     last = last_asked(asked_by(policy), Journal(private).releases())
-    old, new = None if last is None else last.key_fingerprint, None
+    old = None if last is None else last.key_fingerprint
+    found = Rotation(before, summary.together, old, None, to, summary.refused)
     if accept or to is not None:
+        _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.
         with nullcontext() if last is None else alone(private):
-            new = _agreed(policy, private, named, to)
-    return Rotation(before, summary.together, old, new, to)
+            return replace(found, new=_agreed(policy, private, named, to))
+    return found
+
+
+def _check_next(found: Rotation) -> None:
+    """The next run, under the new key, would not be refused. Raises LedgerError, with the cost."""
+    error = found.refused
+    if error is None:
+        return
+    now = found.nats(found.now) if found.measured else "what was not measured"
+    raise LedgerError(
+        error.code,
+        f"{error.message}; a new key takes all releases together from {now} to {found.nats(found.after.figure)}",
+        where=error.where,
+        advice=f"No key was made or agreed to. The next run needs what this command needs first. {error.advice}",
+    )
 
 
 def _agreed(policy: Policy, private: Path, named: Key | None, to: Path | None) -> str | None:

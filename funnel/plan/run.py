@@ -6,17 +6,23 @@ from funnel.audit.audit import audit_release
 from funnel.audit.kernel.verdict import CHANCE
 from funnel.draw.keys import Key
 from funnel.errors import AuditFailure
+from funnel.ledger.budget import check_promises
 from funnel.lock.lock import Lock
-from funnel.plan.count import count
+from funnel.plan.ahead import ahead
+from funnel.plan.also import send
+from funnel.plan.compiled import USUAL, Limits
+from funnel.plan.count import Counted, count, fit
 from funnel.plan.digest import take
 from funnel.plan.draw import draw, names_since
 from funnel.plan.estimate import LOOK, RELEASE, Taking
-from funnel.plan.prepare import USUAL, Limits, Report, opened, prepare, silent
+from funnel.plan.prepare import opened, prepare
 from funnel.plan.protect import look_back, protect, with_everybody
+from funnel.plan.reading import read_once
 from funnel.plan.records import Drafted
 from funnel.plan.summary import Summary
 from funnel.plan.write import write
 from funnel.policy import Policy
+from funnel.progress import Report, silent
 from funnel.release.publish import Publisher
 from funnel.release.sign import SigningKey
 
@@ -29,6 +35,7 @@ def execute(
     lock: Lock | None = None,
     key: Key | None = None,
     taking: Taking | None = None,
+    judged: bool = True,
     progress: Report = silent,
 ) -> Summary:
     """Make one audited release of a policy; with `dry_run`, stop before any record is drawn or anything is released.
@@ -36,30 +43,46 @@ def execute(
     With a lock nothing is solved: its protocol is measured at the current counts, or at the noisy ones that it pins,
     and drawn from where it keeps the bound. `key`: instead of the policy's own, whatever the last release was drawn
     with. `taking`: which private estimate will do; without, a release asks for one that stands, and a dry run for any.
+    Where it is not to be `judged`, a dry run tells also of what policies of the folder would refuse.
     Raises FunnelError, and then nothing is visible in the published folder; unless the message says so, the disk having
     failed after the release was shown.
     """
     run = prepare(policy, limits, lock, key, taking or (LOOK if dry_run else RELEASE), dry=dry_run)
     plan = run.plan
+    ahead()
     with opened(run) as (engine, publisher):
-        counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking)
-        whose = take(run, engine, progress)
+        read = read_once(run, engine, progress)
+        if read is None:
+            counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking)
+        else:
+            counted = fit(Counted(policy, read.joint), plan)
+        whose = take(run, engine, progress, read)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
         composed = look_back(run, counted, protected.protection, whose, progress)
+        if judged:
+            check_promises(policy, composed, run.release)
         if publisher is None:
             return Summary(run, counted, protected, composed)
-        drawn = draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)
+        drawn = (
+            draw(plan.draw, engine, run.source, run.key, counted, protected, publisher.scratch, progress)
+            if read is None
+            else read.drawn(run, protected)
+        )
         protected = names_since(protected, drawn, len(plan.write.keys), publisher.private_root)
         entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
         improbable = audit(publisher, run.signer, progress)
         progress(plan.publish.title)
         target = publisher.publish(entry)
+        also = None
+        if (database := policy.release.also) is not None:
+            progress("database")
+            also = send(database, target.resolve())
     # What follows from the records’ own counts is not printed where only noisy ones may be told.
     if counted.estimated is not None:
-        return Summary(run, counted, protected, composed, target.resolve(), tuple(publisher.told))
+        return Summary(run, counted, protected, composed, target.resolve(), tuple(publisher.told), also=also)
     noted, observer = (*publisher.told, *improbable), told["evidence"]["observer"]
-    return Summary(run, counted, protected, composed, target.resolve(), noted, observer)
+    return Summary(run, counted, protected, composed, target.resolve(), noted, observer, also)
 
 
 def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> list[str]:

@@ -13,11 +13,15 @@ from funnel.format.canonical import encode
 
 @dataclass(frozen=True)
 class Scan:
-    """Name the source's rows that the policy lets in."""
+    """Name the source's rows that the policy lets in.
+
+    `counted` are the columns of which the source counts the distinct rows by itself; None where rows are read.
+    """
 
     title: ClassVar[str] = "scan"
     files: str
     statements: tuple[str, ...]
+    counted: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,15 +38,31 @@ class Inspect:
 
 
 @dataclass(frozen=True)
+class Once:
+    """Count and draw in one reading, if the table has no other values than the lock; else as the other steps say.
+
+    `statements` bring in what the lock knows, `undo` takes it away again where the table holds something else.
+    """
+
+    title: ClassVar[str] = "count and draw"
+    statements: tuple[str, ...]
+    statement: str
+    undo: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Identify:
-    """Check that no entity has two rows. The dense form serves integers in a narrow range."""
+    """Check that no entity has two rows: that the `listing` has none twice.
+
+    The dense form serves integers in a narrow range, where all rows can be brought together.
+    """
 
     title: ClassVar[str] = "identify"
     column: str
     integer: bool
     spread: str
     dense: str
-    general: str
+    listing: str
 
 
 @dataclass(frozen=True)
@@ -140,7 +160,7 @@ class Everybody:
 
     `own` is the predicate of who is in this one, which `reads` these columns, and None where that is everybody;
     `filtered` are sensitive columns that its filter reads. `classes` are all predicates that the source can be asked,
-    this one first. There is one of `counts` for each of `secrets`. `once` asks whether each person has one row.
+    this one first. There is one of `counts` for each of `secrets`. `once` lists whom each row is about.
     """
 
     title: ClassVar[str] = "everybody"
@@ -228,6 +248,8 @@ class Write:
     `sets`: blocks of unary encoding are written as one list of values ("set") or as a 0/1 column for each value
     ("bits"), under names that the values give, so that no `statement` is known yet; None where every mechanism in
     question releases plain values. Nor is there a statement where rows have keys: they come as they are drawn.
+    `counted`: each distinct row stands there once, with the number of its records behind it. `partition`: the column
+    whose values have folders of their own, and the rows of a file there; None where the table is one file.
     """
 
     title: ClassVar[str] = "write"
@@ -238,6 +260,8 @@ class Write:
     sets: str | None = None
     keys: tuple[str, ...] = ()
     key_types: tuple[str, ...] = ()
+    counted: bool = False
+    partition: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -249,18 +273,23 @@ class Audit:
 
 @dataclass(frozen=True)
 class Publish:
-    """Make the release visible, whole, in the published folder."""
+    """Make the release visible, whole, in the published folder; then the table in a database where one is named.
+
+    `old` is what becomes of the table that stands there, None where no database is named.
+    """
 
     title: ClassVar[str] = "publish"
     to: str
     private: str
+    also: str | None = None
+    old: Literal["replace", "keep"] | None = None
 
 
-_ABSENT = ("noise", "keys", "key_types", "beliefs")
+_ABSENT = ("noise", "keys", "key_types", "beliefs", "counted", "partition", "also", "old")
 """Fields that a plan does not tell of where they are empty."""
 
 Stage = (
-    Scan | Inspect | Identify | Cells | Count | Name | Know | Everybody | People
+    Scan | Once | Inspect | Identify | Cells | Count | Name | Know | Everybody | People
     | Solve | Pin | Draw | Write | Audit | Publish
 )  # fmt: skip
 
@@ -269,14 +298,15 @@ Stage = (
 class Plan:
     """What will be done for a policy, stage by stage; `policy_sha256` ties it to the file that was compiled.
 
-    `identify` is None where no entity is named, `cells` where no block is wide, `naming` where rows have no key, `know`
-    where no promise asks for it, `everybody` where nobody can be absent from any release of the folder;
-    `protect` solves, or takes the protocols of a lock.
+    `once` is None where one reading would not do, `identify` where no entity is named, `cells` where no block is wide,
+    `naming` where rows have no key, `know` where no promise asks for it, `everybody` where nobody can be absent from
+    any release of the folder; `protect` solves, or takes the protocols of a lock.
     """
 
     name: str
     policy_sha256: str
     scan: Scan
+    once: Once | None
     inspect: Inspect
     identify: Identify | None
     cells: Cells | None
@@ -291,6 +321,12 @@ class Plan:
     audit: Audit
     publish: Publish
 
+    @property
+    def may_be_read_once(self) -> bool:
+        """Whether one reading can count and draw, once a lock says beforehand which values there are."""
+        more = (self.naming, self.cells, self.know, self.everybody, self.count.noise, self.count.rare)
+        return self.draw.kind == "permanent" and not any(more)
+
     def reads(self, columns: Iterable[str]) -> tuple[str, ...]:
         """Those of a source's columns that some statement may name: the same letters somewhere are enough."""
         text = json.dumps(self.as_dict(), ensure_ascii=False).casefold()
@@ -300,7 +336,7 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
-        counting = (self.scan, self.inspect, self.identify, self.cells, self.count, self.naming, self.know,
+        counting = (self.scan, self.once, self.inspect, self.identify, self.cells, self.count, self.naming, self.know,
                     self.everybody, self.people)  # fmt: skip
         told = (one for one in counting if one is not None)
         return (*told, self.protect, self.draw, self.write, self.audit, self.publish)

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from funnel.draw.histogram import Estimated
+from funnel.errors import LedgerError
 from funnel.format import schema
 from funnel.format.journal import Promise, Together
-from funnel.ledger.budget import unbounded, warnings
+from funnel.ledger.budget import check_promises, unbounded, warnings
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
 from funnel.lock import drift
 from funnel.mechanisms.product import Candidate
+from funnel.plan.also import Sent
 from funnel.plan.population import warning
 from funnel.plan.protect import Settled
 from funnel.policy import Policy
@@ -31,12 +33,13 @@ class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
     `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `observer`
-    is what the full report says of who sees the whole table (`report.observer`).
+    is what the full report says of who sees the whole table (`report.observer`), `also` where else the release is.
     """
 
     target: Path | None = None
     noted: tuple[str, ...] = ()
     observer: Mapping[str, Any] | None = None
+    also: Sent | None = None
 
     @property
     def release(self) -> str | None:
@@ -62,6 +65,15 @@ class Summary(Settled):
     def together(self) -> Together:
         """What this release and all before it tell together."""
         return self.composed.together
+
+    @property
+    def refused(self) -> LedgerError | None:
+        """What the policies of the folder say to a release that was measured and not judged; None: they let it pass."""
+        try:
+            check_promises(self.policy, self.composed, self.run.release)
+        except LedgerError as error:
+            return error
+        return None
 
     @cached_property
     def narrowed(self) -> Narrowed | None:
@@ -98,6 +110,7 @@ class Summary(Settled):
         return ({} if first is None else {"unbounded": first}) | {
             "release": self.release,
             "name": self.policy.name,
+            **({} if self.also is None else {"also": self.also.table}),
             "rows": self.rows,
             "identify": list(self.policy.release.identify),
             "notion": self.policy.privacy.notion,
@@ -161,6 +174,8 @@ class Summary(Settled):
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
         lines += self._chosen()
+        if self.also is not None:
+            lines.append(f"also       {self.also.table}")
         if folder:
             lines.append(f"report     {folder}/report.html")
         return "\n".join(lines)
@@ -169,7 +184,8 @@ class Summary(Settled):
         """What the published chances and figures tell of the counts, for a person."""
         told, secret = self.narrowed, " + ".join(self.policy.sensitive)
         if told is None:
-            return "what the published chances tell of them was not computed: there are too many, or sets are released"
+            return ("what the published chances tell of them was not computed: there are too many, sets are released, "
+                    "the protocol tells nothing, or the linear programs took too many steps")  # fmt: skip
         return (f"{told.narrowed:,} of {told.cells:,} narrowed to fewer than {self.policy.estimate.minimum} records by "
                 f"what is published, for who knows how often each {secret} occurs")  # fmt: skip
 

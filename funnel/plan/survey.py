@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from funnel.data.alphabet import folded
 from funnel.engine import Engine, Source
 from funnel.engine.counting import cardinalities, occurring
 from funnel.ledger.journal import Journal
-from funnel.ledger.promises import check_known
 from funnel.mechanisms import Outlook
 from funnel.mechanisms.product import arrange
 from funnel.notions import Shape
 from funnel.plan import stages
+from funnel.plan.compiled import check_apart, located
 from funnel.plan.count import count, declared_table, look
-from funnel.plan.prepare import check_apart, located
 from funnel.plan.stages import Plan
 from funnel.plan.tabulate import Merged
 from funnel.policy import Policy
@@ -27,7 +26,7 @@ class Sizes:
     """Cardinalities: c values of the secret, a_j values of each block, and the solver expected for each.
 
     `inside` are the columns of each wide block, () of a plain one; `merged` what becomes of rare values. `outlooks` say
-    more of a solver that searches: None for any other.
+    more of a solver that searches: None for any other. `noted` is what a person should know before a run.
     """
 
     secret: int
@@ -37,6 +36,7 @@ class Sizes:
     solvers: tuple[str, ...]
     arrangement: str = ""
     outlooks: tuple[Outlook | None, ...] = ()
+    noted: tuple[str, ...] = ()
 
     @property
     def product(self) -> int:
@@ -52,6 +52,7 @@ class Sizes:
             "rare": [asdict(one) for one in self.merged],
             "solver": list(self.solvers),
             "search": [None if outlook is None else outlook.as_dict() for outlook in self.outlooks],
+            "noted": list(self.noted),
         }
         return told | ({"arrangement": self.arrangement} if self.arrangement else {})
 
@@ -63,9 +64,29 @@ def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
     """
     with located(source):
         check_apart(policy, source)
-        check_known(policy, Journal(policy.path(policy.release.private)).releases())
+        accepts = _accepted(policy)
         merged = _refuse(policy, plan, engine)
-    return _sizes(policy, plan, engine, merged)
+    why = _unmeasured(policy) if plan.everybody is not None and plan.everybody.own is not None else ""
+    noted = (f"it leaves people out, and no finite bound is known of what that tells: {why}",) if why else ()
+    return replace(_sizes(policy, plan, engine, merged), noted=(*noted, *accepts))
+
+
+def _unmeasured(policy: Policy) -> str:
+    """Why what being absent tells has no finite bound; empty where it has one."""
+    from funnel.ledger.budget import unmeasured
+
+    return unmeasured(policy)
+
+
+def _accepted(policy: Policy) -> tuple[str, ...]:
+    """What the ledger says before anything is counted: refusals, and what the policy accepts. Raises LedgerError."""
+    entries = Journal(policy.path(policy.release.private)).releases()
+    if not entries and not policy.accept:
+        return ()
+    from funnel.ledger.budget import accepted, check_known
+
+    check_known(policy, entries)
+    return accepted(policy, entries)
 
 
 def _refuse(policy: Policy, plan: Plan, engine: Engine) -> tuple[Merged, ...]:

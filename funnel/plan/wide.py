@@ -46,9 +46,9 @@ def top(key: Key, count: int, table: str, records: str, lock: str | None) -> str
     if lock is not None:
         return f"{kept} SELECT v0 AS value FROM {identifier('lock_' + key.name)}"
     return (
-        f"{kept} SELECT {key.text} AS value FROM {table} "
-        f"WHERE {name} IS NOT NULL AND {key.text} <> {literal(OTHER)} "
-        f"GROUP BY ALL ORDER BY {records} DESC, value LIMIT {count}"
+        f"{kept} SELECT value FROM (SELECT {key.text} AS value, {records} AS n FROM {table} "
+        f"WHERE {name} IS NOT NULL AND {key.text} <> {literal(OTHER)} GROUP BY ALL) "
+        f"ORDER BY n DESC, value LIMIT {count}"
     )
 
 

@@ -28,10 +28,10 @@ from funnel.format import (
 from funnel.format.groups import GroupsFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
+from funnel.format.released import COUNT
 from funnel.format.reported import Evidence, Published, written
 from funnel.ledger.people import keep_key
 from funnel.plan.distances import distances_file
-from funnel.plan.prepare import Report
 from funnel.plan.rebuild import report_files
 from funnel.plan.records import (
     Drafted,
@@ -41,12 +41,14 @@ from funnel.plan.records import (
     release_entry,
 )
 from funnel.policy.terms import terms_file
+from funnel.progress import Report
 from funnel.release.export import export, released_file
 from funnel.release.filled import Rows, export_filled
 from funnel.release.formulas import check_keys
 from funnel.release.named import export_named
 from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
+from funnel.report.catalogue import catalogue, notes
 
 
 def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[ReleaseEntry, dict[str, Any]]:
@@ -61,6 +63,7 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Rel
     wide = file_of(release.counted.cells) if release.counted.cells else None
     shown = _table(release, described, wide, public)
     _write(public, report_files(report.published(shown)))
+    _write(public, catalogue(shown, _entries(public)))
     stated = replace(described, files=_entries(public))
     _write(public, {manifest.NAME: schema.write(stated)})
     if run.signer is not None:
@@ -83,23 +86,26 @@ def _table(
     Raises PlanError, SourceError, ReleaseError.
     """
     stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
-    shown = protocol_file(protocols)
+    protocols_shown, form = protocol_file(protocols), stage.format
     wide, locked = release.counted.cells, stated.locked is not None
     codes, counts = drawn.codes, drawn.counts
-    table = released_file(protocols, stage.columns, stage.types, codes, counts, stage.keys, wide, locked=locked)
-    _write(public, {protocol.NAME: schema.write(shown), released.NAME: schema.write(table)})
-    named, target, keys = drawn.rows, public / stated.data, stated.identify
+    beside = (COUNT,) if stage.counted else stage.keys
+    table = released_file(protocols, stage.columns, stage.types, codes, counts, beside, wide, locked=locked)
+    _write(public, {protocol.NAME: schema.write(protocols_shown), released.NAME: schema.write(table)})
+    shown = Published(stated, protocols_shown, table, partitioned)
+    told = notes(shown)
+    named, target, keys, folders = drawn.rows, public / stated.data, stated.identify, stated.partition
     if named is not None and release.run.policy.release.refuses_formulas:
         check_keys(stage.keys, named.formulas)
     if partitioned is not None:
         _write(public, {cells.NAME: schema.write(partitioned)})
         rows = None if named is None else Rows.of(named.rows(), len(keys))
-        export_filled(protocols, table, wide, stage.format, target, keys, rows, locked=locked)
+        export_filled(protocols, table, wide, form, target, keys, rows, locked=locked, folders=folders, notes=told)
     elif named is not None:
-        export_named(protocols, table, keys, named.rows(), stage.format, target)
+        export_named(protocols, table, keys, named.rows(), form, target, folders=folders, notes=told)
     else:
-        export(protocols, table, stage.format, target)
-    return Published(stated, shown, table, partitioned)
+        export(protocols, table, form, target, counted=stage.counted, folders=folders, notes=told)
+    return shown
 
 
 def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Evidence:
@@ -137,5 +143,7 @@ def _entries(folder: Path) -> dict[str, FileEntry]:
     """What is said of the files written so far. Raises ReleaseError."""
     with writing(folder):
         return {
-            path.name: FileEntry(sha256_file(path), path.stat().st_size) for path in sorted(folder.iterdir())
+            path.relative_to(folder).as_posix(): FileEntry(sha256_file(path), path.stat().st_size)
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
         }

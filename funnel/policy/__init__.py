@@ -5,7 +5,8 @@ from __future__ import annotations
 from funnel.policy.blocks import Block, Cells
 from funnel.policy.columns import Attribute
 from funnel.policy.load import load, loads
-from funnel.policy.model import Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import Draws, Estimate, Policy, Source
+from funnel.policy.release import Release
 from funnel.policy.schema import json_schema
 
 __all__ = [

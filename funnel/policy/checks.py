@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from funnel.data.alphabet import folded
+from funnel.format.released import COUNT
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.beliefs import rounded_beliefs
@@ -19,12 +20,15 @@ from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions, wide_blocks
+from funnel.policy.model import UNBOUNDED
+from funnel.policy.parted import parted
 from funnel.policy.private import private_estimate
 from funnel.policy.wide import wide
 
 
 def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     """Everything wrong between the sections; paths are relative to `directory`."""
+    yield from _unfinished(document.data)
     yield from _columns(document)
     yield from wide(document)
     yield from _keys(document)
@@ -33,10 +37,25 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _changed_secrets(document.data)
     yield from _split(document.data)
     yield from _knows(document.data)
+    yield from _budget(document.data)
     yield from _draws(document.data)
     yield from private_estimate(document.data, list(mentions(document.data)))
     yield from rounded_beliefs(document.data, list(mentions(document.data)))
+    yield from _counted(document.data)
+    yield from parted(document.data)
+    yield from _settings(document.data)
+    yield from _described(document.data)
     yield from _folders(document.data, directory)
+
+
+def _unfinished(data: Any, path: Path = ()) -> Iterator[Finding]:
+    """What a starter policy leaves to its author to say."""
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _unfinished(value, (*path, key))
+    elif isinstance(data, str) and data.startswith("TODO"):
+        said = f"`{dotted(path)}` is unfinished: {shortened(data)}"
+        yield Finding(path, "unfinished", said, "Write what is to stand here, without the word TODO.")
 
 
 def _columns(document: Document) -> Iterator[Finding]:
@@ -211,6 +230,15 @@ def _blocks(data: Any) -> list[tuple[str, ...]] | None:
     return blocks if len(set(blocks)) == len(blocks) > 0 else None
 
 
+def _budget(data: Any) -> Iterator[Finding]:
+    """A budget that all releases together may leave without any bound would be none."""
+    accepts = at(data, "accept")
+    if at(data, "budget") is not None and UNBOUNDED in (accepts if isinstance(accepts, list) else [accepts]):
+        said = f"`accept: {UNBOUNDED}` gives up what `budget` bounds"
+        advice = f"Remove `budget`, and nothing bounds the releases together; or remove `{UNBOUNDED}`, and it holds."
+        yield Finding(("accept",), "wrong-value", said, advice, key=True)
+
+
 def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Iterator[Finding]:
     """The split names every block once, and its shares add up."""
     if blocks is None or None in split.values():
@@ -275,6 +303,40 @@ def _draws(data: Any) -> Iterator[Finding]:
             "this key would not be used: without `source.entity` draws are fresh in every release",
             "Name that column, or write `kind: fresh` if you mean it.",
         )
+
+
+def _counted(data: Any) -> Iterator[Finding]:
+    """Equal rows can be counted where no row is different from all others, and no column has the count's name."""
+    if at(data, "release", "rows") != "counts":
+        return
+    path, wide = ("release", "rows"), next(wide_blocks(data), None)
+    if any(keys(data)):
+        said = "rows that have names (`identify`) are all different: there is nothing to count"
+        yield Finding(path, "unsupported", said, "Write `rows: records`, or leave `identify` out.")
+    if wide is not None:
+        said = "rows of a wide block are filled in one by one, so that hardly two are alike"
+        yield Finding(path, "unsupported", said, "Write `rows: records`.")
+    for one in mentions(data):
+        if one.role == "public" and folded(one.column) == COUNT:
+            said = f"`{shortened(one.column)}` is the name of the column that says how often each row was drawn"
+            yield Finding(one.path, "duplicate-column", said, "Write `rows: records` under `release`.")
+
+
+def _settings(data: Any) -> Iterator[Finding]:
+    """Settings of an engine are for that engine."""
+    if at(data, "spark") is not None and at(data, "engine") != "spark":
+        said = "settings of Spark, which does not read the table"
+        yield Finding(("spark",), "unsupported", said, "Write `engine: spark`, or leave `spark` out.")
+
+
+def _described(data: Any) -> Iterator[Finding]:
+    """What is described is released."""
+    described = at(data, "metadata", "columns")
+    released = [one.column for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
+    for name in described if isinstance(described, dict) else ():
+        if isinstance(name, str) and name not in released:
+            said = f"`{shortened(name)}` is described and not released"
+            yield Finding(("metadata", "columns", name), "unknown-column", said, choice(name, released), key=True)
 
 
 def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:

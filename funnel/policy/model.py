@@ -6,24 +6,33 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from funnel.data.alphabet import folded
+from funnel.engine import EngineName
 from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
+from funnel.policy.addresses import check_address, check_settings
 from funnel.policy.blocks import Block, as_block, spellings
-from funnel.policy.columns import COLUMN_SCHEMA, Column, Section, Text
-from funnel.policy.document import Origin, Path, shortened
+from funnel.policy.columns import Column, Section, Text
+from funnel.policy.document import Origin, Path
+from funnel.policy.metadata import Metadata
+from funnel.policy.release import KEY, Columns, Release, several
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
 """Safe as the name of a folder everywhere: no separators, no leading or trailing dot."""
 NAME_LENGTH = 64
-KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
-_SCHEMES = ("postgresql", "s3", "gs", "abfs", "hdfs")
-"""Where tables may be beside files of this machine."""
 MOST_RECORDS = 10**12
 MOST_BUDGET = 1e6
 MOST_STEP = 0.25
@@ -69,22 +78,7 @@ class Source(Section):
     @classmethod
     def _offered(cls, table: str) -> str:
         """Files, tables of databases by name, and addresses without a password."""
-        scheme, found, rest = table.partition("://")
-        if found and scheme not in _SCHEMES:
-            raise PydanticCustomError(
-                "unsupported",
-                "tables behind {scheme}:// are not offered in this version of funnel; it reads {offered}",
-                {"scheme": shortened(scheme), "offered": ", ".join(f"{one}://" for one in _SCHEMES)},
-            )
-        person, told, _ = rest.partition("/")[0].rpartition("@")
-        if (told and ":" in person) or (found and "password" in rest.lower()):
-            raise PydanticCustomError(
-                "wrong_value", "no password belongs into a policy: give it in PGPASSWORD or in ~/.pgpass"
-            )
-        if scheme.startswith("postgres") and "#" not in rest:
-            raise PydanticCustomError(
-                "wrong_value", "a database holds many tables: name one behind the address, as #schema.table"
-            )
+        check_address(table)
         if table.lower().endswith((".duckdb", ".ddb")):
             raise PydanticCustomError(
                 "wrong_value",
@@ -151,6 +145,22 @@ class Estimate(Section):
     )
 
 
+def _as_setting(value: Any) -> Any:
+    """Numbers and yes or no stand for their texts, as Spark writes them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Settings = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^spark\.\S+$")],
+        Annotated[str, BeforeValidator(_as_setting), WithJsonSchema({"type": ["string", "number", "boolean"]})],
+    ],
+    AfterValidator(check_settings),
+]
+
+
 class Draws(Section):
     """Whether the same record answers the same way in every release."""
 
@@ -164,22 +174,10 @@ class Draws(Section):
     )
 
 
-def _several(value: Any) -> Any:
-    """A single column may be written without brackets."""
-    return (value,) if isinstance(value, str) else value
-
-
-Columns = Annotated[
-    tuple[Column, ...],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [COLUMN_SCHEMA, {"type": "array", "items": COLUMN_SCHEMA, "minItems": 1}]}),
-]
-
-
 Named = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
 Accepted = Annotated[
     tuple[Named, ...],
-    BeforeValidator(_several),
+    BeforeValidator(several),
     WithJsonSchema({
         "anyOf": [
             {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH},
@@ -191,34 +189,6 @@ Accepted = Annotated[
         ]
     }),
 ]
-
-
-class Release(Section):
-    """Where a release goes."""
-
-    to: Text = Field(description="Folder of what is published, relative to the policy file")
-    private: Text = Field(description="Folder of counts, ledger and audit evidence; never inside `to`")
-    format: Literal["parquet", "csv"] = Field("parquet", description="Format of the published table")
-    identify: Columns = Field(
-        (),
-        strict=False,
-        min_length=1,
-        description="Key columns, published untouched beside the sanitised ones, so that a row has a name; rows are "
-        "sorted by them",
-    )
-    formulas: Literal["refuse", "keep"] = Field(
-        "refuse",
-        description="Values that spreadsheets would carry out as formulas, in a CSV file: refuse them, or keep them as "
-        "they are",
-    )
-    sign: Annotated[str, Field(pattern=KEY)] | None = Field(
-        None, description="Where the private key that signs releases is kept: env:NAME or file:PATH"
-    )
-
-    @property
-    def refuses_formulas(self) -> bool:
-        """Whether the table is a file in which no value may be a formula."""
-        return self.format == "csv" and self.formulas == "refuse"
 
 
 def _with_options(value: Any) -> Any:
@@ -248,6 +218,14 @@ class Policy(Section):
     description: str = Field("", description="What this release is for, in a sentence")
     source: Source = Field(description="Where the records are")
     estimate: Estimate = Field(default_factory=Estimate, description="How the distribution is estimated")
+    engine: EngineName = Field(
+        "duckdb",
+        description="What reads the table: duckdb, on one machine; spark, for tables that outgrow it",
+    )
+    spark: Settings | None = Field(
+        None,
+        description="Settings of Spark by name, such as spark.master; others come from its own environment",
+    )
     sensitive: Columns = Field(
         strict=False,
         min_length=1,
@@ -277,6 +255,9 @@ class Policy(Section):
         min_length=1,
         description="What a release may end: the promises of other policies, by name; unbounded: this policy's own, so "
         "that what its releases tell together may have no finite bound",
+    )
+    metadata: Metadata | None = Field(
+        None, description="What catalogues tell readers; it promises nothing, and changes no promise"
     )
     release: Release = Field(description="Where the release goes")
     _origin: Origin = PrivateAttr(default_factory=Origin)

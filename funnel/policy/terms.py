@@ -11,7 +11,7 @@ from typing import Any
 from funnel.errors import InternalError
 from funnel.format import schema
 from funnel.format import terms as files
-from funnel.format.manifest import Parameters
+from funnel.format.manifest import Parameters, Partition
 from funnel.format.terms import Asked, TermsFile
 from funnel.measure.exact import rational
 from funnel.policy.blocks import Block
@@ -121,9 +121,17 @@ def terms_file(policy: Policy) -> TermsFile:
         budget=_exact(policy.budget),
         accept=tuple(sorted(policy.accept)),
         format_of_data=policy.release.format,
+        rows_of_data=policy.release.rows,
         formulas=policy.release.formulas,
         identify=policy.release.identify,
+        partition=partition(policy),
     )
+
+
+def partition(policy: Policy) -> Partition | None:
+    """How the table lies in folders."""
+    asked = policy.release.partition
+    return None if asked is None else Partition(asked.column, asked.rows)
 
 
 def _file_block(block: Block) -> tuple[files.Attribute, ...]:

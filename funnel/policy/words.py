@@ -16,12 +16,13 @@ from funnel.notions import NOTIONS
 from funnel.policy.blocks import Block, Cells, is_wide
 from funnel.policy.columns import Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
-from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, Estimate, Policy, Source
+from funnel.policy.release import Also, Release
 from funnel.policy.scalars import is_number
 
 SECTIONS: dict[Path, type[BaseModel]] = {
     (): Policy, ("source",): Source, ("source", "csv"): Csv, ("estimate",): Estimate, ("draws",): Draws,
-    ("release",): Release,
+    ("release",): Release, ("release", "also"): Also,
 }  # fmt: skip
 _TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "privacy": ("notion", NOTIONS), "mechanism": ("kind", MECHANISMS),
@@ -36,6 +37,7 @@ _TYPES = {
 _EITHER: dict[Path, str] = {
     ("sensitive",): "a column's name or a list of them",
     ("release", "identify"): "a column's name or a list of them",
+    ("release", "also"): "the address of a table or a mapping with `table`",
     ("accept",): "`unbounded`, a policy's name, or a list of them",
     ("mechanism",): "a mechanism's name or a mapping with `kind`",
 }

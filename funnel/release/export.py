@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,11 @@ from funnel.data import Label
 from funnel.data.convert import grid
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, Sets
-from funnel.engine.sql import identifier, listed, literal
+from funnel.engine.sql import identifier, listed, literal, selection
 from funnel.errors import PlanError, ReleaseError
-from funnel.format.released import ReleasedFile
+from funnel.format.manifest import Partition
+from funnel.format.released import ReleasedFile, with_count
+from funnel.release.folders import FIRST, parts, ranks
 from funnel.release.weights import WEIGHT_TYPE, row_weights
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ BATCH = 1 << 18
 """Rows of the table that are written at a time."""
 LABEL_TYPE = "SMALLINT"
 """Of the number of a cell."""
+Notes = Mapping[str, str]
+NO_NOTES: Notes = {}
 _PART = 1 << 14
 """Sets whose lists are written at a time."""
 
@@ -95,18 +99,36 @@ def inside(
     return label + [(column.name, column.type) for column in wide.columns] + weight
 
 
-def export(protocols: Sequence[AnyProtocol], released: ReleasedFile, form: str, target: Path) -> None:
-    """Write the table of a release as parquet or csv. Raises ReleaseError.
+def export(
+    protocols: Sequence[AnyProtocol],
+    released: ReleasedFile,
+    form: str,
+    target: Path,
+    *,
+    counted: bool = False,
+    folders: Partition | None = None,
+    notes: Notes = NO_NOTES,
+) -> None:
+    """Write the table of a release as parquet or csv, with `notes` inside where that has room. Raises ReleaseError.
 
-    Each distinct row stands as often as it was drawn. Arrow writes Parquet, because it repeats a dictionary's code
-    without unpacking the value; DuckDB gives the columns their types, and writes CSV.
+    With `folders`, `target` is the one that they lie in.
+    Each distinct row stands as often as it was drawn, or (`counted`) once, with that number behind it. Arrow writes
+    Parquet, because it repeats a dictionary's code without unpacking the value; DuckDB gives the columns their types,
+    and writes CSV.
     """
     rows = np.array(released.rows, np.int64)
+    texts, times = _distinct(protocols, rows[:, :-1]), rows[:, -1]
+    columns, types = with_count(released.columns, released.types, counted=counted)
+    if counted:
+        texts, times = texts.append_column(f"v{texts.num_columns}", pa.array(times)), np.ones_like(times)
     with connected(target) as connection:
-        distinct = typed(connection, _distinct(protocols, rows[:, :-1]), released.columns, released.types)
-        schema = pa.schema([(name, one.type) for name, one in zip(released.columns, distinct, strict=True)])
-        batches = _batches(distinct, schema, np.cumsum(rows[:, -1]))
-        write_table(connection, protocols, schema, batches, form, target)
+        distinct = typed(connection, texts, columns, types)
+        if folders is not None:
+            order = ranks(distinct[columns.index(folders.column)]).argsort(kind="stable")
+            distinct, times = [column.take(pa.array(order)) for column in distinct], times[order]
+        schema = pa.schema([(name, one.type) for name, one in zip(columns, distinct, strict=True)])
+        batches = _batches(distinct, schema, np.cumsum(times))
+        write_table(connection, protocols, schema, batches, form, target, folders, notes, statistics=counted)
 
 
 def write_table(
@@ -116,12 +138,45 @@ def write_table(
     batches: Iterator[pa.RecordBatch],
     form: str,
     target: Path,
+    folders: Partition | None,
+    notes: Notes,
+    *,
+    statistics: bool = True,
 ) -> None:
-    """Write batches as they come: the bytes depend on where they are cut."""
+    """Write batches as they come: the bytes depend on where they are cut. Rows of one folder come together.
+
+    Least and largest values help a reader to pass over parts of a Parquet file. Of equal rows one after another they
+    take Arrow as long to find as all else, and the file is small. Parquet has room for notes by key, too.
+    """
+    if folders is None:
+        _write_file(connection, protocols, schema, batches, form, target, notes, statistics=statistics)
+        return
+    own = schema.remove(schema.get_field_index(folders.column))
+    for name, rows in parts(batches, folders):
+        path = target / f"{name}.{form}"
+        if path.stem == FIRST:  # a folder that is there already, under a name in other letters, is an error
+            path.parent.mkdir(parents=True)
+        _write_file(connection, protocols, own, rows, form, path, notes, statistics=statistics)
+
+
+def _write_file(
+    connection: duckdb.DuckDBPyConnection,
+    protocols: Sequence[AnyProtocol],
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    form: str,
+    target: Path,
+    notes: Notes,
+    *,
+    statistics: bool,
+) -> None:
     import pyarrow.parquet as pq
 
     if form == "parquet":
-        with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as writer:
+        with pq.ParquetWriter(
+            target, schema, compression="zstd", store_schema=False, write_statistics=statistics
+        ) as writer:
+            writer.add_key_value_metadata(dict(notes))
             for batch in batches:
                 writer.write_batch(batch)
         return
@@ -162,12 +217,6 @@ def connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             where=str(target.parent),
             advice="Free disk space or choose another folder, then run again.",
         ) from None
-
-
-def selection(columns: Sequence[str], types: Sequence[str]) -> str:
-    """SQL: distinct rows v0, v1, … under the names and types that they are released with."""
-    pairs = enumerate(zip(columns, types, strict=True))
-    return f"SELECT {listed(f'CAST(v{i} AS {kind}) AS {identifier(name)}' for i, (name, kind) in pairs)} FROM released"
 
 
 def text_of(value: Label) -> str:

@@ -6,7 +6,7 @@ A function of published files: protocol.json, released.json, cells.json. Filling
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from funnel.data import Protocol
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol
 from funnel.errors import InternalError
-from funnel.format.manifest import Key
+from funnel.format.manifest import Key, Partition
 from funnel.format.released import ReleasedFile
-from funnel.release.export import BATCH, connected, typed, write_table
+from funnel.release.export import BATCH, NO_NOTES, Notes, connected, typed, write_table
+from funnel.release.folders import ranks
 from funnel.release.named import key_types
 from funnel.release.weights import Weights, decimal, row_weights
 
@@ -91,8 +92,10 @@ def export_filled(
     rows: Rows | None = None,
     *,
     locked: bool,
+    folders: Partition | None = None,
+    notes: Notes = NO_NOTES,
 ) -> None:
-    """Write the table of a release with wide blocks as parquet or csv; `rows` hold its `keys`. Raises ReleaseError."""
+    """Write the table of a release with wide blocks, as `export` does; `rows` hold its `keys`. Raises ReleaseError."""
     columns = filled(protocols, released, blocks, rows, locked=locked)
     with connected(target) as connection:
         kinds = key_types(connection, keys) if keys else []
@@ -101,10 +104,15 @@ def export_filled(
             typed(connection, pa.table({"v0": pa.array(one.values, pa.string())}), [one.name], [one.type])[0]
             for one in columns
         ]
+        if folders is not None:
+            place = next(i for i, one in enumerate(columns) if one.name == folders.column)
+            order = ranks(values[place])[columns[place].codes].argsort(kind="stable")
+            own = [column.take(pa.array(order)) for column in own]
+            columns = tuple(replace(one, codes=one.codes[order]) for one in columns)
         fields = [(key.name, kind) for key, kind in zip(keys, kinds, strict=True)]
         fields += [(one.name, kind.type) for one, kind in zip(columns, values, strict=True)]
         batches = _batches(own, columns, values, pa.schema(fields))
-        write_table(connection, protocols, pa.schema(fields), batches, form, target)
+        write_table(connection, protocols, pa.schema(fields), batches, form, target, folders, notes)
 
 
 def _batches(

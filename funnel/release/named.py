@@ -19,17 +19,30 @@ import pyarrow as pa
 
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, Sets
-from funnel.engine.sql import listed
+from funnel.engine.scratch import Scratch
+from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import SourceError
 from funnel.files import writing
-from funnel.format.manifest import Key
+from funnel.format.manifest import Key, Partition
 from funnel.format.released import ReleasedFile
-from funnel.release.export import BATCH, connected, set_columns, text_columns, typed, write_table
+from funnel.release.export import (
+    BATCH,
+    NO_NOTES,
+    Notes,
+    connected,
+    set_columns,
+    text_columns,
+    typed,
+    write_table,
+)
+from funnel.release.folders import ranks
 from funnel.release.formulas import formulas_among
 
 if TYPE_CHECKING:
     import duckdb
 
+_MEMORY = "1GB"
+"""Of a sort, beyond which it goes to disk."""
 Shown = Callable[[IntArray], list[pa.Array]]
 """From output codes (rows,) of a block to the columns that show them."""
 
@@ -133,8 +146,11 @@ def export_named(
     rows: Iterable[pa.RecordBatch],
     form: str,
     target: Path,
+    *,
+    folders: Partition | None = None,
+    notes: Notes = NO_NOTES,
 ) -> None:
-    """Write the table of a release whose rows have names as parquet or csv. Raises ReleaseError.
+    """Write the table of a release whose rows have names, as `export` does. Raises ReleaseError.
 
     `rows` are at least one, in the order of their keys, in batches of any length: key columns, then output codes of
     each block.
@@ -143,9 +159,60 @@ def export_named(
         kinds = key_types(connection, keys)
         shown = [*_shown(connection, protocols, released)]
         names = [key.name for key in keys] + list(released.columns)
+        if folders is not None:
+            rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, folders))
         batches = (_labelled(batch, kinds, shown, names) for batch in _cut(rows))
         first = next(batches)
-        write_table(connection, protocols, first.schema, chain([first], batches), form, target)
+        write_table(connection, protocols, first.schema, chain([first], batches), form, target, folders, notes)
+
+
+def _folder_of(
+    protocols: Sequence[AnyProtocol], shown: Sequence[Shown], folders: Partition
+) -> tuple[int, IntArray]:
+    """The block that the column of the folders is in, and the place of the folder of each of its outputs (m,)."""
+    columns = [() if isinstance(one.outputs, Sets) else one.outputs.columns for one in protocols]
+    block = next(place for place, own in enumerate(columns) if folders.column in own)
+    every = np.arange(len(protocols[block].outputs))
+    return block, ranks(shown[block](every)[columns[block].index(folders.column)])
+
+
+def _by_folder(
+    rows: Iterable[pa.RecordBatch], keys: int, block: int, folder: IntArray
+) -> Iterator[pa.RecordBatch]:
+    """The same rows, those of one folder together, in the order in which they come."""
+    batches = iter(rows)
+    first = next(batches)
+    kept, place = first.schema.names, 0
+
+    def placed() -> Iterator[pa.RecordBatch]:
+        nonlocal place
+        for batch in chain([first], batches):
+            own = np.arange(place, place := place + batch.num_rows)
+            ranked = pa.array(folder[batch.column(keys + block).to_numpy()])
+            yield pa.record_batch([*batch.columns, ranked, pa.array(own)], names=[*kept, "folder", "place"])
+
+    yield from in_order_of(placed(), kept, ["folder", "place"])
+
+
+def in_order_of(
+    rows: Iterator[pa.RecordBatch], columns: Sequence[str], order: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """These columns of rows, sorted by expressions in SQL, in little memory."""
+    import duckdb
+
+    first = next(rows, None)
+    if first is None:
+        return
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    scratch = Scratch()
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute(f"SET temp_directory = {literal(str(scratch.path))}; SET memory_limit = '{_MEMORY}'")
+            connection.register("rows", reader)
+            wanted = listed(map(identifier, columns))
+            yield from connection.sql(f"SELECT {wanted} FROM rows ORDER BY {listed(order)}").to_arrow_reader(BATCH)
+    finally:
+        scratch.remove()
 
 
 def key_types(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> list[pa.DataType]:

@@ -8,8 +8,10 @@ each value of the secret, which makes every fact linear in N (mathematics.md, se
 - within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
   T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which.
 
-A cell's range is that of two linear programs, and of integer ones where the table is small. Who is told less is left
-with wider ranges; that mechanisms choose among vertices tells more, of which nothing is reckoned here.
+A cell's range is that of two linear programs, and of integer ones where the table is small. Variables are shares of the
+records of a secret value, not records: else rows of rare values are so small beside others that the solver's bases are
+singular within its tolerance, and where every bound is touched it need not end. Who is told less is left with wider
+ranges; that mechanisms choose among vertices tells more, of which nothing is reckoned here.
 """
 
 from __future__ import annotations
@@ -37,6 +39,10 @@ DEVIATIONS = 4.0
 _FEW, _SMALL = 12, 250
 """Cells and records up to which the solver looks for integers."""
 _NODES = 50
+_STEPS = 100_000
+"""Of the simplex method, for all cells of a table together: a few for each, also where every bound is touched."""
+_ENDLESS = 60.0
+"""Seconds of one linear program: none takes as long but where the solver goes round without counting a step."""
 _SLACK = 1e-7
 _VAGUE = 1e-3
 """Records by which solvers may differ."""
@@ -58,7 +64,8 @@ class Narrowed:
 def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are P(x|s) themselves. None for sets, for what tells nothing, and for many cells.
+    `shown`: the protocol's weights are P(x|s) themselves. None for sets, for what tells nothing, for many cells, and
+    where the solver does not end.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
@@ -69,12 +76,14 @@ def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, sh
     if weights is None or large or _tells_nothing(table, weights):
         return None
     found = ranges(table, weights, there)
+    if found is None:
+        return None
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
     return Narrowed(int(there.sum()), int(pinned[common].sum()))
 
 
 def _tells_nothing(table: IntArray, weights: FloatArray) -> bool:
-    """Whether all secrets answer alike: every bound is touched from both sides, and the solver would not end."""
+    """Whether all secrets answer alike: every bound is touched from both sides, which takes the solver many steps."""
     sent = (weights * table).sum(axis=2) / np.maximum(table.sum(axis=1), 1)
     return bool(np.ptp(sent, axis=1).max() < 1e-9)
 
@@ -94,31 +103,53 @@ def _beside(one: FloatArray, other: FloatArray) -> FloatArray:
     return both.reshape(len(one) * len(other), both.shape[2], -1)
 
 
-def ranges(table: IntArray, weights: FloatArray, there: npt.NDArray[np.bool_]) -> FloatArray:
+def ranges(
+    table: IntArray, weights: FloatArray, there: npt.NDArray[np.bool_], steps: int = _STEPS
+) -> FloatArray | None:
     """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
 
-    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all.
+    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all. None
+    where that takes more than `steps` of the simplex method.
     """
     rows = list(_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))))
     matrix, (low, high) = np.array([row.ravel() for row, _, _ in rows]), np.array([ends for _, *ends in rows]).T
-    scale = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
     limits = (table.sum(axis=1, keepdims=True) * there).ravel().astype(float)
-    given = (matrix / scale[:, None], low / scale, high / scale, np.zeros(table.size), limits)
-    found = _ends(Program(*given, tolerance=_SLACK), limits)
+    unit = np.maximum(limits, 1.0)
+    found = _ends(_program(matrix * unit, low, high, limits / unit, steps=steps))
+    if found is None:
+        return None
+    least, most = np.fmax(found[0] * unit, 0.0), np.fmin(found[1] * unit, limits)
     if table.size <= _FEW and table.sum() <= _SMALL:
-        whole = _ends(Program(*given, tolerance=_SLACK, nodes=_NODES), limits)
-        return np.stack([np.maximum(found[0], whole[0]), np.minimum(found[1], whole[1])], -1).reshape(*table.shape, 2)
-    return np.stack(found, -1).reshape(*table.shape, 2)
+        whole = _ends(_program(matrix, low, high, limits, nodes=_NODES))
+        least, most = (least, most) if whole is None else (np.fmax(least, whole[0]), np.fmin(most, whole[1]))
+    return np.stack([least, most], -1).reshape(*table.shape, 2)
 
 
-def _ends(program: Program, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest value of every variable; 0 and its limit where the solver finds none."""
-    low, high, cost = np.zeros(len(limits)), limits.copy(), np.zeros(len(limits))
-    for place in range(len(limits)):
+def _program(
+    matrix: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    limits: FloatArray,
+    *,
+    nodes: int | None = None,
+    steps: int | None = None,
+) -> Program:
+    """Rows between their limits, scaled so that the largest coefficient is 1, over variables in [0, limits]."""
+    scale = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
+    bounds = low / scale, high / scale, np.zeros(len(limits)), limits
+    return Program(matrix / scale[:, None], *bounds, tolerance=_SLACK, nodes=nodes, steps=steps)
+
+
+def _ends(program: Program) -> tuple[FloatArray, FloatArray] | None:
+    """The least and the largest value of every variable, NaN where the solver finds none; None without an end."""
+    low, high, cost = np.full(program.width, np.nan), np.full(program.width, np.nan), np.zeros(program.width)
+    for place in range(program.width):
         for sign, ends in ((-1.0, low), (1.0, high)):
             cost[place] = sign
             program.costs(cost)
-            answer = program.solve()
+            answer = program.solve(_ENDLESS)
+            if answer.status in ("steps", "time"):
+                return None
             if answer.optimal:
                 ends[place] = sign * answer.optimum
         cost[place] = 0.0

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
-from funnel.files import FULL, sync, sync_tree, write_error, writing
+from funnel.files import FULL, make_open, sync, sync_tree, write_error, writing
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone, busy
 from funnel.release.naming import RELEASE_ID as _ID
 from funnel.release.recover import Leftovers, check_entered, put_away
+from funnel.signals import undisturbed
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
@@ -57,7 +57,7 @@ class Publisher:
                 # It was named before it held the lock, and names have to stand in the order of the ledger.
                 raise busy(self.private_root, f"release {entries[-1].release} was made while this run began")
             with writing(self.to):
-                self.to.mkdir(parents=True, exist_ok=True)
+                make_open(self.to)
             _check_latest(self.to / "latest")
             self.told = Leftovers(self.to, self.private_root, entries).remove()
             stack.callback(self._remove_own)
@@ -80,12 +80,17 @@ class Publisher:
         Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
         `latest`. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and whatever is in
         the ledger has its protocol; an entry without the others is one that a crash or a failing disk kept from
-        becoming visible, and errs on the safe side.
+        becoming visible, and errs on the safe side. An interrupt waits from the entry on.
         """
         self._seal()
         protocol = self.public / "protocol.json"
         if protocol.is_file():
             keep_protocol(self.private_root, protocol)
+        with undisturbed():
+            return self._show(entry)
+
+    def _show(self, entry: ReleaseEntry) -> Path:
+        """What is done whole, from the entry in the ledger to `latest`."""
         Journal(self.private_root).append(entry)
         with writing(self.private_root):
             self.private.rename(self.private_root / self.release_id)
@@ -128,23 +133,20 @@ class Publisher:
             self.private.mkdir(mode=0o700)
             self.scratch.mkdir(mode=0o700)
         with writing(self.to):
-            self.public.mkdir()
-            # Nobody reads a release that has not passed its audit.
-            self._public_mode = stat.S_IMODE(self.public.stat().st_mode)
-            self.public.chmod(self._public_mode & ~0o077)
+            self.public.mkdir(mode=0o700)  # nobody reads a release that has not passed its audit
             self._latest.symlink_to(self.release_id)
 
     def _seal(self) -> None:
-        """Close private files to all but their owner, whatever the umask was; then all onto the disk."""
-        with writing(self.private_root):
-            for parent, _, files in os.walk(self.private):
-                Path(parent).chmod(0o700)
-                for name in files:
-                    Path(parent, name).chmod(0o600)
-            sync_tree(self.private)
-        with writing(self.to):
-            self.public.chmod(self._public_mode)
-            sync_tree(self.public)
+        """Close private files to all but their owner, open published ones, whatever the umask; all onto the disk."""
+        for folder, root, folders, files in (
+            (self.private, self.private_root, 0o700, 0o600), (self.public, self.to, 0o755, 0o644)
+        ):  # fmt: skip
+            with writing(root):
+                for parent, _, names in os.walk(folder):
+                    Path(parent).chmod(folders)
+                    for name in names:
+                        Path(parent, name).chmod(files)
+                sync_tree(folder)
 
     def _remove_own(self) -> None:
         """Remove whatever of this run is still aside; what cannot be removed now is left to the next run."""

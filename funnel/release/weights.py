@@ -35,7 +35,8 @@ def row_weights(
         cells = next((one for one in blocks if (one.name,) == protocol.inputs.columns), None)
         if cells is None or protocol.secret is not None or not isinstance(protocol, Protocol):
             continue
-        weights = (_tonight(protocol, rows[:, axis], rows[:, -1]) if locked else None) or _solved(cells, protocol)
+        tonight = _tonight(protocol, rows[:, axis], rows[:, -1]) if locked else None
+        weights = tonight or solved_weights(cells, protocol)
         if weights is not None and any(abs(one - 1) > _EVEN for one in weights):
             found[cells.name] = weights
     return found
@@ -47,8 +48,8 @@ def _tonight(protocol: Protocol, codes: IntArray, counts: IntArray) -> Weights |
     return reweighed(protocol, seen)
 
 
-def _solved(cells: Cells, protocol: Protocol) -> Weights | None:
-    """P(T=t) / P(T'=t)."""
+def solved_weights(cells: Cells, protocol: Protocol) -> Weights | None:
+    """P(T=t) / P(T'=t) of the table that the cells were made from; None as in `row_weights`."""
     shares = [int(cells.shares[int(value[0] or 0) - 1]) for value in protocol.inputs.values]
     own = dict(zip(protocol.inputs.values, shares, strict=True))
     if set(own) != set(protocol.outputs.values) or not all(shares):

@@ -10,7 +10,7 @@ from typing import Any
 from funnel.format.released import ReleasedFile
 from funnel.format.reported import Evidence as Kept
 from funnel.format.reported import Published
-from funnel.report import figures, wide, words
+from funnel.report import asked, figures, wide, words
 from funnel.report.evidence import Evidence
 from funnel.report.facts import Facts
 from funnel.report.promise import consequences, scale
@@ -50,7 +50,7 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "format": FORMAT,
         "published": evidence is None,
         **_title(t),
-        "promise": _promise(t, notion),
+        "promise": promise(t, notion),
         "headline": _headline(t, notion),
         "scope": _scope(t),
         "measured": _measured(t, notion),
@@ -58,10 +58,11 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
         "wide": wide.told(t, released),
         "drawing": _drawing(t, notion, mechanism),
         "utility": _utility(t, blocks),
+        "asked": asked.told(t, released),
         "truth": words.paragraphs("truth.txt", t=t, shown=[one for one in blocks if one["truth"]]),
         "consequences": follows,
         "scale": scale(t, notion),
-        "limits": _limits(t, notion, mechanism),
+        "limits": limits(t, notion, mechanism),
         "audit": _audit(t),
         "provenance": _provenance(t),
         "glossary": _glossary(t, notion),
@@ -82,7 +83,7 @@ def _title(t: Facts) -> dict[str, Any]:
     }
 
 
-def _promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
+def promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
     """The promise, as the notion's template words it; before it, where that is so, that no bound holds together."""
     estimated = f" {notion['estimated']}".rstrip()
     return {
@@ -154,7 +155,7 @@ def _drawing(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) 
 
 
 def _utility(t: Facts, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The manifest's figures, sentences that explain them, and the command that undoes the draws."""
+    """The manifest's figures, and sentences that explain them."""
     found = t.m.utility
     return {
         "mutual_information": found.mutual_information,
@@ -162,11 +163,10 @@ def _utility(t: Facts, blocks: list[dict[str, Any]]) -> dict[str, Any]:
         "normalised": found.normalised,
         "upper_bound": found.upper_bound,
         "sentences": words.paragraphs("analyst.txt", t=t, blocks=blocks),
-        "command": None if t.certain else f"funnel estimate {shlex.quote(t.m.release)}",
     }
 
 
-def _limits(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) -> list[dict[str, str]]:
+def limits(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) -> list[dict[str, str]]:
     """Title and text of each thing that is not promised, or that the promise rests on."""
     said = words.blocks("limits.txt", t=t, notion=notion, mechanism=mechanism)
     pairs = [(said[f"{name}_title"], text) for name, text in said.items() if not name.endswith("_title")]

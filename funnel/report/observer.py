@@ -57,10 +57,10 @@ def records(counts: CountsFile) -> Joint:
 def line(told: Mapping[str, Any]) -> str:
     """The figure for a terminal."""
     guess = told["estimate"]
-    about = "" if guess is None else f"; about {_nats(guess['rises'])} and {_nats(guess['falls'])} as estimated"
+    about = "" if guess is None else f"; as estimated, up {_by(guess['rises'])} and down {_by(guess['falls'])}"
     return (
-        f"who knows the exact counts and sees all rows is moved by at most {_nats(told['rises'])} nats up and "
-        f"{_nats(told['falls'])} down ({_sure(told)}){about}"
+        f"who knows the exact counts and sees all rows is moved up {_most(told['rises'])} and down "
+        f"{_most(told['falls'])} ({_sure(told)}){about}"
     )
 
 
@@ -104,8 +104,12 @@ def _near(nats: FloatArray) -> float | None:
     return round_to(worst) + 0.0 if math.isfinite(worst) else None
 
 
-def _nats(nats: float | None) -> str:
-    return "any number of" if nats is None else f"{nats:.4f}"
+def _most(nats: float | None) -> str:
+    return "without a bound" if nats is None else f"by at most {nats:.4f} nats"
+
+
+def _by(nats: float | None) -> str:
+    return "without a bound" if nats is None else f"by {nats:.4f}"
 
 
 def _sure(told: Mapping[str, Any]) -> str:

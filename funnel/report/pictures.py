@@ -98,7 +98,7 @@ def cells(block: dict[str, Any]) -> Markup:
         parts.append(element("rect", told, x=left, y=0.0, width=wide, height=_STRIP, fill=colour))
         left += wide
     title = element("title", f"The cells of {block['name']}")
-    return element("svg", title, *parts, role="img", class_="map", **_size(_WIDTH, _STRIP))
+    return element("svg", title, *parts, role="img", class_="strip", **_size(_WIDTH, _STRIP))
 
 
 def _diverging(part: float) -> str:
@@ -214,7 +214,7 @@ def _legend(steps: Sequence[tuple[str, str]]) -> Markup:
         parts.append(element("rect", x=x, y=2, width=14, height=14, fill=colour, stroke=_LINE))
         parts.append(element("text", text, x=x + 20, y=13, fill=_QUIET))
         x += 34 + width(text, _LABEL)
-    return element("svg", *parts, class_="legend", font_size=_LABEL, **_size(x, 18))
+    return element("svg", *parts, class_="legend", aria_hidden="true", font_size=_LABEL, **_size(x, 18))
 
 
 def belief_range(moves: Sequence[float], bounded: bool) -> Markup:
@@ -230,7 +230,7 @@ def belief_range(moves: Sequence[float], bounded: bool) -> Markup:
         *([element("rect", x=0, width=wide, fill=_ALLOWED, **bar)] if bounded else []),
         element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar),
         element("rect", x=wide / 2 - 0.75, y=3, width=1.5, height=tall - 6, fill=_INK),
-        class_="range", **_size(wide, tall),
+        class_="range", aria_hidden="true", **_size(wide, tall),
     )  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def bars(first: float, second: float | None, longest: float) -> Markup:
     shown = [(first, 3.0, _BEFORE)] + ([] if second is None else [(second, 11.0, _MEASURED)])
     drawn = [element("rect", x=0, y=y, width=max(one * wide / (longest or 1), 0.75), height=6, fill=fill)
              for one, y, fill in shown if one >= 0]  # fmt: skip
-    return element("svg", *drawn, class_="bars", **_size(wide, 20))
+    return element("svg", *drawn, class_="bars", aria_hidden="true", **_size(wide, 20))
 
 
 def reach(measured: dict[str, Any]) -> Markup:

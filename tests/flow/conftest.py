@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 
 import funnel
 from funnel.cli.app import main
+from tests.support.postgres import Server, programs, served
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,12 @@ def evidence_left(folder: Path) -> list[str]:
     """What lies in the private folder besides the lock."""
     private = folder / "private"
     return sorted(path.name for path in private.iterdir() if path.name != ".lock") if private.exists() else []
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One server for all tests of databases; each makes tables of its own."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL on this machine")
+    with served() as found:
+        yield found

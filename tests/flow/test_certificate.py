@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,6 +100,29 @@ def test_the_full_report_can_be_rebuilt_and_says_the_same_of_the_proof(released,
     rebuild(release, tmp_path / "private", tmp_path / "again")
     for name in ("report.json", "report.html"):
         assert (kept / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_a_report_is_printed_by_an_optional_library_and_never_into_a_release(released, tmp_path, monkeypatch) -> None:
+    _, release = released()
+    pages = list[str]()
+
+    class Printed:
+        def __init__(self, string: str) -> None:
+            pages.append(string)
+
+        def write_pdf(self) -> bytes:
+            return b"%PDF"
+
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    with pytest.raises(funnel.ReleaseError, match="not installed"):
+        rebuild(release, None, tmp_path / "print", pdf=True)
+    assert not (tmp_path / "print").exists()
+    monkeypatch.setitem(sys.modules, "weasyprint", SimpleNamespace(HTML=Printed))
+    rebuild(release, None, tmp_path / "print", pdf=True)
+    assert (tmp_path / "print" / "report.pdf").read_bytes() == b"%PDF"
+    assert pages == [(release / "report.html").read_text("utf-8")]
+    with pytest.raises(funnel.ReleaseError, match=r"no file of a release"):
+        rebuild(release, None, None, pdf=True)
 
 
 def test_of_several_blocks_no_bound_is_claimed(released, tmp_path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import funnel
 from tests.support.census import CENSUS
-from tests.support.policies import write_policy
+from tests.support.policies import finished, write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
 COMMANDS = [
@@ -48,6 +48,7 @@ def test_init_check_plan_run_audit_report_estimate(cli, command, tmp_path):
     again = command("init", CENSUS, "--to", tmp_path / "people.yaml")
     assert again.code == 1
     assert "[release-write]" in again.err
+    (tmp_path / "people.yaml").write_text(finished((tmp_path / "people.yaml").read_text()))
 
     checked = command("check", tmp_path / "people.yaml", "--json")
     assert checked.code == 0
@@ -148,8 +149,24 @@ def test_progress_shows_on_a_terminal_only(tmp_path, key):
 
 
 def test_the_interface_is_there_before_what_few_commands_need():
-    """Every command waits for its imports."""
+    """Whoever imports it all does not wait for what few commands need."""
     code = "import sys, funnel.api; print(*{'scipy', 'highspy', 'flint', 'jinja2', 'pyarrow.compute'} & {*sys.modules})"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_csv_without_a_header_is_noticed_and_can_be_named(command, tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text("".join(f"{i},{' ' * (i % 2)}t{i % 3},{'flu' if i % 5 else 'none'}\n" for i in range(300)))
+    refused = command("init", table, "--to", tmp_path / "p.yaml")
+    assert (refused.code, "--names" in refused.err) == (1, True)
+    done = command("init", table, "--to", tmp_path / "p.yaml", "--names", "id,town,disease", "--trim")
+    assert done.code == 0, done.err
+    text = (tmp_path / "p.yaml").read_text()
+    assert "150 with blanks at an end" in text
+    (tmp_path / "p.yaml").write_text(finished(text))
+    assert command("check", tmp_path / "p.yaml").code == 0
+    policy = funnel.load(tmp_path / "p.yaml")
+    assert policy.sensitive == ("disease",)
+    assert [(one.name, one.trim) for one in policy.blocks[0].attributes] == [("town", True)]

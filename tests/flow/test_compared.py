@@ -73,7 +73,7 @@ def test_counts_in_words_fail_by_name_with_every_hash_refitted(
     # The kernel reads no report, and says so.
     found = check(made.folder, made.private)
     assert not [one for one in found if one.status == "failed"]
-    assert "both reports: their hashes are stated, and whatever stands in them" in verdict(found)
+    assert "what catalogues read: their hashes are stated, and whatever stands in them" in verdict(found)
 
 
 def test_what_is_compared_with_nothing_is_said_in_one_sentence(made: Forged, command) -> None:
@@ -99,8 +99,10 @@ def test_whoever_counts_the_source_again_still_takes_its_word(made: Forged, comm
 
 
 LEFT_OF = {
-    "data-export": "data file", "report": "both reports", "mechanism": "form of the mechanism", "policy": "policy asks",
-    "policy-terms": "policy asks", "lock": "its lock fixed", "estimate-declared": "which values", "cells": "cells.json",
+    "data-export": "data file", "report": "both reports", "catalogue": "what catalogues read",
+    "mechanism": "form of the mechanism", "policy": "policy asks",
+    "policy-terms": "policy asks", "lock": "its lock fixed", "estimate-declared": "which values",
+    "estimate-noise": "their noise", "cells": "cells.json",
     "estimate-spent": "estimates spent", "uncertainty": "uncertainty set", "rounded-beliefs": "beliefs round alike",
     "leakage-true": "at the true counts", "whole-table": "the whole table", "averages-stated": "I(S;Y)",
     "utility-bound": "utility and its bound", "draw-chances": "too even", "totals": "totals that stay",
@@ -127,6 +129,6 @@ def test_no_title_claims_what_nobody_compared() -> None:
 TRUE = {
     "the leakage at the true counts, where the claims are about noisy ones",
     "every expected total is as near to the true one, and every row as near to the truth, as is stated",
-    "The counts that claims are about are those kept as true with noise on every combination, as large as stated.",
+    "the counts that claims are about are those kept as true with noise on every combination, as large as stated",
 }
 """Those that mean by `true` the counts before noise or draws."""

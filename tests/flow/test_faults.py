@@ -20,45 +20,55 @@ from funnel.ledger.journal import Journal
 from funnel.plan.summary import Summary
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
-from tests.flow.conftest import nothing_published
+from tests.flow.conftest import evidence_left, nothing_published
 from tests.support.audited import statuses
 from tests.support.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
-FLIPS = 25
+FLIPS = 8
 
 
 INTERRUPTED = """
 import os, signal, sys
-from funnel.cli.app import main
+from funnel.__main__ import main
 from funnel.plan import run
 from funnel.release.publish import Publisher
 signal.signal(signal.SIGINT, signal.default_int_handler)
-place = Publisher if sys.argv[1] == "publish" else run
-stage = getattr(place, sys.argv[1])
+_, name, number, *sys.argv[1:] = sys.argv
+place = Publisher if name == "publish" else run
+stage = getattr(place, name)
 def interrupted(*arguments):
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), int(number))
     return stage(*arguments)
-setattr(place, sys.argv[1], interrupted)
-main(["run", sys.argv[2]])
+setattr(place, name, interrupted)
+main()
 """
-"""A run to which Ctrl-C happens as a stage begins; shells let their background jobs ignore it, so it is heeded."""
+"""A run to which Ctrl-C or SIGTERM happens as a stage begins; shells let jobs ignore the first, so it is heeded."""
 
 
-@pytest.mark.parametrize("stage", ["protect", "draw", "publish"])
-def test_an_interrupt_leaves_nothing_behind(stage, tmp_path, key):
+@pytest.mark.parametrize(
+    ("stage", "number", "code"),
+    [("protect", signal.SIGINT, 130), ("draw", signal.SIGTERM, 143), ("publish", signal.SIGINT, 130),
+     ("publish", signal.SIGTERM, 143)],
+)  # fmt: skip
+def test_an_interrupt_leaves_nothing_behind(stage, number, code, tmp_path, key, command):
+    path = write_policy(tmp_path, mechanism="randomised-response")
     run = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, stage, str(write_policy(tmp_path))],
+        [sys.executable, "-c", INTERRUPTED, stage, str(int(number)), "run", str(path)],
         env={**os.environ, "FUNNEL_KEY": key, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert run.returncode == 130
+    assert run.returncode == code
     assert "[interrupted]" in run.stderr
     assert "Traceback" not in run.stderr
     assert nothing_published(tmp_path)
+    assert [name for name in evidence_left(tmp_path) if name.startswith((".staging", ".spill"))] == []
+    again = command("run", path)
+    assert again.code == 0
+    assert "cut off" not in again.err
 
 
 def test_two_runs_at_once_the_second_is_told_who_is_first(cli, command, tmp_path):

@@ -7,6 +7,7 @@ import html.parser
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import yaml
+from rich.console import Console
 
 import funnel
 from funnel.cli import app as cli
 from funnel.cli import console
-from tests.support.policies import write_policy
+from tests.support.policies import finished, write_policy
 
 VALUES = [
     "<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred\x1b[0m", "'; DROP TABLE source; --", "x" * 20_000,
@@ -158,6 +160,8 @@ def test_names_that_mean_something_elsewhere(
     proposed = yaml.safe_load((tmp_path / "starter.yaml").read_text(encoding="utf-8"))
     public = [name for one in proposed["public"] for name in (one["columns"] if isinstance(one, dict) else [one])]
     assert {*proposed["sensitive"], *public} <= {"s", *names}
+    starter = tmp_path / "starter.yaml"
+    starter.write_text(finished(starter.read_text(encoding="utf-8")), encoding="utf-8")
     assert said("check", "starter.yaml").code == 0
 
 
@@ -175,6 +179,8 @@ def test_names_that_no_policy_can_hold_are_not_proposed(
     }
     pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     assert said("init", "t.parquet", "--to", "starter.yaml").code == 0
+    starter = tmp_path / "starter.yaml"
+    starter.write_text(finished(starter.read_text(encoding="utf-8")), encoding="utf-8")
     assert said("check", "starter.yaml").code == 0
     printed = said("init", "t.parquet", "--to", "-")
     assert not STEERING.search(printed.out + printed.err)
@@ -228,18 +234,20 @@ def test_names_on_a_terminals_progress_bar(
     shown = io.StringIO()
     plain = console.console
 
-    def terminal(*, error: bool = False) -> console.Console:
-        return console.Console(file=shown, force_terminal=True, width=200, markup=False) if error else plain()
+    def terminal(*, error: bool = False) -> Console:
+        return Console(file=shown, force_terminal=True, width=200, markup=False) if error else plain()
 
     monkeypatch.setattr(console, "console", terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert said("run", "policy.yaml").code == 0
     assert "http://x\x1b" not in shown.getvalue()
 
 
 def test_a_stage_that_steers_is_told_as_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
-    terminal = console.Console(file=shown, force_terminal=True, width=200, markup=False)
+    terminal = Console(file=shown, force_terminal=True, width=200, markup=False)
     monkeypatch.setattr(console, "console", lambda **_: terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with console.progress() as report:
         report("solve: \x1b]0;title\x07\u202e[/x]", 1, 2)
     assert "\\u001b]0;title\\u0007\\u202e[/x]" in shown.getvalue()

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import funnel
 from tests.flow.conftest import Outcome
+from tests.support.audited import failures
 from tests.support.forging import lines_of, rechain
 from tests.support.nights import Night, Steps, real_leakage, steps_of
 from tests.support.policies import write_policy
@@ -241,6 +243,14 @@ def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     assert night.audited() == {"evidence", "ledger-entry", "ledger-identity"}
     for folder in (first, second):
         (folder / "people.json").unlink()
+    before = night.entry
+    assert night(people).code == 0
+    again = night.entry
+    assert again["identity"]["numbered"] == before["identity"]["numbered"]
+    assert again["drawn"][0]["since"] == before["drawn"][0]["since"]
+    assert again["promises"][0]["together"]["figure"] == before["promises"][0]["together"]["figure"]
+    assert failures(funnel.audit_release(night.path / "releases" / "latest", night.path / "private")) == set()
+    (max((night.path / "private").glob("2*")) / "people.json").unlink()
     night([(s, "0" if i == 100 else x) for i, (s, x) in enumerate(people)], accept="unbounded")
     assert night.entry["identity"]["numbered"] == night.entry["release"]
     assert night.entry["promises"][0]["together"]["how"] != "exact"

@@ -122,18 +122,90 @@ def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
     refused = command("run", policy, "--locked", "--json")
     assert refused.code == 4
     assert refused.json["error"]["code"] == "lock-leaks"
-    assert "funnel lock --force" in refused.err
+    assert "--force" in refused.err
     assert sorted(folder.glob("releases/*")) == before
 
     again = command("lock", policy)
     assert again.code == 1
     assert "[lock-exists]" in again.err
-    assert again.out.splitlines()[-1] == "privacy: unchanged"
+    assert "privacy: unchanged" in again.out.splitlines()
     assert (folder / "policy.lock.yaml").read_text() == text
     assert command("lock", "--force", policy).code == 0
     assert command("lock", "--check", policy).out.startswith(f"{folder / 'policy.lock.yaml'}: ok")
     run(folder)
     assert funnel.api.audit(folder / "releases", folder / "private").passed
+
+
+def test_drift_has_exits_and_each_works(command, folder):
+    """A night refused for drift names what to do, in order, as commands; each is carried out as it stands there."""
+    policy, lock = write_policy(folder, **BASE), folder / "policy.lock.yaml"
+    assert command("lock", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    pinned, text = lock.read_text(), policy.read_text()
+    people(folder, FAR)
+    refused = command("run", policy, "--locked")
+    assert refused.code == 4
+    said = " ".join(refused.err.split())
+    ways = [said.index(way) for way in ("(1) Keep", "(2) Widen", "(3) Rotate", "(4) A new lock")]
+    assert ways == sorted(ways)
+    commands = [one.split()[1:] for one in re.findall(r"`(funnel [^`]*)`", said)]
+    begun = [one[:2] for one in commands]
+    assert begun == [["lock", "--keep"], ["lock", "--room"], ["key", "rotate"], ["lock", str(policy)]]
+
+    # Another epsilon, the same protocol: everybody answers as before, and releases state the larger bound.
+    wider = re.search(r"`epsilon: ([0-9.]+)`", said)
+    assert wider is not None
+    too_little = command(*commands[0])
+    assert too_little.code == 4, "the policy's own epsilon is still below what is leaked"
+    policy.write_text(text.replace("epsilon: 0.3", f"epsilon: {wider[1]}"))
+    kept = command(*commands[0], "--json")
+    assert (kept.code, kept.json["written"]) == (0, True), kept.err
+    (cost,) = kept.json["costs"]
+    assert cost["now"] is not None
+    done = command("run", policy, "--locked", "--json")
+    assert done.code == 0, done.err
+    assert len({path.read_bytes() for path in folder.glob("releases/2*/protocol.json")}) == 1
+    assert cost["after"] == done.json["composed"]["figure"] == pytest.approx(done.json["leakage"]["lip"], abs=2e-4)
+    audited(folder)
+
+    # Another protocol: what it changes and costs each promise is shown first, and nothing is written.
+    for options in (["--room", commands[1][2]], []):
+        policy.write_text(text)
+        lock.write_text(pinned)
+        shown = command("lock", policy, *options)
+        assert shown.code == 1
+        assert lock.read_text() == pinned
+        (line,) = [one for one in shown.out.splitlines() if one.startswith("cost")]
+        assert "nats after the first release under it" in line or "no finite bound after" in line
+        made = command("lock", "--force", policy, *options, "--json")
+        assert (made.code, made.json["written"]) == (0, True), made.err
+        (cost,) = made.json["costs"]
+        ran = command("run", policy, "--locked", "--dry-run", "--json")
+        assert ran.code == (4 if made.json["refused"] else 0), ran.err
+        rotated = command("key", "rotate", "--locked", policy, "--json")
+        assert rotated.code == 0, rotated.err
+        if ran.code == 0:
+            assert ran.json["composed"]["figure"] == cost["after"]
+
+
+def test_a_kept_lock_is_of_the_same_columns_and_secret(command, folder):
+    policy = write_policy(folder, **BASE)
+    assert command("lock", "--keep", policy).code == 1  # there is none
+    assert command("lock", policy).code == 0
+    write_policy(folder, **BASE | {"public": [{"name": "x", "rare": "other"}]})
+    refused = command("lock", "--keep", policy)
+    assert (refused.code, "public changed" in refused.err) == (1, True)
+    assert command("lock", "--keep", "--force", policy).code == 2
+
+
+def test_a_kept_lock_under_another_epsilon_is_not_said_to_be_measured_anew(command, folder):
+    """Its leakage is what it was; stated is a figure rounded up, which never is above epsilon."""
+    assert command("lock", write_policy(folder, **BASE)).code == 0
+    told = command("lock", "--keep", write_policy(folder, **BASE, privacy__epsilon=0.6))
+    assert told.code == 0
+    assert "measured.lip" in told.out
+    assert "as it is stated, rounded up and no more than epsilon: more than before" in told.out
+    assert "measured, more" not in told.out
 
 
 def test_a_lock_on_the_same_night_is_up_to_date(folder):

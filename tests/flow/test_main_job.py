@@ -33,7 +33,10 @@ def test_the_census_release_keeps_what_the_optimum_keeps(cli, tmp_path):
 
     release = Path(summary["release"])
     assert sorted(file.name for file in release.iterdir()) == [
+        "croissant.json",
         "data.parquet",
+        "datapackage.json",
+        "dcat.jsonld",
         "protocol.json",
         "release.json",
         "released.json",
@@ -69,6 +72,28 @@ def test_rows_leave_sorted_and_typed_and_nothing_else_leaves(released):
     published = b"".join(file.read_bytes() for file in release.iterdir() if file.suffix == ".json")
     assert b"cells" not in published
     assert b"funnel-key-1" not in published
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_release_of_counts_says_what_one_of_records_does(released, command, form, tmp_path):
+    """Permanent draws: the same answers, in as many rows as are distinct; nobody can add to a count unseen."""
+    _, records = released(release__format=form)
+    _, counts = released(release__format=form, release__rows="counts")
+    asked = "SELECT education, {} AS n FROM '{}' GROUP BY 1 ORDER BY 1"
+    one = duckdb.sql(asked.format("count(*)", records / f"data.{form}")).fetchall()
+    assert duckdb.sql(asked.format("sum(count)", counts / f"data.{form}")).fetchall() == one
+    assert sorted(duckdb.sql(f"FROM '{counts}/data.{form}'").fetchall()) == one
+    told = [funnel.estimate_counts(folder).blocks for folder in (records, counts)]
+    assert told[0] == told[1]
+    stated = json.loads((counts / "release.json").read_text())
+    assert (stated["rows_of_data"], stated["rows"]) == ("counts", 32_561)
+    assert "column “count”" in json.loads((counts / "report.json").read_text())["scope"]["records"]
+    assert command("audit", counts, "--private", tmp_path / "private").code == 0
+    moved = f"SELECT * REPLACE (count + (education = '{one[0][0]}')::BIGINT AS count) FROM '{counts}/data.{form}'"
+    duckdb.sql(f"COPY ({moved}) TO '{counts}/forged' (FORMAT {form})")
+    (counts / "forged").replace(counts / f"data.{form}")
+    found = {one.claim: one.detail for one in funnel.audit_release(counts).of("failed")}
+    assert "count holds other values than were released" in found["data-export"]
 
 
 def test_csv_and_parquet_hold_the_same_rows(released, tmp_path):

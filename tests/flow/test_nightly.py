@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import json
+import operator
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -115,12 +117,35 @@ def test_the_units_are_well_formed(tmp_path):
         assert [line for line in done.stderr.splitlines() if "funnel@" in line] == []
 
 
-def test_the_airflow_file_is_python_that_runs_the_commands():
-    tree = ast.parse((NIGHTLY / "airflow_dag.py").read_text())
-    texts = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    assert any("funnel run --locked" in text for text in texts)
-    assert any("funnel audit" in text for text in texts)
+def test_airflow_tries_again_what_may_be_tried_again_and_nothing_else(tmp_path, monkeypatch):
+    """The file over stand-ins for Airflow, with a `funnel` that ends as it is told to."""
+
+    class Again(Exception):  # noqa: N818
+        pass
+
+    class Final(Again):
+        pass
+
+    stand_in = MagicMock()
+    stand_in.exceptions.AirflowException, stand_in.exceptions.AirflowFailException = Again, Final
+    stand_in.hooks.base.BaseHook.get_connection.return_value.password = "the key"
+    for name in ("", ".exceptions", ".hooks", ".hooks.base", ".operators", ".operators.python"):
+        part = operator.attrgetter(name[1:])(stand_in) if name else stand_in
+        monkeypatch.setitem(sys.modules, f"airflow{name}", part)
+    dag = runpy.run_path(str(NIGHTLY / "airflow_dag.py"))
+    tasks = [call.kwargs for call in stand_in.operators.python.PythonOperator.call_args_list]
+    assert [one["op_args"][0].split()[0] for one in tasks] == ["run", "audit"]
+
+    program = tmp_path / "funnel"
+    program.write_text('#!/bin/sh\nexit "$ENDS"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    dag["funnel"].__globals__["FOLDER"] = tmp_path
+    outcomes = {}
+    for code in range(6):
+        monkeypatch.setenv("ENDS", str(code))
+        try:
+            dag["funnel"](tasks[0]["op_args"][0], **tasks[0]["op_kwargs"])
+        except Again as error:
+            outcomes[code] = type(error)
+    assert outcomes == {1: Final, 2: Final, 3: Final, 4: Final, 5: Again}

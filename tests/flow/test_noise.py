@@ -17,7 +17,6 @@ from funnel.errors import AuditFailure, FunnelError
 from funnel.format.journal import EstimateEntry
 from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
-from funnel.plan import estimate as estimating
 from funnel.release.holding import alone
 from tests.support.estimating import PEOPLE, claims, policy, text
 from tests.trials.attacking.averaging import averaged
@@ -49,7 +48,7 @@ def test_however_many_dry_runs_are_one_charge_and_one_noisy_figure(tmp_path):
 def test_where_every_look_drew_anew_the_average_would_be_the_count(tmp_path, monkeypatch):
     """The attacker is a real one; and the ledger tells of every look, for nothing is drawn without an entry."""
     path = policy(tmp_path, PAIR, **TWO)
-    monkeypatch.setattr(estimating, "standing", lambda *_: None)
+    monkeypatch.setattr(estimates, "standing", lambda *_: None)
     told = averaged([funnel.run(path, dry_run=True).as_dict()["utility"]["entropy"] for _ in range(40)], 3000)
     assert 0 < told.error < 2
     assert abs(told.count - 303) < 6 * told.error
@@ -68,7 +67,7 @@ def test_a_budget_that_is_spent_stops_every_command_before_any_noise(tmp_path, m
         with pytest.raises(FunnelError) as refused:
             command(policy(tmp_path, PAIR, estimate__budget=1.5, **other))
         assert refused.value.code == "budget"
-    monkeypatch.setattr(estimating, "STANDS", timedelta(0))
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy(tmp_path, PAIR, estimate__budget=1.5, **TWO))
     assert refused.value.code == "budget"

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,9 +17,8 @@ from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
 from funnel.errors import SourceError
 from tests.support.policies import write_policy
-from tests.support.postgres import PASSWORD, Server, programs, served
+from tests.support.postgres import PASSWORD, Server
 
-pytestmark = pytest.mark.skipif(programs() is None, reason="no PostgreSQL on this machine")
 ROWS = 600
 PEOPLE = """
 CREATE TABLE people AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer,
@@ -32,10 +31,9 @@ GRANT SELECT ON people, adults, slow TO reader;
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with served() as found:
-        found.run(PEOPLE)
-        yield found
+def server(postgres: Server) -> Server:
+    postgres.run(PEOPLE)
+    return postgres
 
 
 @pytest.fixture(autouse=True)
@@ -117,13 +115,11 @@ def test_a_connection_that_ends_in_the_middle_publishes_nothing(server: Server, 
     run = subprocess.Popen(
         [sys.executable, "-m", "funnel", "run", str(path)], stderr=subprocess.PIPE, text=True, env=os.environ
     )
-    query = (
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-        "WHERE query LIKE '%slept%' AND usename = 'reader'"
-    )
-    server.run(f"""DO $$ BEGIN FOR i IN 1..600 LOOP
-        EXIT WHEN ({query}) > 0; PERFORM pg_sleep(0.05); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$""")
-    _, told = run.communicate(timeout=60)
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%slept%' AND usename = 'reader'"
+    while run.poll() is None:
+        server.run(ended)
+        time.sleep(0.05)
+    _, told = run.communicate(timeout=600)
     assert (run.returncode != 0, "ended the connection" in told, "Traceback" in told) == (
         True,
         True,

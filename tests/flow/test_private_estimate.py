@@ -18,7 +18,6 @@ from funnel.format.canonical import encode
 from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
-from funnel.plan import estimate as estimating
 from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
 from tests.support.ledger import rechained
 
@@ -106,7 +105,7 @@ def test_with_counts_of_its_own_the_same_table_publishes_another_protocol_for_an
 
 def test_what_does_not_stand_any_more_is_spent_again_until_the_budget_is_used_up(tmp_path, monkeypatch):
     """By a run that fails, too."""
-    monkeypatch.setattr(estimating, "STANDS", timedelta(0))
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
     path = policy(tmp_path, estimate__budget=2.5)
     first = text(Path(funnel.run(path).release), "release.json")
     impossible = policy(tmp_path, estimate__budget=2.5, estimate__minimum=10_000)
@@ -125,7 +124,7 @@ def test_what_does_not_stand_any_more_is_spent_again_until_the_budget_is_used_up
 def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
     path = policy(tmp_path, estimate__budget=1.5)
     funnel.run(path)
-    monkeypatch.setattr(estimating, "STANDS", timedelta(0))
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
     monkeypatch.setattr(estimates, "_check", lambda *_: None)
     with pytest.raises(AuditFailure) as refused:
         funnel.run(path)
@@ -152,7 +151,7 @@ def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):
 
 def test_estimates_that_were_lost_with_the_ledger_stop_the_next_run(tmp_path, monkeypatch):
     """Gone with every line, or with some: what was spent on these people is not known any more."""
-    monkeypatch.setattr(estimating, "STANDS", timedelta(0))
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
     path = policy(tmp_path)
     funnel.run(path)
     funnel.run(path)

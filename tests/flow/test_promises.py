@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     path = write_policy(folder, **FIRST)
     for asked in (command("run", path, "--json"), command("plan", path, "--json")):
         assert (asked.code, asked.json["error"]["code"]) == (4, "promise-ends")
-    last = run(folder, FIRST, accept="unbounded")
+    last = run(folder, FIRST, budget=None, accept="unbounded")
     assert next(iter(last.as_dict())) == "unbounded"
     assert last.text().startswith("No finite bound: ")
     assert told_first(command, last.release, folder / "private").startswith("With all releases so far, ")
@@ -144,6 +145,66 @@ def test_releases_without_a_bound_say_so_before_all_else(command, folder: Path) 
     assert told_first(command, made.release, folder / "private").startswith("With what being absent from it tells, ")
 
 
+def test_what_is_accepted_is_there_and_is_named(command, folder: Path) -> None:
+    """Before the first release nobody knows of a name; after it a wrong one is an error, and a right one says what."""
+    path = write_policy(folder, **FIRST, accept=["frist"])
+    assert "whether there is such a policy is not known" in command("check", path).out
+    assert any("names frist" in one for one in run(folder, FIRST, budget=9.0, accept=["frist"]).warnings)
+    for way in ("check", "plan", "run"):
+        refused = command(way, path)
+        assert refused.code == 1
+        assert "`accept` names frist" in refused.out + refused.err
+        assert "Policies that have promised something there: none" in refused.out + refused.err
+    run(folder, FIRST, budget=9.0, sensitive=["w"])
+    path = write_policy(folder, **TELLING, accept="first")
+    for way in ("check", "plan"):
+        told = command(way, path)
+        assert told.code == 0
+        for secret in "sw":
+            assert f"lets it end what policy first promises about {secret} (lip, budget 9)" in told.out
+    advice = command("run", write_policy(folder, **TELLING), "--json").json["error"]["advice"]
+    assert "gives up as well what policy first promises about s (lip, budget 9)" in advice
+
+
+def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -> None:
+    """Wherever it stands in the sequence: else a bound of the other column's draws would be added to it."""
+    first = FIRST | {"privacy": {"notion": "lip", "epsilon": 0.4}, "budget": None}
+    second = OTHER | {"privacy": {"notion": "lip", "epsilon": 0.1}, "budget": None}
+    run(folder, second)
+    run(folder, first)
+    before = Journal(folder / "private").releases()[-1]
+    made = run(folder, second)
+    told = {one.policy: one.together for one in made.composed.promises}
+    stood = {one.policy: one.together.figure for one in before.promises}
+    assert {name: one.figure for name, one in told.items()} == stood
+    assert told["first"].how == "repeated"
+    assert made.composed.identity.assumes == ("values unchanged", "comings and goings tell nothing")
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+    private, whole = folder / "private", list(Journal(folder / "private").releases())
+    own, other = whole[-1].promises
+    lower = replace(other, together=replace(other.together, figure=0.1, measured=0.1))
+    rechained(private, [*whole[:-1], replace(whole[-1], promises=(own, lower))])
+    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
+    alike = replace(whole[0], identity=replace(whole[0].identity, content="0" * 64))
+    rechained(private, [alike, *whole[1:]])
+    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
+
+
+def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: Path) -> None:
+    """What was told before is of whom the source had then; to be absent tells as much as it does tonight."""
+    terms = FIRST | {"budget": None, "source": PEOPLE | {"filter": "id % 3 > 0"}}
+    before = run(folder, terms).composed.together.figure
+    people = f"{folder}/people.parquet"
+    duckdb.sql(f"""COPY (SELECT * REPLACE (CASE WHEN id % 3 > 0 THEN s WHEN id % 30 > 0 THEN 's0' ELSE 's1' END AS s)
+                   FROM '{people}') TO '{folder}/changed.parquet' (FORMAT parquet)""")
+    (folder / "changed.parquet").replace(people)
+    told = run(folder, terms).composed.together
+    absent, whole = duckdb.sql(f"""SELECT count(*) FILTER (s = 's1' AND id % 3 = 0) / count(*) FILTER (s = 's1'),
+                                   count(*) FILTER (id % 3 = 0) / count(*) FROM '{people}'""").fetchall()[0]
+    assert told.how == "exact"
+    assert told.figure >= math.log(whole / absent) > before
+
+
 def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
     """The tighter of two refuses what the other one would let pass; both have one figure."""
     run(folder, FIRST, budget=0.21)
@@ -151,7 +212,7 @@ def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
         run(folder, OTHER, budget=5.0)
     assert refused.value.exit_code == 4
     with pytest.raises(funnel.errors.LedgerError, match=r"the budget is 0\.21"):
-        run(folder, OTHER, budget=0.21, accept=["first", "unbounded"])
+        run(folder, OTHER, budget=0.21, accept=["first"])
     made = run(folder, OTHER, budget=5.0, accept="first")
     own, first = made.composed.promises
     assert own.together == first.together
@@ -245,4 +306,31 @@ def test_who_is_gone_from_the_table_is_taken_for_granted(command, folder: Path) 
     found = run(folder, FIRST, budget=None, source=PEOPLE | {"table": "left.parquet"}, accept=["unbounded"])
     assert found.composed.together.how != "exact"
     assert "comings and goings tell nothing" in command("ledger", folder / "policy.yaml").out
-    assert "that nobody came or went" in (Path(found.release) / "report.html").read_text()
+    release, said = Path(found.release), "comings and goings tell nothing"
+    assert "that nobody came or went" in (release / "report.html").read_text()
+    assert said in json.loads((release / "release.json").read_text())["composed"]["assumes"]
+    assert said in found.as_dict()["identity"]["assumes"]
+    audited = funnel.audit_release(release, folder / "private").findings
+    assert said in next(one.detail for one in audited if one.claim == "ledger-identity")
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [{"notion": "rldp", "epsilon": 1.5}, {"notion": "srlip", "epsilon": 0.5, "knows": 1}],
+    ids=["set", "knows"],
+)
+def test_why_nothing_bounds_absence_is_said_before_a_run(command, folder: Path, privacy: dict[str, Any]) -> None:
+    """Why there is none, and the run that is refused says it too."""
+    terms = FIRST | {"source": PEOPLE | {"filter": "id % 3 > 0"}, "privacy": privacy, "budget": None}
+    terms |= {"mechanism": "optimal", "public": [["x", "z"]] if "knows" in privacy else ["x"]}
+    path = write_policy(folder, **terms)
+    why = "what others may know of them" if "knows" in privacy else "is not measured over those who are absent"
+    for way in ("check", "plan"):
+        told = command(way, path)
+        assert told.code == 0
+        assert "no finite bound is known of what that tells" in told.out
+        assert why in told.out
+    refused = command("run", path)
+    assert refused.code == 4
+    assert f"`{privacy['notion']}` " in refused.err
+    assert why in refused.err

@@ -137,10 +137,37 @@ def test_a_key_is_never_overwritten_and_never_published(policy: Path, tmp_path: 
 def test_a_budget_that_a_new_key_would_break_refuses_the_rotation(policy: Path, tmp_path: Path) -> None:
     first = funnel.run(policy).as_dict()
     tight = named(tmp_path, "a", budget=first["composed"]["figure"] + 1e-3)
-    with pytest.raises(LedgerError, match="the budget is"):
+    with pytest.raises(LedgerError, match=r"the budget is.*a new key takes all releases together from"):
         funnel.rotate_key(tight, tmp_path / "b.key")
     assert not (tmp_path / "b.key").exists()
+    assert "the budget is" in funnel.rotate_key(tight).text()
     funnel.run(tight)
+
+
+def test_a_new_key_that_ends_the_bound_says_what_the_next_run_needs(command, tmp_path: Path) -> None:
+    """Two answers to one question tell apart who one of them does not: seen before a key is made or agreed to."""
+    people(tmp_path, [[60, 40, 10, 0], [0, 50, 45, 45], [20, 0, 30, 40]])
+    for key in "ab":
+        funnel.write_key(tmp_path / f"{key}.key")
+    terms = {"privacy": {"notion": "lip", "epsilon": 1.0}, "mechanism": "optimal", "estimate__minimum": 1}
+    funnel.run(named(tmp_path, "a", **terms))
+    policy = named(tmp_path, "b", **terms)
+    shown = command("key", "rotate", policy)
+    assert shown.code == 0
+    assert "cost       no finite bound" in shown.out
+    assert "next run   refused" in shown.out
+    assert "`accept: unbounded`" in shown.out
+    lines = len(Journal(tmp_path / "private").lines())
+    for way in (["--accept"], ["--to", tmp_path / "c.key"]):
+        refused = command("key", "rotate", policy, *way, "--json")
+        assert (refused.code, refused.json["error"]["code"]) == (4, "promise-ends")
+        assert "to no finite bound" in refused.json["error"]["message"]
+        assert "`accept: unbounded`" in refused.json["error"]["advice"]
+    assert not (tmp_path / "c.key").exists()
+    assert len(Journal(tmp_path / "private").lines()) == lines
+    policy = named(tmp_path, "b", **terms, accept="unbounded")
+    assert command("key", "rotate", policy, "--accept").code == 0
+    assert command("run", policy).code == 0
 
 
 def test_before_the_first_release_a_new_key_costs_what_that_release_does(

@@ -13,9 +13,11 @@ import pytest
 import funnel
 from funnel.audit.audit import AuditReport
 from funnel.errors import DrawError, PolicyError, ReleaseError
-from funnel.format import schema
+from funnel.format import reported, schema
 from funnel.format.manifest import FileEntry, Manifest
+from funnel.format.reported import Published
 from funnel.plan.rebuild import rebuild
+from funnel.report.catalogue import catalogue
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -103,6 +105,9 @@ def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy
         raw = written.read_bytes()
         (copy / written.name).write_bytes(raw)
         files[written.name] = FileEntry(hashlib.sha256(raw).hexdigest(), len(raw))
+    for name, raw in catalogue(reported.read(Published, copy), files).items():
+        (copy / name).write_bytes(raw)
+        files[name] = FileEntry(hashlib.sha256(raw).hexdigest(), len(raw))
     path.write_bytes(schema.write(replace(forged, files=files)))
     assert funnel.audit_release(copy).passed
     assert failing(copy, made / "sign.pub") == {"signature"}

@@ -297,7 +297,7 @@ def test_a_row_whose_columns_are_not_those_of_its_label_is_found(released, comma
     manifest["files"]["data.parquet"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
     (release / "release.json").write_bytes(encode(manifest))
     audit = command("audit", release, "--json")
-    assert [one["claim"] for one in audit.json["findings"] if one["status"] == "failed"] == ["data-export"]
+    assert [one["claim"] for one in audit.json["findings"] if one["status"] == "failed"] == ["data-export", "catalogue"]
 
 
 def reports(release: Path, private: Path) -> list[tuple[dict, Reader]]:
@@ -421,3 +421,15 @@ def test_mechanisms_are_compared_on_cells_and_sets_are_not_among_them(command, t
     names = {one["mechanism"] for one in found.json["lines"]}
     assert {"optimal", "invariant", "randomised-response"} <= names
     assert "unary-encoding" not in names
+
+
+def test_catalogues_and_parquet_tell_the_columns_inside_cells(made):
+    package = json.loads((made / "datapackage.json").read_text())
+    fields = package["resources"][0]["schema"]["fields"]
+    assert [one["name"] for one in fields] == table(made).columns
+    assert {one["description"] for one in fields} <= {
+        "Filled in from the cell that was drawn with the chances in protocol.json.",
+        "What the row counts for where totals are taken.",
+    }
+    assert {one["path"] for one in package["resources"]} >= {"data.parquet", "cells.json"}
+    assert funnel.audit_release(made).passed

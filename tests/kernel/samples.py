@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.audit import finding
-from funnel.audit.extras import agreed, averages, fit, pinned, promises, spent, uncertainty
+from funnel.audit.extras import agreed, averages, everybody, fit, noise, pinned, promises, spent, uncertainty
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.check import findings
 from funnel.audit.kernel.verdict import Finding
@@ -27,6 +27,7 @@ from funnel.format import (
     journal,
     manifest,
     people,
+    population,
     protocol,
     released,
     robust,
@@ -95,6 +96,7 @@ class Sample:
     terms: terms.TermsFile
     robust: robust.RobustFile | None = None
     lock: str | None = None
+    population: population.PopulationFile | None = None
     earlier: tuple[journal.Entry, ...] = ()
     composed: journal.Together | None = None
     plain: dict[str, bytes] = field(
@@ -107,11 +109,12 @@ class Sample:
         for folder in (public, private):
             folder.mkdir(parents=True, exist_ok=True)
         page = {"report.json": b'{"rows":1}\n', "report.html": b"<html></html>\n"}
+        told = dict.fromkeys(manifest.CATALOGUES, b"{}\n")
         shown = {
             protocol.NAME: write(self.protocol),
             released.NAME: write(self.released),
             self.manifest.data: self.table(),
-        } | page
+        } | page | told
         hidden = (
             {
                 counts.NAME: write(self.counts),
@@ -127,6 +130,8 @@ class Sample:
         )
         if self.robust:
             hidden[robust.NAME] = write(self.robust)
+        if self.population:
+            hidden[population.NAME] = write(self.population)
         if self.lock:
             hidden["lock.yaml"], hidden[drift.NAME] = self.lock.encode(), b"{}\n"
         for folder, files in ((public, shown), (private, hidden)):
@@ -250,7 +255,7 @@ def refit(public: Path, private: Path) -> None:
     (private / journal.HEAD).write_bytes(encode({"sequence": lines.count(b"\n"), "sha256": last}))
 
 
-KEPT = (agreed, averages, promises, fit, pinned, spent, uncertainty)
+KEPT = (agreed, averages, everybody, noise, promises, fit, pinned, spent, uncertainty)
 """Extras whose claims a release made by hand keeps."""
 
 
@@ -321,6 +326,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
     locked: bool = False,
     permanent: bool = True,
     named: bool = False,
+    absent: bool = False,
 ) -> Sample:
     """A release of a random table with `sizes` public values."""
     generator = np.random.default_rng(seed)
@@ -361,7 +367,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         noisy = counts.Private("estimate-1", "1/2", grids, tuple(row[-3] for row in grids))
     answers, drawn = draw(generator, true, protocols)
     measure, own = MEASURES[notion]
-    digits = min(4, int(math.log10(table.sum())))
+    digits = min(4, int(math.log10(max(table.sum() // 2, 1))))
     figures = {"lip": up(brute.lip(used, protocols), digits), "ldp": up(brute.ldp(used, protocols), digits)}
     figures["mutual_information"] = max(above(brute.information(used, protocols), digits), 0.0)
     parameters, certificate = manifest.Parameters(), None
@@ -375,7 +381,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         weights = protocols[0].weights
         figures["rldp"] = up(max(Fraction(max(row), min(row)) for row in weights), digits)
         parameters = manifest.Parameters(order=2.0, confidence=0.95, radius=0.02)
-        certificate = robust.RobustFile("funnel-robust/1", (), ())
+        certificate = robust.RobustFile("funnel-robust/1", ())
     if epsilon is None:
         epsilon = 0.0 if notion == "perfect" else math.ceil((figures[measure] or 3) * 100 + 1) / 100
     kept, whole = brute.information(used, protocols, public=True), brute.entropy(used)
@@ -398,7 +404,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         manifest.Draws("permanent" if permanent else "fresh", key), None,
         manifest.Estimate(1, "private" if private else "counts", 0.5 if private else None, 1 if private else None,
                           0.5 if private else None),
-        int(table.sum()), (manifest.Key("id", "BIGINT"),) if named else (), "csv", figures, None, utility,
+        int(table.sum()), (manifest.Key("id", "BIGINT"),) if named else (), "csv", "records", figures, None, utility,
         manifest.Sizes(secret, shape[1:], tuple(len(brute.outputs(one)) for one in protocols)),
         manifest.Locked(text.rstrip()[-65:-1], MADE) if text else None, None, "0" * 64, "0" * 64, "0" * 64,
         {"funnel": "0"}, {},
@@ -412,18 +418,34 @@ def sample(  # noqa: PLR0915 - a release has many parts
         names, columns, (), notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
         terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
-        None, (), "csv", "refuse", ("id",) if named else (),
+        None, (), "csv", "records", "refuse", ("id",) if named else (),
     )  # fmt: skip
     records = tuple(tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim))
     kept_counts = counts.CountsFile(
         "funnel-counts/1", hidden, blocks, used, noisy, records if locked and not private else None
     )
-    return Sample(
+    made = Sample(
         stated, file, released.ReleasedFile("funnel-released/1", tuple(n for one in blocks for n in one.columns),
                                             ("VARCHAR",) * sum(len(one.columns) for one in blocks), answers),
         kept_counts, draws.DrawsFile("funnel-draws/1", drawn), asked, certificate, text,
         earlier=(journal.EstimateEntry("estimate-1", "1/2", "0" * 64),) if private else (),
     )  # fmt: skip
+    return left_out(made) if absent else made
+
+
+def left_out(one: Sample) -> Sample:
+    """The same, but that the policy lets in who is `ok`; others are in the source."""
+    file, told = one.counts, {"steps": [{"step": "everybody", "own": "ok"}]}
+    cells = [(s, *(x + 1 for x in codes), 1, n) for s, *codes, n in file.cells]
+    cells.append((0, *(0 for _ in file.blocks), 0, 7))
+    people = (population.People(file.secret, file.blocks, tuple(sorted(cells))),)
+    return replace(
+        one,
+        population=population.PopulationFile("funnel-population/1", "ok", ("ok",), people),
+        manifest=replace(one.manifest, absent=manifest.Absent(("filter",), ())),
+        terms=replace(one.terms, filter="ok"),
+        plain=one.plain | {"plan.json": encode(told)},
+    )
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -447,5 +469,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "private": {"private": True},
     "locked": {"locked": True},
     "private and locked": {"private": True, "locked": True},
+    "people left out": {"absent": True},
 }
 """One release of every kind."""

@@ -10,10 +10,9 @@ import pytest
 
 from funnel.audit.extras import fit
 from funnel.audit.kernel import drawing
-from funnel.audit.kernel import protocol as kernel
+from funnel.audit.kernel import records as kernel
 from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.counts import Joint
-from funnel.audit.kernel.protocol import Block
+from funnel.audit.kernel.records import Block, Joint
 from funnel.audit.kernel.verdict import Broken
 from funnel.data import Protocol, UnaryProtocol
 from funnel.draw.draw import Drawer
@@ -100,7 +99,7 @@ def grid_of(codes: np.ndarray, numbers: np.ndarray) -> tuple:
 
 
 def as_blocks(axis: int, one: Protocol | UnaryProtocol) -> list[Block]:
-    return kernel._coins(axis, protocol_file(one)) if isinstance(one, UnaryProtocol) else [
+    return kernel._parts(axis, protocol_file(one)) if isinstance(one, UnaryProtocol) else [
         Block(axis, one.inputs.columns, one.inputs.values, one.bits, one.weights,
               one.secret and Alphabet(one.secret.columns, one.secret.values))
     ]  # fmt: skip

@@ -11,15 +11,17 @@ import pytest
 from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel, View
 from funnel.audit.kernel.check import check
-from funnel.audit.kernel.counts import Joint
-from funnel.audit.kernel.protocol import Block, _coins
+from funnel.audit.kernel.files import parsed
+from funnel.audit.kernel.records import Block, _parts
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import encode
+from funnel.format.counts import CountsFile
 from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.format.protocol import Sets
 from funnel.format.robust import RobustFile
+from funnel.format.schema import write
 from tests.kernel.samples import Sample, alphabet, judged, sample
 
 
@@ -41,7 +43,7 @@ def test_a_secret_without_records_is_in_the_ball_and_refused():
         np.array([[50, 50], [50, 50], [0, 0]]),
         (Block(0, ("x",), (("0",), ("1",)), 2, weights),),
         Parameters(order=2.0, radius=0.01),
-        RobustFile("funnel-robust/1", (), ()),
+        RobustFile("funnel-robust/1", ()),
         np.ones((3, 2), bool),
     )
     with pytest.raises(Broken, match="without records"):
@@ -94,9 +96,10 @@ def test_a_record_has_one_value_of_a_column(tmp_path):
 def test_nor_has_it_two_in_another_block():
     hidden, other = alphabet("s", 2), alphabet("x", 2)
     shown = Alphabet(("s", "t"), (("s0", "t"), ("s1", "t")))
-    Joint((hidden, other, shown), np.array([[0, 1, 0], [1, 0, 1]]), np.array([3, 4]))
-    with pytest.raises(Broken, match="two values"):
-        Joint((hidden, other, shown), np.array([[0, 1, 0], [0, 0, 1]]), np.array([3, 4]))
+    file = CountsFile("funnel-counts/1", hidden, (other, shown), ((0, 1, 0, 3), (1, 0, 1, 4)), None, None)
+    assert parsed(CountsFile, "counts.json", write(file)) == file
+    with pytest.raises(Broken, match="one value of s"):
+        parsed(CountsFile, "counts.json", write(replace(file, cells=((0, 0, 1, 3), (1, 0, 1, 4)))))
 
 
 @pytest.mark.parametrize("locked", [False, True])
@@ -126,7 +129,7 @@ def test_no_sum_of_noise_leaves_a_word(place, tmp_path):
 
 def test_sets_beside_a_block_count_all_their_bits():
     """Fifteen coins of 61 bits are 915, too many for every chance to be a float."""
-    coins = _coins(0, Sets("unary", ("x",), tuple((f"x{i}",) for i in range(15)), 61, 1 << 60, 1, "set"))
+    coins = _parts(0, Sets("unary", ("x",), tuple((f"x{i}",) for i in range(15)), 61, 1 << 60, 1, "set"))
     other = Block(1, ("z",), (("z0",), ("z1",)), 1, np.array([[[2, 1]], [[0, 1]]]))
     with pytest.raises(Broken, match="too many values"):
         notions.srlip(Channel(np.ones((2, 15, 2), np.int64), (*coins, other), Parameters()))

@@ -16,7 +16,7 @@ from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import at_most_exp, exp_below, released_table
 from funnel.audit.kernel.notions import STEP, worst
-from funnel.audit.kernel.protocol import _block, _coins
+from funnel.audit.kernel.records import _parts
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Parameters
 from funnel.format.protocol import Sets, Weights
@@ -56,7 +56,7 @@ def protocols(draw, values: Alphabet, hidden: Alphabet, sets: bool | None):
 
 
 def channel_of(table, blocks) -> Channel:
-    parts = (_coins(j, one) if isinstance(one, Sets) else [_block(j, one)] for j, one in enumerate(blocks))
+    parts = (_parts(j, one) for j, one in enumerate(blocks))
     return Channel(table.astype(np.int64), tuple(chain.from_iterable(parts)), Parameters())
 
 

@@ -13,15 +13,15 @@ import pytest
 from funnel.audit.kernel import chance, files
 from funnel.audit.kernel.chance import strays
 from funnel.audit.kernel.check import check, findings
-from funnel.audit.kernel.counts import Joint
 from funnel.audit.kernel.drawing import _tried
 from funnel.audit.kernel.exact import at_most_exp, exp, exp_below
 from funnel.audit.kernel.files import parsed
 from funnel.audit.kernel.opened import Once, Opened
+from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import Broken, Finding
 from funnel.format import journal
 from funnel.format.canonical import encode
-from tests.kernel.samples import KINDS, alphabet, sample
+from tests.kernel.samples import ID, KINDS, alphabet, sample
 
 
 @pytest.mark.parametrize("kind", ["two blocks", "private and locked", "rldp"])
@@ -66,19 +66,23 @@ def test_no_text_of_a_release_reaches_a_terminal_raw():
 @pytest.mark.parametrize("name", ["../release.json", "/etc/hostname", "a/b", "..", ".", "", "a\0b"])
 def test_a_name_that_is_none_fails_claims_and_ends_nothing(name, tmp_path):
     public, private = sample().write(tmp_path)
-    path = public / "release.json"
-    content = json.loads(path.read_bytes())
-    content["files"][name] = content["files"]["protocol.json"]
-    path.write_bytes(encode(content))
-    failed = [one.claim for one in check(public, private) if one.status == "failed"]
-    assert {"manifest", "file-list", "file-hashes"} <= {*failed}
+    for path, listed, claim in (
+        (private / ID / "evidence.json", "counts.json", "evidence"),
+        (public / "release.json", "protocol.json", "manifest"),
+    ):
+        content = json.loads(path.read_bytes())
+        content["files"][name] = content["files"][listed]
+        path.write_bytes(encode(content))
+        found = {one.claim: one.status for one in check(public, private)}
+        assert found[claim] == "failed"
+        assert "failed" not in {found["file-list"], found["file-hashes"]}
 
 
 def test_whatever_a_check_stumbles_over_is_a_failed_claim(tmp_path, monkeypatch):
     def stumble(*_: object) -> None:
         raise AssertionError("\x1b[2J")
 
-    monkeypatch.setattr("funnel.audit.kernel.counts.joint", stumble)
+    monkeypatch.setattr("funnel.audit.kernel.records.joint", stumble)
     found = {one.claim: one for one in check(*sample().write(tmp_path))}
     assert found["counts"].status == "failed" or found["policy-terms"].status == "failed"
     assert "AssertionError" in next(one for one in found.values() if one.status == "failed").detail

@@ -48,12 +48,12 @@ def paths(public: Path, private: Path) -> list[Path]:
     found += [private / name for name in LEDGER]
     return [
         *found,
-        *(one for one in (private / ID / "lock.yaml", private / ID / "robust.json") if one.exists()),
+        *(one for name in ("lock.yaml", "robust.json", "population.json") if (one := private / ID / name).exists()),
         *private.glob("estimates/*"),
     ]
 
 
-@pytest.mark.parametrize("kind", ["two blocks", "rldp", "private and locked", "sets"])
+@pytest.mark.parametrize("kind", ["two blocks", "rldp", "private and locked", "sets", "people left out"])
 def test_any_byte_of_any_file_changed_fails_a_claim(kind, honest):
     chance = random.Random(kind)
     public, private = honest(kind)
@@ -161,6 +161,20 @@ def test_no_value_changed_escapes_even_if_all_hashes_are_refitted(kind, name, ho
             assert failed(public, private), (place, before, value)
         for one, content in saved.items():
             one.write_bytes(content)
+
+
+@pytest.mark.parametrize("place", [-1, -2])
+def test_everybody_is_who_was_counted_even_if_all_hashes_are_refitted(place, honest):
+    """One more of those who are in the release, or somebody who is said not to be."""
+    public, private = honest("people left out")
+    path = private / ID / "population.json"
+    whole = json.loads(path.read_bytes())
+    for row in whole["people"][0]["cells"][1:]:
+        row[place] ^= 1
+        path.write_bytes(encode(whole))
+        refit(public, private)
+        assert failed(public, private) == ["absent"]
+        row[place] ^= 1
 
 
 def stated(**changes: Any) -> Callable[[Sample], None]:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.audit.extras.noise import width
 from funnel.audit.extras.uncertainty import despite_noise
-from funnel.audit.kernel.noise import width
 from funnel.draw.laplace import discrete_laplace
 from funnel.format.counts import Private
 from funnel.measure.uncertainty import radius

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ from funnel.format import drift, evidence, manifest, protocol, released, solutio
 from funnel.format.canonical import encode
 from funnel.format.journal import HEAD, START
 from funnel.format.journal import NAME as LEDGER
+from funnel.format.manifest import FileEntry
 from funnel.format.reported import Evidence, Published
 from funnel.format.reported import read as read_files
 from funnel.release.export import export
 from funnel.release.filled import export_filled
+from funnel.report.catalogue import catalogue, notes
 
 Json = dict[str, Any]
 LOCK, POLICY, PLAN, SEEN = "lock.yaml", "policy.yaml", "plan.json", "published"
@@ -82,11 +85,16 @@ class Forged:
         shown = self.published()
         stated, target = shown.manifest, self.folder / shown.manifest.data
         protocols, wide = protocols_of(shown.protocol), shown.cells
+        try:
+            told = notes(shown)
+        except ValueError:  # columns that the protocol does not release: nobody knows what to tell of them
+            told = {}
         if wide is None:
-            export(protocols, shown.released, stated.format_of_data, target)
+            counted = stated.rows_of_data == "counts"
+            export(protocols, shown.released, stated.format_of_data, target, counted=counted, notes=told)
             return
         inside, locked = tuple(map(opened, wide.blocks)), stated.locked is not None
-        export_filled(protocols, shown.released, inside, stated.format_of_data, target, locked=locked)
+        export_filled(protocols, shown.released, inside, stated.format_of_data, target, locked=locked, notes=told)
 
     def answer(self, rows: Iterable[tuple[int, ...]], *, count: bool = True) -> None:
         """Other released rows of output codes, one for each record; the manifest counts them."""
@@ -106,6 +114,11 @@ class Forged:
 
     def list_files(self) -> None:
         """The manifest's list of files, as they are now: all that is needed to change a published folder."""
+        listed = _entries(self.folder, {manifest.NAME, manifest.SIGNATURE, *manifest.CATALOGUES})
+        entries = {name: FileEntry(**one) for name, one in listed.items()}
+        with suppress(FunnelError, ValueError, LookupError, TypeError, ArithmeticError):
+            for name, content in catalogue(self.published(), entries).items():
+                (self.folder / name).write_bytes(content)
         listed = _entries(self.folder, {manifest.NAME, manifest.SIGNATURE})
         edit(self.folder / manifest.NAME, lambda old: old.update(files=listed))
 

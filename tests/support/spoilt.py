@@ -239,6 +239,8 @@ SPOILT = {
         "unsupported",
     ),
     "budget of nothing": (GOOD + "budget: ‸0\n", "wrong-value"),
+    "a budget that may be infinite": (GOOD + "budget: 2.5\n‸accept: unbounded\n", "wrong-value"),
+    "a budget that may be infinite, in a list": (GOOD + "budget: 2.5\n‸accept: [other, unbounded]\n", "wrong-value"),
     "budget below nothing": (GOOD + "budget: ‸-2.5\n", "wrong-value"),
     "budget without end": (GOOD + "budget: ‸.inf\n", "wrong-value"),
     "budget in words": (GOOD + "budget: ‸two\n", "wrong-type"),
@@ -267,6 +269,13 @@ SPOILT = {
     "unknown key of csv": (good(table="  table: a.csv\n  csv: {‸delimeter: ';'}"), "unknown-key"),
     "no names": (good(table="  table: a.csv\n  csv: {names: ‸[]}"), "wrong-value"),
     "newer language": (good(version="version: ‸2"), "unsupported"),
+    "rows that are neither": (GOOD + "  rows: ‸both\n", "wrong-value"),
+    "counts beside names of rows": (GOOD + "  rows: ‸counts\n  identify: [id]\n", "unsupported"),
+    "counts beside a wide block": (wide("cells: 20") + "  rows: ‸counts\n", "unsupported"),
+    "counts beside a column of that name": (
+        GOOD.replace("- education", "- ‸Count") + "  rows: counts\n",
+        "duplicate-column",
+    ),
     # wide blocks
     "one cell": (wide("cells: ‸1"), "wrong-value"),
     "a million cells": (wide("cells: ‸1000000"), "wrong-value"),

@@ -15,6 +15,7 @@ TRIALS = {
     "draws": "ten thousand million draws against the exact weights, with the power to see a bias of 1e-4",
     "faults": "runs killed at every step and at random moments, full disks, rivals, broken files",
     "policies": "mutated policies through the loader, the planner and the commands",
+    "coverage": "intervals of estimates over redraws: how often they hold the truth, and from which size on",
     "attackers": "whoever was told more than was said: what is claimed, and what published files tell",
 }
 

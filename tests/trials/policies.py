@@ -31,7 +31,7 @@ import yaml
 
 from funnel.engine import Source, find, open_engine
 from funnel.errors import CATALOGUE, FunnelError, InternalError, PolicyError
-from funnel.plan import compile_plan
+from funnel.plan.build import compile_plan
 from funnel.policy import load
 
 ROOT = Path(__file__).resolve().parents[2]

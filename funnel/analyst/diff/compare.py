@@ -15,6 +15,7 @@ from funnel.data.alphabet import folded
 from funnel.notions.change import Judged, Verdict, ordered
 
 _LONGEST = 60
+_STATED = "as it is stated, rounded up and no more than epsilon"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Difference:
     old: str
     new: str
     findings: tuple[ChangedTerm, ...]
+    partial: tuple[str, ...] = ()
+    """Releases of which no more was compared than release.json tells."""
 
     @property
     def verdict(self) -> Verdict:
@@ -63,12 +66,15 @@ class Difference:
     def text(self) -> str:
         """A line for each finding, and the verdict."""
         lines = [one.text() for one in self.findings]
+        lines += [f"of {one} only what its release.json tells was compared, so no filter, bins or budget; "
+                  "`--private DIR` compares its whole policy" for one in self.partial]  # fmt: skip
         return "\n".join([*lines, f"privacy: {self.verdict}"])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
         told = [asdict(one) | {"counts": one.counts} for one in self.findings]
-        return {"old": self.old, "new": self.new, "verdict": self.verdict, "findings": told}
+        found = {"old": self.old, "new": self.new, "verdict": self.verdict, "findings": told}
+        return found | {"partial": list(self.partial)}
 
 
 def compare(old: Side, new: Side) -> Difference:
@@ -81,7 +87,8 @@ def compare(old: Side, new: Side) -> Difference:
         *_chances(old, new),
         *_measured(old, new),
     ]
-    return Difference(old.file, new.file, tuple(findings))
+    partial = tuple(one.file for one in (old, new) if not one.whole)
+    return Difference(old.file, new.file, tuple(findings), partial)
 
 
 def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
@@ -131,7 +138,7 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
             yield ChangedTerm(term, None, other, "weaker", "one more column is released")
         elif other is None:
             yield ChangedTerm(term, one, None, "stronger", "it is not released any more")
-        elif "release" not in (old.kind, new.kind):
+        elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             if told != tells:
                 yield _finding(term, told, tells, attribute(told, tells))
@@ -151,7 +158,7 @@ def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
         [[folded(one["name"]) for one in _inside(block)] for block in s.terms["public"]] for s in (old, new)
     )
     same_columns = sorted(chain(*before)) == sorted(chain(*after))
-    if same_columns and before != after and "release" not in (old.kind, new.kind):
+    if same_columns and before != after and old.whole and new.whole:
         yield ChangedTerm(
             "public", before, after, "unchanged", "the bound is for all blocks together, however grouped"
         )
@@ -194,25 +201,24 @@ def _others(old: Side, new: Side) -> Iterator[ChangedTerm]:
 
 
 def _both(key: str, old: Side, new: Side) -> bool:
-    """Whether a term is compared here: the bound has its own way, and manifests do not know all terms."""
+    """Whether a term is compared here: the bound has its own way, and manifests and locks do not know all terms."""
     if key in ("sensitive", "public") or key in _BOUND:
         return False
-    if old.kind != new.kind and key in ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve"):
+    if old.whole != new.whole and key in _RESOLVED:
         return False
-    if key in ("accept", "source.table") or (key.startswith("release.") and key != "release.identify"):
-        return old.kind == new.kind
-    if key == "privacy.solve" or (key.startswith("mechanism.") and key != "mechanism.kind"):
+    if key == "privacy.solve" or key.startswith(_KNOWN) or (key.startswith("mechanism.") and key != "mechanism.kind"):
         return key in old.terms and key in new.terms
     if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind", "estimate.beliefs"):
-        return old.terms["estimate.kind"] == new.terms["estimate.kind"] and "release" not in (
-            old.kind,
-            new.kind,
-        )
+        return old.terms["estimate.kind"] == new.terms["estimate.kind"] and old.whole and new.whole
     if key == "draws.key" and old.terms.get("draws.kind") != new.terms.get("draws.kind"):
         return False
-    return "release" not in (old.kind, new.kind) or (key in old.terms and key in new.terms)
+    return (old.whole and new.whole) or (key in old.terms and key in new.terms)
 
 
+_RESOLVED = ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve", "release.sign")
+"""What release.json has as it came out, and a policy as it was asked for."""
+_KNOWN = ("accept", "source.table", "release.")
+"""What locks do not pin."""
 _BOUND = {f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")}
 
 
@@ -228,8 +234,9 @@ def _measured(old: Side, new: Side) -> Iterator[ChangedTerm]:
     for measure in old.leakage.keys() & new.leakage.keys():
         before, after = old.leakage[measure], new.leakage[measure]
         if before != after:
+            # The same protocol of the same counts is stated otherwise under another epsilon, which is the most stated.
             judged = ordered(
-                at_most(before), at_most(after), "measured, more than before", "measured, less than before"
+                at_most(before), at_most(after), f"{_STATED}: more than before", f"{_STATED}: less than before"
             )
             yield ChangedTerm(f"measured.{measure}", before, after, *judged, measured=True)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,10 @@ from funnel.cells.record import meaning, opened
 from funnel.data import Label
 from funnel.data.convert import protocols_of
 from funnel.errors import PolicyError, Problem, ReleaseError
-from funnel.format import schema
+from funnel.format import groups, schema
 from funnel.format.cells import NAME as CELLS
 from funnel.format.cells import CellsFile
+from funnel.format.groups import GroupsFile
 from funnel.format.lock import FORMAT
 from funnel.format.manifest import NAME as RELEASE
 from funnel.format.manifest import Manifest
@@ -24,11 +26,13 @@ from funnel.format.protocol import ProtocolFile
 from funnel.format.sealed import SealError
 from funnel.lock.lock import MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
 from funnel.policy import Policy, load, loads
+from funnel.policy.files import kept
 from funnel.policy.terms import beside, terms
 
 Kind = Literal["policy", "lock", "release"]
 _UNNAMED: dict[str, Any] = {"release.identify": None}
 """What holds where a policy or a lock has no word of it."""
+_POLICY = "policy.yaml"
 _MARK = f'format: "{FORMAT}"'
 
 
@@ -49,6 +53,25 @@ class Side:
     """What the labels of each wide block stand for, as a hash; empty where they are not known yet."""
     protocol: str | None = None
     """Hash of the chances of drawing, None where they are not known yet."""
+    policy_sha256: str | None = None
+    """Of a release that is known by release.json alone, which policy it was made by; None where all terms are known."""
+    private: Path | None = None
+    """Of a policy, where its private folder lies."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether its terms are all those of a policy; release.json tells of no filter, no bins and no budget."""
+        return self.policy_sha256 is None
+
+
+def read_sides(old: Path, new: Path, private: Path | None = None) -> tuple[Side, Side]:
+    """Both sides; a release with all terms of the policy it was made by, where its private folder is at hand.
+
+    That is `private`, or the one that the other side names. Raises PolicyError, LockError, ReleaseError.
+    """
+    sides = read_side(old), read_side(new)
+    folder = private or next((one.private for one in sides if one.private), None)
+    return (sides[0], sides[1]) if folder is None else (_completed(sides[0], folder), _completed(sides[1], folder))
 
 
 def read_side(path: Path) -> Side:
@@ -81,7 +104,13 @@ def read_side(path: Path) -> Side:
 
 def of_policy(policy: Policy, file: str) -> Side:
     """A policy as a side."""
-    return Side("policy", file, _UNNAMED | terms(policy) | beside(policy))
+    private = policy.path(policy.release.private)
+    return Side("policy", file, _asked(policy), private=private)
+
+
+def _asked(policy: Policy) -> dict[str, Any]:
+    """All terms of a policy."""
+    return _UNNAMED | terms(policy) | beside(policy)
 
 
 def of_lock(lock: Lock, file: str) -> Side:
@@ -101,7 +130,8 @@ def _release(folder: Path) -> Side:
         digest, wide = protocols_digest(protocols), _cells(folder)
         terms = _terms(manifest, {one.name: one for one in wide})
         cells = {one.name: meaning(one) for one in wide}
-        return Side("release", str(folder), terms, manifest.leakage, values, cells, digest)
+        made_by = manifest.policy_sha256
+        return Side("release", str(folder), terms, manifest.leakage, values, cells, digest, made_by)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
@@ -109,6 +139,28 @@ def _release(folder: Path) -> Side:
             where=str(folder),
             advice="Name a release's folder, a lock, or a policy.",
         ) from None
+
+
+def _completed(side: Side, private: Path) -> Side:
+    """A release with the terms of its policy, as its evidence keeps it; as it was where that is not in the folder."""
+    evidence = private / Path(side.file).resolve().name
+    if side.whole or not (evidence / _POLICY).is_file():
+        return side
+    try:
+        text = (evidence / _POLICY).read_bytes()
+        if hashlib.sha256(text).hexdigest() != side.policy_sha256:
+            raise ValueError("policy.yaml is not the policy that release.json names")
+        files = evidence / groups.NAME
+        named = schema.read(GroupsFile, groups.NAME, files.read_bytes()).files if files.is_file() else {}
+        asked = _asked(loads(text.decode(), evidence / _POLICY, kept(named)))
+    except (OSError, ValueError) as error:
+        raise ReleaseError(
+            "release-unreadable",
+            f"the policy that this release was made by cannot be read: {error}",
+            where=str(evidence),
+            advice="Restore the private folder from its backup; `funnel audit` says what else is amiss.",
+        ) from None
+    return replace(side, terms=asked, policy_sha256=None)
 
 
 def _cells(folder: Path) -> list[Cells]:

@@ -23,7 +23,7 @@ from funnel.audit.extras.parts import Part
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import MOST_CELLS, IntArray
 from funnel.audit.kernel.notions import NOTIONS, Leakage, information
-from funnel.audit.kernel.protocol import Block
+from funnel.audit.kernel.records import Block
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.format import population
 from funnel.format.fields import Alphabet, Label

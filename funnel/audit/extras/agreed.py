@@ -11,7 +11,8 @@ from funnel.format.manifest import NAME, Parameters
 CLAIM = "policy-terms"
 TITLE = "release.json states what terms.json asks for"
 PRIVATE = True
-_ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data")
+_ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data", "rows_of_data",
+          "partition")
 _ESTIMATE = ("minimum", "kind", "beliefs")
 _NEAR = 1e-9
 

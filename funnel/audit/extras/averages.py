@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funnel.audit.extras.base import Release
+from funnel.audit.extras.base import Release, entropy
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import MOST_CELLS, FloatArray
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
@@ -44,12 +44,6 @@ def check(opened: Release) -> str | Unchecked:
 def information(joint: FloatArray) -> float:
     """I between rows and columns of a joint distribution."""
     return max(entropy(joint.sum(axis=1)) + entropy(joint.sum(axis=0)) - entropy(joint), 0.0)
-
-
-def entropy(chances: FloatArray) -> float:
-    """-Σ p ln p."""
-    p = chances[chances > 0]
-    return float(-(p * np.log(p)).sum())
 
 
 def secret_and_public(channel: Channel) -> tuple[FloatArray, FloatArray] | None:

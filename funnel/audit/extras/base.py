@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -9,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from funnel.audit.kernel.exact import ExactArray, IntArray
+from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened, private_file
 from funnel.audit.kernel.verdict import Broken
 from funnel.cells.cells import Cells
 from funnel.cells.record import opened
 from funnel.format import population, solution, terms
 from funnel.format.cells import NAME
-from funnel.format.fields import Alphabet
+from funnel.format.fields import Alphabet, Label
 from funnel.format.protocol import Weights
+from funnel.format.reported import Published
 
 Recount = Callable[["Release"], Any]
 """From a release to what its source holds, as its policy counts it: see `table`."""
@@ -34,6 +36,11 @@ class Release(Opened):
                  public_key: bytes | None = None, recount: Recount | None = None) -> None:  # fmt: skip
         super().__init__(release, private, staged=staged)
         self.public_key, self.recount = public_key, recount
+
+    @property
+    def published(self) -> Published:
+        """The published files that the others are functions of. Raises Broken."""
+        return Published(self.manifest, self.protocol, self.released, self.cells if self.partitioned else None)
 
     @property
     def root(self) -> Path:
@@ -63,6 +70,13 @@ class Release(Opened):
         """N[s, x_1, …, x_k] that claims are about."""
         return self.joint.dense()
 
+    def by_label(self) -> Counter[tuple[Label, ...]]:
+        """How many records were released for each value of S and of every block."""
+        joint, found = self.records, Counter[tuple[Label, ...]]()
+        for codes, number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
+            found[tuple(one.values[code] for one, code in zip(joint.alphabets, codes, strict=True))] += number
+        return found
+
     def by_block(self, index: int) -> IntArray:
         """N[s, x] (c, a) that claims are about, of one block."""
         found = np.zeros((len(self.secret.values), len(self.alphabets[index].values)), np.int64)
@@ -79,3 +93,9 @@ def array(block: Weights) -> ExactArray:
     weights = np.array(block.weights)
     return weights if block.secret else weights[:, None, :]
 
+
+
+def entropy(masses: FloatArray) -> float:
+    """-Σ p ln p in nats, of non-negative masses, normalised first."""
+    p = masses[masses > 0] / masses.sum()
+    return float(-(p * np.log(p)).sum())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.extras.base import Release
+from funnel.audit.extras.base import Release, entropy
 from funnel.audit.extras.boxes import MARGIN, FloatArray, Replay, Tree, children_of, read_proof, xlogx
 from funnel.audit.extras.conditions import Condition, about_secret, conditions
 from funnel.audit.extras.cones import Rows, robust_rows, rows_of
@@ -73,12 +73,6 @@ def _as_stated(solution: SolutionFile, whole: float, stated: float, step: float)
         what = "utility.upper_bound is not the bound that the solver certified"
         raise Broken("release.json", what, "none" if share is None else f"{share:.6f} rounded up", stated)
     return bound
-
-
-def entropy(masses: FloatArray) -> float:
-    """-Σ p ln p in nats, of non-negative masses, normalised first."""
-    p = masses[masses > 0] / masses.sum()
-    return float(-(p * np.log(p)).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,8 @@ names a way, and the figure has to be what that way yields:
     exact    all draws are functions of x: their joint law (`overlaps`), measured by the kernel as any channel is;
     unchanged  the same, where it is taken for granted that people and values are those of earlier nights (`identity`);
     ceiling  x itself tells at least as much as anything drawn from it (data processing); on average, H(S);
+    repeated  what was told before, where an earlier release drew all of this one, by one key, of the same rows: the
+             answers are its, and whoever has those learns nothing (data processing);
     sum      of independent draws the usual LDP adds up, whatever they read, and it bounds every notion here.
 Nobody can see from files that identifiers and values mean the same people and things every night.
 """
@@ -28,11 +30,12 @@ from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of,
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
-from funnel.audit.kernel.protocol import Block, by_axis
+from funnel.audit.kernel.records import Block, by_axis
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.format import population
 from funnel.format.fields import Alphabet
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
+from funnel.format.protocol import ProtocolFile, Weights
 from funnel.measure.robust_certificate import robust_certificate
 
 CLAIM = "ledger-composed"
@@ -76,6 +79,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence
     given = None if stated.varying is None else rational(stated.varying)
     if given is not None and not _is(None, whole, given):
         raise Broken(NAME, "varying is not the usual LDP of the history", whole and float(whole), stated.varying)
+    if stated.how == "repeated":
+        _repeats(opened, one)
+        return
     asked = Asked.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else Asked.by(one)
     if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):
         Unseen(opened, one, own, earlier).agrees(stated, whole)
@@ -94,6 +100,30 @@ def _agree(opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence
         None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
     ]
     Divided(people, patterns, inside).agrees(stated)
+
+
+def _repeats(opened: Release, one: Promise) -> None:
+    """It draws again what an earlier one drew of the same rows, and as much is told as before. Raises Broken."""
+    *before, entry = opened.entries
+    there = (early for early in before if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")
+    drawn = [_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None]
+    if opened.protocol is None or _laws(opened.protocol) not in drawn:
+        raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
+    told = figures_before(before, one)[-1:]
+    if told != [one.together.measured] or None in told:
+        what = f"a repeated release tells as much of the promise of {one.policy} as was told before"
+        raise Broken(NAME, what, told, one.together.measured)
+
+
+def _drawn_of(entry: ReleaseEntry) -> object:
+    """From which rows, of whom, and by which randomness a release was drawn."""
+    rows = entry.identity.content, entry.identity.numbered, entry.present
+    return rows, entry.draws, entry.key_fingerprint, entry.entity, entry.drawn
+
+
+def _laws(protocol: ProtocolFile) -> object:
+    """What decides an answer, but for its name."""
+    return [replace(one, outputs=()) if isinstance(one, Weights) else one for one in protocol.blocks]
 
 
 _MORE = ("srlip", "rldp", "ldp-x")

@@ -33,7 +33,7 @@ def check(opened: Release) -> str | Unchecked:
     people = Everybody(opened, opened.population, Asked.of(opened))
     agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
     present = people.present()
-    agree(NAME, [("records of each cell", _records(opened), _cells(people, present))])
+    agree(NAME, [("records of each cell", opened.by_label(), _cells(people, present))])
     absent = int(people.number.sum()) - int(people.number[present].sum())
     reads = f"; the filter reads {', '.join(stated.secret)}, which is sensitive" if stated and stated.secret else ""
     predicates = counted(len(people.file.predicates), "predicate")
@@ -65,13 +65,6 @@ def _planned(opened: Release) -> str | None:
     steps = json.loads(opened.read(PLAN))["steps"]
     own: str | None = next(step["own"] for step in steps if step["step"] == "everybody")
     return own
-
-
-def _records(opened: Release) -> Counter[tuple[Label, ...]]:
-    joint, found = opened.records, Counter[tuple[Label, ...]]()
-    for row, number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
-        found[tuple(one.values[code] for one, code in zip(joint.alphabets, row, strict=True))] += number
-    return found
 
 
 def _cells(people: Everybody, present: Flags) -> Counter[tuple[Label, ...]]:

@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.reading import read_table
 from funnel.audit.extras.rows import named
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.cells.columns import Codes as Narrow
@@ -25,14 +26,12 @@ from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.errors import FunnelError
 from funnel.format.cells import NAME as CELLS
 from funnel.format.protocol import Sets, Weights
-from funnel.format.released import NAME
+from funnel.format.released import NAME, with_count
 from funnel.release.export import export, inside, text_of
-from funnel.release.filled import Rows, export_filled, filled
+from funnel.release.filled import Filled, Rows, export_filled, filled
+from funnel.release.folders import ranks
 from funnel.release.named import export_named
 from funnel.release.weights import row_weights
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Codes = Callable[[slice], IntArray]
 CLAIM = "data-export"
@@ -50,15 +49,18 @@ def check(opened: Release) -> str | Unchecked:
     if opened.staged and not manifest.identify:
         return Unchecked("whoever has just written the table has no need to write it again")
     rows = _read_back(opened, path)
+    _tells(opened)
     if opened.staged:
         return f"{rows} rows read back, each with a key of its own"
     with tempfile.TemporaryDirectory(prefix="funnel-audit-") as folder:
-        again = Path(folder) / path.name
         try:
-            _write_again(opened, path, again)
+            _write_again(opened, path, Path(folder) / path.name)
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(path.name, "the table cannot be written again", "released rows", str(error)) from None
-        same = filecmp.cmp(path, again, shallow=False)
+        written = {one.relative_to(folder).as_posix() for one in Path(folder).rglob("*") if one.is_file()}
+        same = written == {*manifest.tables} and all(
+            filecmp.cmp(opened.release / one, Path(folder, one), shallow=False) for one in written
+        )
     if same:
         named = ", each with a key of its own" if manifest.identify else ""
         return f"{rows} rows read back{named}, and the same bytes when written again"
@@ -74,37 +76,46 @@ def check(opened: Release) -> str | Unchecked:
 
 def _write_again(opened: Release, path: Path, again: Path) -> None:
     """The table as its writer writes it. Raises FunnelError, ValueError, Broken."""
-    protocols, form = protocols_of(opened.protocol), opened.manifest.format_of_data
+    protocols, form, folders = protocols_of(opened.protocol), opened.manifest.format_of_data, opened.manifest.partition
     keys, locked = opened.manifest.identify, opened.manifest.locked is not None
+    from funnel.report.catalogue import notes  # with all that sentences need
+
+    told = notes(opened.published)
     if opened.wide:
         rows = _rows(opened, path) if keys else None
-        export_filled(protocols, opened.released, opened.wide, form, again, keys, rows, locked=locked)
+        shown, wide = opened.released, opened.wide
+        export_filled(protocols, shown, wide, form, again, keys, rows, locked=locked, folders=folders, notes=told)
     elif keys:
-        _, batches = _columns(opened, path)
-        export_named(protocols, opened.released, keys, named(opened, batches, _labels(opened)), form, again)
+        export_named(protocols, opened.released, keys, answered(opened, path), form, again, folders=folders, notes=told)
     else:
-        export(protocols, opened.released, form, again)
+        export(protocols, opened.released, form, again, counted=_counted(opened), folders=folders, notes=told)
+
+
+def answered(opened: Release, path: Path) -> Iterator[pa.RecordBatch]:
+    """Rows of a table that have names: their keys k0, k1, … and the codes y0, y1, … of answers. Raises Broken."""
+    names, batches = _columns(opened, path)
+    if opened.wide:  # labels say all else of a row
+        keys = [key.name for key in opened.manifest.identify]
+        told = keys + [name for one in opened.protocol.blocks for name in one.columns]
+        batches = (batch.select([names.index(name) for name in told]) for batch in batches)
+    return named(opened, batches, _labels(opened))
 
 
 def _rows(opened: Release, path: Path) -> Rows:
-    """Keys and labels of a table with wide blocks, which say all else of it. Raises Broken."""
-    names, batches = _columns(opened, path)
-    keys = [key.name for key in opened.manifest.identify]
-    told = keys + [name for one in opened.protocol.blocks for name in one.columns]
-    labelled = (batch.select([names.index(name) for name in told]) for batch in batches)
-    return Rows.of(named(opened, labelled, _labels(opened)), len(keys))
+    """Keys and labels of a table with wide blocks. Raises Broken."""
+    return Rows.of(answered(opened, path), len(opened.manifest.identify))
 
 
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
-    names, batches = read_table(path, opened.manifest.format_of_data)
+    names, batches = read_table(opened)
     protocols, locked = protocols_of(opened.protocol), opened.manifest.locked is not None
     weighed = row_weights(opened.wide, protocols, opened.rows, locked=locked)
     expected = [name for one in protocols for name in _names(one, opened, weighed)]
     keys = [key.name for key in opened.manifest.identify]
     for file, found, right in (
         (NAME, list(opened.released.columns), expected),
-        (path.name, names, keys + expected),
+        (path.name, names, [*keys, *with_count(expected, (), counted=_counted(opened))[0]]),
     ):
         if found != right:
             raise Broken(file, "these are not the columns of the protocol", right, found)
@@ -118,7 +129,8 @@ def _read_back(opened: Release, path: Path) -> int:
     keys = len(opened.manifest.identify)
     if keys and not opened.wide:
         return sum(batch.num_rows for batch in named(opened, batches, _labels(opened)))
-    shown, rows = _shown(opened, path), opened.manifest.rows
+    shown = _shown(opened, path)
+    rows = len(opened.rows) if _counted(opened) else opened.manifest.rows
     for batch in batches:
         here = slice(place, place + batch.num_rows)
         place += batch.num_rows
@@ -150,22 +162,52 @@ def _shown(opened: Release, path: Path) -> list[tuple[Sequence[str | None], Code
             found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows, locked=locked)
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
-        return [(one.values, partial(_of_rows, one.codes)) for one in found]
-    ends = np.cumsum(opened.rows[:, -1])
+        return [(one.values, partial(_of_rows, one.codes, _order(opened, found))) for one in found]
+    labels, times = _labels(opened), in_table(opened)[:, -1]
+    if _counted(opened):
+        counts: list[str | None] = [str(number) for number in times.tolist()]
+        return [(texts, _each) for texts in [*labels, counts]]
+    ends = np.cumsum(times)
 
     def distinct(rows: slice) -> IntArray:
         return np.searchsorted(ends, np.arange(rows.start, rows.stop), side="right")
 
-    return [(texts, distinct) for texts in _labels(opened)]
+    return [(texts, distinct) for texts in labels]
 
 
-def _of_rows(codes: IntArray | Narrow, rows: slice) -> IntArray:
-    return np.asarray(codes[rows], np.int64)
+def in_table(opened: Release) -> IntArray:
+    """The distinct rows of released.json, in the order of a table that is made of them alone. Raises Broken."""
+    folders, rows = opened.manifest.partition, opened.rows
+    if folders is None or opened.manifest.identify or opened.wide:
+        return rows
+    texts = _texts(opened, rows)[opened.released.columns.index(folders.column)]
+    return rows[ranks(pa.array(texts, pa.string())).argsort(kind="stable")]
+
+
+def _order(opened: Release, columns: Sequence[Filled]) -> IntArray | None:
+    """The order of filled rows in folders; None where it is as they are."""
+    folders = opened.manifest.partition
+    if folders is None or opened.manifest.identify:
+        return None
+    one = columns[opened.released.columns.index(folders.column)]
+    return ranks(pa.array(one.values, pa.string()))[one.codes].argsort(kind="stable")
+
+
+def _counted(opened: Release) -> bool:
+    """Whether the table has each distinct row once, and its count behind it."""
+    return opened.manifest.rows_of_data == "counts"
+
+
+def _each(rows: slice) -> IntArray:
+    return np.arange(rows.start, rows.stop)
+
+
+def _of_rows(codes: IntArray | Narrow, order: IntArray | None, rows: slice) -> IntArray:
+    return np.asarray(codes[rows] if order is None else codes[order[rows]], np.int64)
 
 
 def _equal(column: pa.Array, labels: Sequence[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
     """Whether a column of a file holds, as text, the label of each of these rows."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     expected = pa.array(labels, pa.string()).take(pa.array(which))
@@ -176,9 +218,13 @@ def _equal(column: pa.Array, labels: Sequence[str | None], which: np.ndarray[tup
 
 
 def _labels(opened: Release) -> list[list[str | None]]:
-    """For each column of the table its texts, one for each distinct released row."""
+    """For each column of the table its texts, one for each distinct released row, in the order of the table."""
+    return _texts(opened, in_table(opened))
+
+
+def _texts(opened: Release, rows: IntArray) -> list[list[str | None]]:
     found: list[list[str | None]] = []
-    for block, codes in zip(opened.protocol.blocks, opened.rows.T[:-1].tolist(), strict=True):
+    for block, codes in zip(opened.protocol.blocks, rows.T[:-1].tolist(), strict=True):
         found += _of_weights(block, codes) if isinstance(block, Weights) else _of_sets(block, codes)
     return found
 
@@ -197,28 +243,16 @@ def _of_sets(block: Sets, codes: list[int]) -> list[list[str | None]]:
     return [[f"[{','.join(text for text, has in zip(texts, one, strict=True) if has)}]" for one in held]]
 
 
-def read_table(path: Path, form: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
-    """The columns of a data file, and its rows in order. Raises Broken."""
-    import duckdb
-    import pyarrow as pa
+def _tells(opened: Release) -> None:
+    """What each Parquet file of the table tells of itself are its columns. Raises Broken."""
     import pyarrow.parquet as pq
 
-    try:
-        if form == "parquet":
-            file = pq.ParquetFile(path)
-            if file.metadata.metadata:
-                raise Broken(path.name, "the file has metadata of its own", "none", sorted(file.metadata.metadata))
-            return list(file.schema_arrow.names), file.iter_batches(1 << 18)
-        told = duckdb.connect(":memory:").read_csv(
-            str(path),
-            header=True,
-            all_varchar=True,
-            delimiter=",",
-            quotechar='"',
-            escapechar='"',
-            allow_quoted_nulls=False,  # an empty text stands in quotes, a missing value does not
-        )
-        return list(told.columns), iter(told.to_arrow_table().to_batches(1 << 18))
-    except (pa.ArrowException, duckdb.Error, OSError) as error:
-        raise Broken(path.name, "the table cannot be read", form, str(error)) from None
+    if opened.manifest.format_of_data == "parquet":
+        from funnel.report.catalogue import notes  # with all that sentences need
 
+        told = notes(opened.published)
+        expected = {key.encode(): value.encode() for key, value in told.items()}
+        for file in opened.manifest.tables:
+            found = pq.read_metadata(opened.release / file).metadata or {}
+            if found != expected:
+                raise Broken(file, "the file tells something else of itself", told, found)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.noise import sorted_by_size
 from funnel.audit.kernel.chance import FALSE_ALARM
 from funnel.audit.kernel.drawing import UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.noise import sorted_by_size
 from funnel.audit.kernel.verdict import Improbable, Unchecked
 from funnel.format import counts, draws
 

@@ -74,11 +74,10 @@ def fits(opened: Release, file: PeopleFile) -> None:
     if file.entity is None and opened.terms.missing == "drop":
         return  # the digest is of all rows that the filter lets in, of which some are left out
     agree(people.NAME, [("rows", opened.records.rows, file.rows)])
-    kept, counted = Counter[Hashable](), Counter[Hashable]()
-    for row in file.sample:
-        kept[tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))] += 1
-    for (s, *x), number in zip(opened.records.cells.tolist(), opened.records.number.tolist(), strict=True):
-        values = (one.values[code] for one, code in zip(opened.joint.alphabets, (s, *x), strict=True))
+    kept = Counter[Hashable](tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))
+                             for row in file.sample)  # fmt: skip
+    counted = Counter[Hashable]()
+    for values, number in opened.by_label().items():
         counted[tuple(chain.from_iterable(values))] += number
     if kept - counted or (not file.bits and file.entity is not None and kept != counted):
         raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
@@ -319,7 +318,7 @@ class Compared:
                     versions.setdefault(since, []).append(night)
         for since, nights in versions.items():
             fitting = [one for one in nights if one.block(mine.columns, mine.base) is not None] or nights
-            last = next((one for one in fitting if one.people is not None), None)
+            last = next((one for one in fitting if one.people is not None or self._same_rows(one)), None)
             if last is not None and self._same(last, mine, column):
                 return since
         return self.own.entry.release
@@ -330,9 +329,9 @@ class Compared:
             if mine.reads is not None and not both.same_secret:
                 return False
             return both.same_column(column) and self._known(night, mine, both)
-        told, own = night.entry.identity, self.own.entry.identity
-        if told.content == own.content:
+        if self._same_rows(night):
             return True
+        told, own = night.entry.identity, self.own.entry.identity
         now, then = self.own.spread(column), night.spread(column)
         if told.table != own.table or now is None or then is None:
             return False
@@ -340,6 +339,10 @@ class Compared:
             abs(now[cell] / now.total() - then[cell] / then.total()) for cell in now.keys() | then.keys()
         )
         return moved <= 2 * _MOVED and self._known(night, mine, None)
+
+    def _same_rows(self, night: Night) -> bool:
+        """Whether the two tables are one, as the ledger has it: also where a digest is gone."""
+        return night.entry.identity.content == self.own.entry.identity.content
 
     def _known(self, night: Night, mine: Drawn, both: Pair | None) -> bool:
         """Whether nobody has a value now that the earlier protocol had no chances for, but new people."""
@@ -360,6 +363,7 @@ class Compared:
         )
         found: list[Assumed] = ["identifiers unchanged"] if again else []
         hidden = any(one.entry.present and not self._left_out_alike(one.entry) for one in self.earlier)
+        hidden = hidden or any(one.together.how == "repeated" for one in self.own.entry.promises)
         return tuple([*found, "values unchanged", "comings and goings tell nothing"] if open_ or hidden else [])
 
     def _left_out_alike(self, other: ReleaseEntry) -> bool:

@@ -71,8 +71,9 @@ def _no_less(told: dict[str, Any], low: FloatArray, high: FloatArray, why: str) 
     for name, nats in _moves(low, high).items():
         if (told[name] is None) < math.isinf(nats) or (told[name] is not None and told[name] < nats - _NEAR):
             raise Broken(REPORT, f"what is told of the whole table is too little: {name}", nats, told[name])
-    rises, falls = ("any number of" if told[name] is None else told[name] for name in ("rises", "falls"))
-    return f"{rises} nats up, {falls} nats down, {why}"
+    ends = (told["rises"], told["falls"])
+    rises, falls = ("without a bound" if one is None else f"by {one} nats" for one in ends)
+    return f"up {rises}, down {falls}, {why}"
 
 
 def _factors(seen: Seen) -> FloatArray | None:

@@ -16,7 +16,7 @@ from funnel.format.drift import NAME as DRIFT
 from funnel.format.drift import DriftFile
 from funnel.format.population import NAME as POPULATION
 from funnel.format.population import PopulationFile
-from funnel.format.reported import Evidence, Published
+from funnel.format.reported import Evidence
 from funnel.format.schema import read
 
 T = TypeVar("T")
@@ -33,8 +33,7 @@ def check(opened: Release) -> str | Unchecked:
     """
     if opened.staged:
         return Unchecked("whoever has just written the report has no need to write it again")
-    wide = opened.cells if opened.partitioned else None
-    shown = Published(opened.manifest, opened.protocol, opened.released, wide)
+    shown = opened.published
     told = [f"published: {_same(opened, opened.release, lambda: report.published(shown))}"]
     if opened.private is not None:
         known = None if opened.manifest.parameters.knows is None else opened.known_file

@@ -1,4 +1,7 @@
-"""The cells of wide blocks against policy and counts: weights of rows rest on their shares."""
+"""The cells of wide blocks against policy and counts: weights of rows rest on their shares.
+
+Where a notion says what may be known, known.json tells it of columns inside cells; that has to be what cells make them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.cells.cells import Cells
 from funnel.cells.profile import rounded
-from funnel.format.cells import NAME
+from funnel.format.cells import NAME, Values
+from funnel.format.known import MERGED, OWN, RELEASED, KnownFile
+from funnel.format.known import NAME as KNOWN
 
 CLAIM = "cells"
 TITLE = "cells are of the policy’s columns, as many and as large as it asks, and their shares are those of the counts"
@@ -31,6 +36,10 @@ def check(opened: Release) -> str | Unchecked:
             raise Broken(NAME, f"{one.name} has too many cells", asked[one.name].most, len(one))
         if opened.manifest.locked is None:
             _fits(one, _records(opened, one), asked[one.name].minimum)
+    if opened.manifest.locked is None and opened.manifest.parameters.knows is not None:
+        for block in opened.partitioned:
+            for column in block.columns:
+                as_known(column, opened.known_file)
     cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
     return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
@@ -41,6 +50,25 @@ def _fits(cells: Cells, records: IntArray, minimum: int) -> None:
         raise Broken(NAME, f"a cell of {cells.name} has too few records", minimum, int(records.min()))
     if (rounded(records.astype(float)) != cells.shares).any():
         raise Broken(NAME, f"the shares of {cells.name} are not those of the counts", "those counted", "others")
+
+
+def as_known(column: Values, file: KnownFile) -> None:
+    """Enough records share what is released of a column, so that of each record it may be known.
+
+    A value that cells.json lists is released as itself; any other, and every rare one, as its level of merged values
+    says. Raises Broken.
+    """
+    first = len(file.cells[0]) - 1 - len(file.levels)
+    places = {first + i: one for i, one in enumerate(file.levels) if one.column == column.name}
+    named = {one.level: (place, (None, *one.values)) for place, one in places.items()}
+    own, values = named.get(RELEASED) or named[OWN]
+    merged, shown = named.get(MERGED, (own, (None,)))
+    for row in file.cells:
+        code, to = row[own], row[merged] if len(shown) > 1 else 0
+        listed = code > 0 and values[code] in column.values
+        right = shown[to] in ([values[code]] if listed else column.values) if to else listed or not code
+        if not right or not any(row[place] for place in places):
+            raise Broken(KNOWN, "what is released of a column is not what cells make of it", column.name, values[code])
 
 
 def _records(opened: Release, cells: Cells) -> IntArray:

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.noise import noisy
+from funnel.audit.extras.noise import noisy
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json

@@ -73,6 +73,8 @@ def _planned(opened: Release) -> int:
         "measure the lock": promise | {"lock": locked.checksum if locked else None},
         "draw": {"kind": terms.draws},
         "write": {"format": terms.format_of_data, "columns": _released(terms)}
+        | ({"counted": True} if terms.rows_of_data == "counts" else {})
+        | ({"partition": [terms.partition.column, terms.partition.rows]} if terms.partition else {})
         | ({"keys": list(terms.identify), "key_types": [key.type for key in opened.manifest.identify]}
            if terms.identify else {}),
     }

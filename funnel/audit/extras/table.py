@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.export import read_table
 from funnel.audit.extras.policy import PLAN
+from funnel.audit.extras.reading import read_table
 from funnel.audit.extras.rows import key_columns
 from funnel.audit.extras.wide import inside
 from funnel.audit.kernel.files import parsed
@@ -34,8 +34,8 @@ COUNTED = "that the table counted again is the source, and that what it says of 
 RARE = False
 """What stands for a value that too few records share."""
 Known = tuple[str | bool | None, ...]
-_PLACES = ("scan", "publish")
-"""Steps that name where files lie, which an auditor may keep elsewhere."""
+_PLACES = ("scan", "identify", "publish")
+"""Steps that name where files lie, which an auditor may keep elsewhere, or go by the engine that ran."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,11 @@ def check(opened: Release) -> str | Unchecked:
     """N[s, x] of the records released is what the source holds; the plan is the policy's for it. Raises Broken."""
     if opened.recount is None:
         return Unchecked(NOT_CLAIMED + "nobody can know it from the files; --table FILE counts the source again")
-    found, joint = opened.recount(opened), opened.records
+    found = opened.recount(opened)
     wide = inside(opened, found.wide, found.distances)
     kept = Counter[tuple[Label, Label]]()
-    for (s, *x), number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
-        values = (one.values[code] for one, code in zip(joint.alphabets[1:], x, strict=True))
-        kept[joint.alphabets[0].values[s], tuple(chain.from_iterable(values))] += number
+    for (secret, *values), number in opened.by_label().items():
+        kept[secret, tuple(chain.from_iterable(values))] += number
     if kept != found.cells:
         wrong = (kept - found.cells) + (found.cells - kept)
         what = f"{len(wrong)} cells have another number of records in the source"
@@ -83,14 +82,15 @@ def check(opened: Release) -> str | Unchecked:
     if steps[0] != steps[1]:
         raise Broken(PLAN, "the plan is not the policy's for this source", "the same SQL", "another")
     named = "" if found.names is None else _named(opened, *found.names)
-    return f"{len(kept)} cells of {joint.rows} records counted again{named}{wide}{_digested(opened, found.people)}"
+    told = f"{len(kept)} cells of {opened.records.rows} records counted again{named}{wide}"
+    return f"{told}{_digested(opened, found.people)}"
 
 
 def _named(opened: Release, rows: int, names: str) -> str:
     """Whether the table's keys are the source's, in words; a lock may leave rows out. Raises Broken."""
     if rows != opened.manifest.rows:
         return "; their keys not, for some rows of the source are left out"
-    _, batches = read_table(opened.release / opened.manifest.data, opened.manifest.format_of_data)
+    _, batches = read_table(opened)
     if digest(key_columns(opened, batches)) != (rows, names):
         raise Broken(opened.manifest.data, "the keys are not those of the source", f"{rows} keys", "others")
     return ", and their keys"
@@ -111,11 +111,12 @@ def _digested(opened: Release, found: PeopleFile | None) -> str:
 
 def _check_known(opened: Release, found: Recounted) -> None:
     """What may be known of the records is what the source says of them. Raises Broken."""
-    known, alphabets = opened.knowledge, opened.joint.alphabets
+    known, alphabets = opened.known_file, opened.joint.alphabets
     told = tuple((level.column, level.level) for level in known.levels)
     agree(KNOWN, [("levels", found.levels, told)])
     kept = Counter[tuple[Label, Label, Known]]()
-    for (s, *x), values, number in zip(known.codes.tolist(), known.values.tolist(), known.number.tolist(), strict=True):
+    for s, *codes, number in known.cells:
+        x, values = codes[: len(alphabets) - 1], codes[len(alphabets) - 1 :]
         labels = chain.from_iterable(one.values[code] for one, code in zip(alphabets[1:], x, strict=True))
         named = (level.values[code - 1] if code else RARE for level, code in zip(known.levels, values, strict=True))
         kept[alphabets[0].values[s], tuple(labels), tuple(named)] += number

@@ -47,7 +47,7 @@ def check(opened: Release) -> str | Unchecked:
 
 def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     """One block: the deviation as stated, and what its prices show. Raises Broken."""
-    block, counts = opened.protocol.blocks[index], _counts(opened, index)
+    block, counts = opened.protocol.blocks[index], opened.by_block(index)
     if not isinstance(block, Weights) or block.secret is not None:
         raise Broken(NAME, "totals are told of a block", "plain values that are drawn from x alone", "another kind")
     weights, each = _square(block), counts.sum(axis=0).astype(object)
@@ -68,11 +68,6 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     if changed < least:
         raise Broken(NAME, "the protocol is better than its prices allow", float(least), float(changed))
     return f"{said}, at least {float(least):.6f} for any protocol, by {len(told.binding):,} prices"
-
-
-def _counts(opened: Release, index: int) -> IntArray:
-    """N[s, x] (c, a) of one block."""
-    return np.asarray(opened.table.sum(axis=tuple({*range(1, opened.table.ndim)} - {index + 1})))
 
 
 def _as_stated(largest: Fraction, stated: float | None) -> str:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.noise import noisy, width
+from funnel.audit.extras.noise import noisy, width
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.format.counts import Private
 from funnel.format.manifest import NAME

@@ -6,7 +6,7 @@ searches: where a proof needs numbers that somebody had to look for, a file of t
     check, verdict    which claims there are; what is said of one: passed, failed, or not looked at and why
     claims            files, promise, counts, leakage, ledger: the claims that compare what other modules find
     files, opened     bytes, records and hashes: canonical JSON is one text for one content; each file is read once
-    protocol, counts  weights over labels, the records drawn for, all fitting each other
+    records           weights over labels, counts, the records drawn for, what was drawn: arrays that fit each other
     exact             whole numbers and fractions; e and ln from a named side (`decimal` rounds them correctly)
     channel           P(y|s) = Σ_x P(x|s) Q(y|s,x) of all blocks together; Theorem 1: which sets tell most
     known             what somebody may know of a person beforehand, and the records that agree on it
@@ -14,7 +14,8 @@ searches: where a proof needs numbers that somebody had to look for, a file of t
     robust            Lemmas 1 to 3: one inequality for each output and two secrets, in all distributions near enough
     chance            Theorem 2 and Lemma 4: how far independent draws stray, whatever their number
     drawing           Σ_y K = N, drawn is released, nothing impossible, chances kept, blocks independent
-    noise             Theorem 3: what a private estimate added
+
+What a file has to say by itself its record in `funnel.format` says: no part of it is read that its schema refuses.
 
 [DS] Lopuhaä-Zwakenberg, Tong, Škorić, Data Sanitisation Protocols for the Privacy Funnel with Differential Privacy
 Guarantees. [RLDP] Lopuhaä-Zwakenberg, Goseling, Mechanisms for Robust Local Differential Privacy. [PML] Saeidian,

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import accumulate, combinations, permutations, product
+from itertools import accumulate, permutations
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.audit.kernel.exact import MOST_CELLS, ExactArray, IntArray, released_table
-from funnel.audit.kernel.known import Known
-from funnel.audit.kernel.protocol import Block, Ratio, by_axis
+from funnel.audit.kernel.exact import MOST_CELLS, BoolArray, ExactArray, IntArray, released_table
+from funnel.audit.kernel.known import Known, everything
+from funnel.audit.kernel.records import Block, Ratio, by_axis
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.manifest import Parameters
 from funnel.format.robust import RobustFile
@@ -82,7 +81,7 @@ class Channel:
     blocks: tuple[Block, ...]
     parameters: Parameters
     certificate: RobustFile | None = None
-    possible: npt.NDArray[np.bool_] | None = None
+    possible: BoolArray | None = None
     known: Known | None = None
 
     @property
@@ -123,41 +122,31 @@ class Channel:
         return replace(self, counts=self.counts.sum(axis=rest), blocks=tuple(moved))
 
     def knowing(self) -> Iterator[View]:
-        """The same for every set J of public columns and every x_J that occurs. Raises Broken where these are too many.
+        """The same for all that somebody may know beforehand. Raises Broken where that is too much.
 
-        Who knows all of x learns nothing about s from draws that do not read s: those cases are left out.
+        Who knows s learns nothing of it, and who knows all of x nothing from draws that do not read s.
         """
-        if self.known is not None:
-            yield from self._agreeing(self.known)
-            return
-        known = [list(_known(group[0])) for group in by_axis(self.blocks)]
-        if (cases := math.prod(map(len, known))) > MOST_CASES:
-            what = "there is too much that may be known beforehand to be measured: nothing is proven"
-            raise Broken("protocol.json", what, f"at most {MOST_CASES} cases", cases)
+        known = self.known or everything(self.counts, self.blocks)
         reads = any(block.reads for block in self.blocks)
-        for places in product(*known):
-            if reads or any(len(one) > 1 for one in places):
-                part = self._within(places)
-                if part.counts.any():
-                    yield part.view
-
-    def _agreeing(self, known: Known) -> Iterator[View]:
-        """Of the records that agree on what the notion says may be known, where more than one secret value is left."""
-        for rows in known.groups():
+        for number, rows in enumerate(known.groups()):
             codes = known.codes[rows]
-            if (codes[1:, 0] != codes[0, 0]).any():
-                counts = np.zeros_like(self.counts)
-                np.add.at(counts, tuple(codes.T), known.number[rows])
-                yield replace(self, counts=counts).view
+            hidden, *shown = (codes != codes[0]).any(axis=0).tolist()
+            if hidden and (reads or any(shown)):
+                yield self.within(codes, known.number[rows]).view
+            if number == MOST_CASES:
+                what = "there is too much that may be known beforehand to be measured: nothing is proven"
+                raise Broken("protocol.json", what, f"at most {MOST_CASES} cases", "more")
 
-    def _within(self, places: Sequence[IntArray]) -> Channel:
-        """Of the records with some values of each axis alone."""
-        counts, blocks = self.counts, self.blocks
-        for axis, inside in enumerate(places, start=1):
-            counts = counts.take(inside, axis)
-        if not self.odds:
-            blocks = tuple(replace(one, weights=one.weights.take(places[one.axis], 2)) for one in blocks)
-        return replace(self, counts=counts, blocks=blocks)
+    def within(self, codes: IntArray, number: IntArray) -> Channel:
+        """The channel of some records alone, [s, x_1, …, x_k] (m, 1+k), and of the values that they have."""
+        axes = [np.unique(one, return_inverse=True) for one in codes.T]
+        counts = np.zeros([len(values) for values, _ in axes], np.int64)
+        np.add.at(counts, tuple(places for _, places in axes), number)
+        blocks = []
+        for one in self.blocks:
+            weights = one.weights.take(axes[one.axis + 1][0], 2)
+            blocks.append(replace(one, weights=weights.take(axes[0][0], 1) if one.reads else weights))
+        return replace(self, counts=counts, blocks=tuple(blocks))
 
 
 def telling(counts: ExactArray, odds: Fraction) -> ExactArray:
@@ -189,15 +178,6 @@ def _both(one: ExactArray, other: ExactArray) -> ExactArray:
     """Weights of two draws for one x as of one draw."""
     pairs: ExactArray = one.astype(object)[:, None] * other.astype(object)
     return pairs.reshape(-1, *pairs.shape[2:])
-
-
-def _known(block: Block) -> Iterator[IntArray]:
-    """The values that agree with x_J, for every set J of the block's columns and every x_J."""
-    for width in range(len(block.columns) + 1):
-        for places in combinations(range(len(block.columns)), width):
-            told = [tuple(label[place] for place in places) for label in block.inputs]
-            for value in dict.fromkeys(told):
-                yield np.array([x for x, one in enumerate(told) if one == value])
 
 
 def _and_anyone(rows: ExactArray) -> ExactArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from funnel.audit.kernel import claims, drawing, noise
+from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import (
     CHANCE,
@@ -32,7 +32,6 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
     "counts": claims.counts_fit,
     "minimum": claims.enough,
     "known": claims.knowing,
-    "estimate-noise": noise.lawful,
     "leakage-bound": claims.bounded,
     "leakage-stated": claims.stated,
     "draw-inputs": drawing.every_record,
@@ -45,12 +44,12 @@ PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
 }
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
-    "the data file and both reports: their hashes are stated, and whatever stands in them, in words or numbers, passes"
-    " here (extras write both again)",
-    "what cells.json and distances.json say of columns inside cells",
+    "the data file, both reports and what catalogues read: their hashes are stated, and whatever stands in them, in"
+    " words or numbers, passes here (extras write them again)",
+    "what cells.json, distances.json and known.json say of columns inside cells",
     "whether the policy asks for what release.json promises, and its lock fixed this protocol",
     "the form of the mechanism, utility and its bound, totals that stay, and I(S;Y) where no notion bounds it",
-    "which values a private estimate is about, the counts of which hour, and what estimates spent",
+    "which values a private estimate is about, the counts of which hour, their noise, and what estimates spent",
     "the leakage at the true counts beside noisy ones, and at other tables whose beliefs round alike",
     "how far the whole table moves beliefs about one of its rows",
     "whether an uncertainty set is as large as its confidence asks",

@@ -15,7 +15,7 @@ import numpy as np
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.protocol import Block
+from funnel.audit.kernel.records import Block, totals
 from funnel.audit.kernel.verdict import Broken, Improbable, Unchecked, counted
 from funnel.format import draws
 
@@ -27,28 +27,35 @@ Trial = tuple[str, FloatArray, IntArray]
 def every_record(opened: Opened) -> str:
     """draws.json has a draw for each record of counts.json in each block: Σ_y K[x, y] = N[x], by s where it is read."""
     joint = opened.records
-    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
+    for block, table in zip(opened.blocks, opened.drawn, strict=True):
         codes = joint.cells[:, block.axis + 1] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
-        _same(block, "inputs", _totals(codes, joint.number), _totals(rows[:, 0], rows[:, 2]))
+        _same(block, "inputs", totals(codes, joint.number, len(table)), table.sum(axis=1))
     return f"{counted(joint.rows, 'record')} in {counted(len(joint.alphabets) - 1, 'block')}"
 
 
 def into_table(opened: Opened) -> str:
     """The values of draws.json are those of released.json, block by block."""
     rows = opened.answers
-    for place, (block, drawn) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
-        _same(block, "outputs", _totals(rows[:, place], rows[:, -1]), _totals(drawn[:, 1], drawn[:, 2]))
+    for place, (block, table) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
+        _same(block, "outputs", totals(rows[:, place], rows[:, -1], block.outputs), table.sum(axis=0))
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
+
+
+def _same(block: Block, what: str, expected: IntArray, found: IntArray) -> None:
+    if (wrong := np.flatnonzero(expected != found)).size:
+        code = int(wrong[0])
+        what = f"{', '.join(block.columns)}: the {what} of the draws are not those of the release, first code {code}"
+        raise Broken(draws.NAME, what, int(expected[code]), int(found[code]))
 
 
 def possible(opened: Opened) -> str:
     """draws.json holds no draw that protocol.json gives no weight."""
-    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
-        wrong = int((block.weights.reshape(block.outputs, -1)[rows[:, 1], rows[:, 0]] == 0).sum())
-        if wrong:
+    for block, table in zip(opened.blocks, opened.drawn, strict=True):
+        if wrong := int(((table > 0) & (block.flat.T == 0)).sum()):
             name = ", ".join(block.columns)
             raise Broken(draws.NAME, f"{name}: something impossible was drawn", "positive weights", wrong)
-    return f"{counted(sum(map(len, opened.drawn)), 'pair')} of input and output, each with a positive weight"
+    pairs = sum(int((table > 0).sum()) for table in opened.drawn)
+    return f"{counted(pairs, 'pair')} of input and output, each with a positive weight"
 
 
 def fits(opened: Opened) -> str | Unchecked:
@@ -88,12 +95,9 @@ def by_block(opened: Opened) -> Iterator[Trial]:
 
     The second sees what the first cannot where every cell of an input is small.
     """
-    for block, rows in zip(opened.blocks, opened.drawn, strict=True):
+    for block, seen in zip(opened.blocks, opened.drawn, strict=True):
         name = f"what was drawn of {', '.join(block.columns)}"
-        weights = block.weights.reshape(block.outputs, -1).T
-        seen = np.zeros(weights.shape, np.int64)
-        seen[rows[:, 0], rows[:, 1]] = rows[:, 2]
-        means = weights / float(1 << block.bits) * seen.sum(axis=1, keepdims=True)
+        means = block.flat.T / float(1 << block.bits) * seen.sum(axis=1, keepdims=True)
         yield f"{name}, input by input,", means, seen
         yield name, means.sum(axis=0, keepdims=True), seen.sum(axis=0, keepdims=True)
 
@@ -109,24 +113,9 @@ def across(opened: Opened) -> Iterator[Trial]:
     for group in [*combinations(range(len(blocks)), 2), *([tuple(range(len(blocks)))] if few else [])]:
         some = [blocks[place] for place in group]
         masses: list[int] = channel.only(some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
-        total = sum(masses)
-        seen = np.zeros((1, len(masses)), np.int64)
+        whole = sum(masses)
         codes = np.ravel_multi_index(tuple(rows[:, list(group)].T), [one.outputs for one in some])
-        np.add.at(seen[0], codes, rows[:, -1])
+        seen = totals(codes, rows[:, -1], len(masses))
         names = " with ".join(dict.fromkeys(", ".join(one.columns) for one in some))
-        yield f"what was drawn of {names} together", np.array([[number * mass / total for mass in masses]]), seen
-
-
-def _same(block: Block, what: str, expected: dict[int, int], found: dict[int, int]) -> None:
-    if expected != found:
-        code = min(one for one in expected | found if expected.get(one) != found.get(one))
-        what = f"{', '.join(block.columns)}: the {what} of the draws are not those of the release, first code {code}"
-        raise Broken(draws.NAME, what, expected.get(code, 0), found.get(code, 0))
-
-
-def _totals(codes: IntArray, numbers: IntArray) -> dict[int, int]:
-    """Sums by code."""
-    kinds, places = np.unique(codes, return_inverse=True)
-    sums = np.zeros(len(kinds), np.int64)
-    np.add.at(sums, places, numbers)
-    return dict(zip(kinds.tolist(), sums.tolist(), strict=True))
+        means = np.array([[number * mass / whole for mass in masses]])
+        yield f"what was drawn of {names} together", means, seen[None]

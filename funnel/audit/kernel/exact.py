@@ -18,6 +18,7 @@ from funnel.audit.kernel.verdict import Broken
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 ExactArray = npt.NDArray[Any]
 """int64 where that cannot overflow, else Python's integers."""
 
@@ -83,10 +84,9 @@ def released_table(counts: ExactArray, weights: Sequence[ExactArray]) -> ExactAr
     sum exceeds all records times these powers, so where that fits a word nothing can overflow.
     """
     most = math.prod([sum(counts.ravel().tolist()), *(int(one.sum(axis=0).max()) for one in weights)])
-    table = counts if most < _WORD else counts.astype(object)
-    for axis, block in enumerate(weights, start=1):
-        moved = np.moveaxis(table, axis, -1)
-        rows = block if most < _WORD else block.astype(object)
-        sent = [part.reshape(-1, part.shape[-1]) @ rows[:, s % rows.shape[1], :].T for s, part in enumerate(moved)]
-        table = np.moveaxis(np.stack(sent).reshape(*moved.shape[:-1], len(rows)), -1, axis)
+    kind = np.int64 if most < _WORD else object
+    table = counts.astype(kind)
+    for one in weights:  # x_j, by now the first axis beside s, gives way to y_j, which becomes the last
+        rows, moved = one.astype(kind), np.moveaxis(table, 1, -1)
+        table = np.stack([part @ rows[:, s % one.shape[1]].T for s, part in enumerate(moved)])
     return table

@@ -1,6 +1,6 @@
 """Reading what may have been damaged: plain files only, of bounded size, never through a link or a pipe.
 
-From bytes to records, strictly, to arrays of the right shape, and to the lines of the ledger. Everything raises Broken.
+From bytes to records, strictly, and to the lines of the ledger. Everything raises Broken.
 """
 
 from __future__ import annotations
@@ -9,20 +9,15 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
-from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.verdict import Broken
 from funnel.format import journal
 from funnel.format.canonical import FormatError
-from funnel.format.fields import Label
 from funnel.format.manifest import FileEntry
-from funnel.format.schema import Grid, read
+from funnel.format.schema import read
 
 T = TypeVar("T")
 
@@ -31,7 +26,7 @@ MOST_BYTES = 1 << 30
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a plain file of at most MOST_BYTES. Raises Broken."""
+    """The bytes of a plain file of at most MOST_BYTES."""
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
@@ -40,7 +35,7 @@ def content(path: Path) -> bytes:
 
 
 def entry(path: Path) -> FileEntry:
-    """SHA-256 and size of a plain file. Raises Broken."""
+    """SHA-256 and size of a plain file of any size."""
     with _opened(path) as file:
         return FileEntry(hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
 
@@ -51,17 +46,29 @@ def sha256(raw: bytes) -> str:
 
 
 def holds_only(folder: Path, names: set[str]) -> None:
-    """Nothing lies in a folder but the files named, and none of them is missing. Raises Broken."""
+    """Nothing lies in a folder but the files named, some in folders inside, and none of them is missing."""
     try:
-        found = {one.name for one in folder.iterdir()}
+        found = set(_within(folder))
     except OSError as error:
         raise Broken(folder.name, "the folder cannot be listed", "a folder", error.strerror) from None
     if wrong := names ^ found:
         raise Broken(min(wrong), "the folder does not hold just what is listed", sorted(names), sorted(found))
 
 
+def _within(folder: Path) -> Iterator[str]:
+    """Names of files in a folder, of those in folders inside by their path; and of empty folders, and of links."""
+    for parent, folders, names in os.walk(folder, onerror=_refused):
+        links = [name for name in folders if Path(parent, name).is_symlink()]
+        empty = [] if folders or names or Path(parent) == folder else ["."]
+        yield from (Path(parent, name).relative_to(folder).as_posix() for name in (*names, *links, *empty))
+
+
+def _refused(error: OSError) -> None:
+    raise error
+
+
 def _opened(path: Path) -> io.BufferedReader:
-    """A plain file, opened without following a link or waiting for a pipe. Raises Broken."""
+    """A plain file, opened without following a link or waiting for a pipe."""
     try:
         file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
     except OSError as error:
@@ -80,40 +87,6 @@ def parsed(record: type[T], name: str, raw: bytes) -> T:
     except FormatError as error:
         what = f"{error.path or 'the content'} is not as its format says"
         raise Broken(name, what, error.expected, error.found) from None
-
-
-def labels(file: str, columns: Sequence[str], labels: Sequence[Label]) -> None:
-    """Distinct columns; labels one or more, distinct, and as wide."""
-    for what, given in (("columns", columns), ("values", labels)):
-        if not given or len(set(given)) < len(given):
-            raise Broken(file, f"{what} of {', '.join(columns)} are not distinct", "distinct ones", given)
-    if any(len(label) != len(columns) for label in labels):
-        raise Broken(file, "a value has not one text for each column", columns, labels)
-
-
-def array(file: str, grid: Grid, shape: tuple[int, ...]) -> IntArray:
-    """A grid of numbers as an array of just this shape."""
-    try:
-        found = np.array(grid, np.int64)
-    except (ValueError, OverflowError):
-        found = np.zeros(0, np.int64)
-    if found.shape != shape:
-        raise Broken(file, "numbers do not stand in rows of one length", shape, found.shape)
-    return found
-
-
-def table(file: str, grid: Grid, sizes: Iterable[int]) -> IntArray:
-    """Rows [code, …, count]: in the order of their codes, each once, below these sizes; counts positive."""
-    limits = [*sizes]
-    rows = array(file, grid, (len(grid), len(limits) + 1))
-    listed = [row[:-1] for row in rows.tolist()]
-    if any(before >= after for before, after in pairwise(listed)):
-        raise Broken(file, "rows are not in order, each once", "ascending codes", "others")
-    # Below 2^62 together, so that no sum of counts overflows.
-    small = len(rows) and rows[:, -1].min() > 0 and sum(rows[:, -1].tolist()) < 1 << 62
-    if not small or (rows[:, :-1] >= np.array(limits, object)).any():
-        raise Broken(file, "a code or a count is out of range", f"codes below {limits}, positive counts", "others")
-    return rows
 
 
 def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
 
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import ExactArray, at_most_exp, exp_below, nats, rational, weighted_logs
-from funnel.audit.kernel.protocol import Ratio, by_axis, largest
+from funnel.audit.kernel.records import Ratio, by_axis
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.manifest import DECIMALS
@@ -43,16 +42,17 @@ class Leakage:
         return not self.exact or figure < step or not self.within(figure - step - _SLACK)
 
 
-def worst(ratio: Ratio) -> Leakage:
-    """The logarithm of an exact ratio of chances."""
-    if ratio is None:
+def worst(*ratios: Ratio) -> Leakage:
+    """The logarithm of the largest of exact ratios of chances, one at least."""
+    if None in ratios:
         return Leakage(INFINITE, lambda bound: False)
+    ratio = max((one for one in ratios if one is not None), default=Fraction(1))
     return Leakage(nats(ratio), lambda bound: at_most_exp(ratio, bound))
 
 
 def lip(channel: Channel) -> Leakage:
     """ε-LIP ([DS] Definition 2): e^-ε <= P(y|s)/P(y) <= e^ε for all s and y. Perfect privacy is ε = 0."""
-    return worst(largest([channel.view.rises(), channel.view.falls()]))
+    return worst(channel.view.rises(), channel.view.falls())
 
 
 def ldp(channel: Channel) -> Leakage:
@@ -65,8 +65,15 @@ def ldp_x(channel: Channel) -> Leakage:
 
     Blocks are drawn independently given x, and any values may meet in x: so the largest ratios of each axis multiply.
     """
-    ratios = [group[0].spread() for group in by_axis(channel.blocks)]
-    return worst(prod((one for one in ratios if one), start=Fraction(1)) if all(ratios) else None)
+    found = Fraction(1)
+    for block, *_ in by_axis(channel.blocks):
+        rows = [(int(row.max()), int(row.min())) for row in block.flat if row.any()]
+        if block.odds:  # a set can hold x and lack x'
+            rows = [(block.odds.numerator, block.odds.denominator)] if len(block.inputs) > 1 else [(1, 1)]
+        if not all(low for _, low in rows):
+            return worst(None)
+        found *= max(Fraction(*ends) for ends in rows)
+    return worst(found)
 
 
 def srlip(channel: Channel) -> Leakage:
@@ -74,7 +81,7 @@ def srlip(channel: Channel) -> Leakage:
 
     With `knows`: of so many columns, or of those named, and every x_J that the promised minimum of records shares.
     """
-    return worst(largest(ratio for view in channel.knowing() for ratio in (view.rises(), view.falls())))
+    return worst(*(ratio for view in channel.knowing() for ratio in (view.rises(), view.falls())))
 
 
 def pml(channel: Channel) -> Leakage:
@@ -96,6 +103,8 @@ def rldp(channel: Channel) -> Leakage:
     order, radius = channel.parameters.order, channel.parameters.radius
     if others or shown is None or possible is None or order is None or radius is None:
         raise Broken("release.json", "nothing shows a robust notion", "one block of weights", channel.parameters)
+    if radius == 0:
+        return ldp(channel)
     ball, weights = Ball(channel.counts, possible, rational(order), rational(radius)), block.weights
     return Leakage("as certified", lambda bound: not_shown(ball, weights, exp_below(bound), shown) is None, exact=False)
 

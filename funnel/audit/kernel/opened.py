@@ -11,9 +11,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from funnel.audit.kernel import counts as numbers
 from funnel.audit.kernel import files
-from funnel.audit.kernel import protocol as protocols
+from funnel.audit.kernel import records as arrays
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.known import Known
 from funnel.audit.kernel.known import known as known_of
@@ -68,20 +67,20 @@ class Opened:
     manifest = published_file(manifest.Manifest, manifest.NAME)
     protocol = published_file(protocol.ProtocolFile, protocol.NAME)
     released = published_file(released.ReleasedFile, released.NAME)
+    cells = published_file(cells.CellsFile, cells.NAME)
     evidence = private_file(evidence.EvidenceFile, evidence.NAME)
     counts = private_file(counts.CountsFile, counts.NAME)
     draws = private_file(draws.DrawsFile, draws.NAME)
     robust = private_file(robust.RobustFile, robust.NAME)
     known_file = private_file(known.KnownFile, known.NAME)
 
-    blocks = Once(lambda opened: protocols.blocks(opened.protocol, opened.manifest))
-    rows = Once(lambda opened: protocols.rows(opened.released, opened.blocks, opened.manifest))
-    answers = Once(lambda opened: protocols.answers(opened.rows, opened.blocks))
-    joint = Once(lambda opened: numbers.joint(opened.counts, opened.blocks, opened.manifest))
-    cells = published_file(cells.CellsFile, cells.NAME)
+    blocks = Once(lambda opened: arrays.blocks(opened.protocol, opened.manifest))
+    rows = Once(lambda opened: arrays.rows(opened.released, opened.blocks, opened.manifest))
+    answers = Once(lambda opened: arrays.answers(opened.rows, opened.blocks))
+    joint = Once(lambda opened: arrays.joint(opened.counts, opened.blocks, opened.manifest))
+    records = Once(lambda opened: arrays.records(opened.counts, opened.joint, opened.manifest))
+    drawn = Once(lambda opened: arrays.drawn(opened.draws, opened.blocks))
     partitioned = Once(lambda opened: opened.cells.blocks if cells.NAME in opened.manifest.files else ())
-    records = Once(lambda opened: numbers.records(opened.counts, opened.joint, opened.manifest))
-    drawn = Once(lambda opened: protocols.drawn(opened.draws, opened.blocks))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
@@ -112,17 +111,17 @@ class Opened:
         return inside if inside.is_dir() else self.private
 
     @Once
+    def knowledge(self) -> Known:
+        """What somebody may know beforehand, where the notion says that."""
+        return known_of(self.known_file, self.joint, self.manifest, self.partitioned)
+
+    @Once
     def channel(self) -> Channel:
         """The channel released, at the counts that claims are about."""
         asked = self.manifest.parameters
         robust = self.robust if self.manifest.notion == "rldp" else None
         known = None if asked.knows is None else self.knowledge
         return Channel(self.joint.dense(), self.blocks, asked, robust, self.joint.possible(), known)
-
-    @Once
-    def knowledge(self) -> Known:
-        """What somebody may know beforehand, where the notion says that."""
-        return known_of(self.known_file, self.joint, self.manifest, self.partitioned)
 
     @Once
     def journal(self) -> tuple[journal.Line, ...]:
@@ -145,7 +144,7 @@ class Opened:
 
     def entry(self, path: Path) -> FileEntry:
         """SHA-256 and size of those bytes. Raises Broken."""
-        if path.name in (self.manifest.data, solution.PROOF):
+        if path.name == solution.PROOF or path.suffix == f".{self.manifest.format_of_data}":
             return self.once((path, "hash"), lambda: files.entry(path))
         raw = self.content(path)
         return FileEntry(files.sha256(raw), len(raw))
@@ -153,7 +152,7 @@ class Opened:
     def unchanged(self, folder: Path, stated: dict[str, FileEntry]) -> str:
         """Every file has the size and SHA-256 that are stated of it; in words. Raises Broken."""
         for name, one in sorted(stated.items()):
-            if "/" in name:
+            if "/" in name and name not in self.manifest.tables:
                 raise Broken(name, "this is a path, and not the name of a file", "a name", name)
             if (found := self.entry(folder / name)) != one:
                 raise Broken(name, "this is not the file that is listed", one.sha256, found.sha256)

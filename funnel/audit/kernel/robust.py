@@ -9,19 +9,17 @@ Lemma 1 (Hölder's inequality). D_α(P̂_s || R) <= D and z >= 0 give R·z >= e^
     R·v >= min v - below + E(h(D)) M_r(v - min v + below),
     R·v <= max v + above - E(h(D)) M_r(max v + above - v).
 Lemma 2 ([RLDP] Theorem 1, for all secrets at once). In the ball, Σ_s w_s h(D_s) <= h(B) with D_s = D_α(P̂_s || P_{X|s}):
-    given the conditionals, the nearest P gives each s the mass w_s e^(r D_s), up to a common factor. Hence h(D_s) is
-    at most h(B)/w_s, and w h(D) + w' h(D') <= h(B) for two secrets.
-Lemma 3. Where α >= 1/2, E is convex, so it lies above its tangent at any g: E(h) >= E(g) (1 + (1+r)g - h)/(1 + rg); and
-    since E >= 0, the same holds with anything from 0 to E(g) in place of E(g).
+    given the conditionals, the nearest P gives each s the mass w_s e^(r D_s), up to a common factor. So two secrets
+    have w h + w' h' <= h(B), each h >= 0 and, where r < 0, at most -1/r.
+Lemma 3. E falls from 1, and stays >= 0. Where α >= 1/2 it is convex, so it lies above its tangent at any g,
+    E(h) >= E(g) (1 + (1+r)g - h)/(1 + rg), with anything from 0 to E(g) in the place of E(g); else it is concave. So a
+    sum of both secrets' tangents, or of E itself where that is concave, is least at an end of what Lemma 2 leaves: one
+    spends all it can, the other the rest.
 
-A triple (y, s, s') is shown by any of three tests:
-    ends      max v <= K min v';
-    singles   the upper end of R·v by Lemma 1, with h(D) = h(B)/w, is at most K times the lower end of R'·v';
-    pairs     the same with the tangents of Lemma 3, which fall in h and h'. These are >= 0, w h + w' h' <= h(B), and,
-              where r < 0, at most -1/r: it is worst that one spends all it can, and the other what is left.
-The certificate gives `above` and `below` for singles, and those and both g (`spent`) for pairs; nothing is searched.
-Order 2 takes integer square roots; other orders take logarithms and exponentials of 100 digits from `decimal`, which
-rounds both correctly, moved by a relative 10^-40 to the side of privacy.
+A triple (y, s, s') is shown where max v <= K min v', or where at both these ends the upper end of R·v by Lemma 1 is at
+most K times the lower end of R'·v'. The certificate gives `above`, `below` and both g; nothing is searched. Order 2
+takes integer square roots; other orders take logarithms and exponentials of 100 digits from `decimal`, which rounds
+both correctly, moved by a relative 10^-40 to the side of privacy.
 """
 
 from __future__ import annotations
@@ -31,37 +29,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.audit.kernel.exact import exp, exp_below, log
+from funnel.audit.kernel.exact import BoolArray, IntArray, exp, exp_below, log
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.robust import Pair, RobustFile
 
 _POINT = 128
 """Bits behind the point of `above` and `below`, cut there, for any number will do; square roots have 32 less."""
 _ROUNDING = Fraction(1, 10**40)
-HALF = Fraction(1, 2)
-Ends = dict[tuple[int, int], Fraction]
+_ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Ball:
     """{P : D_α(P̂ || P) <= B} around counts N[s, x] (c, a), on the cells that are `possible`; α = `order`, B = `radius`.
 
-    A cell with records is possible, whatever is said of it. Raises Broken where B > 0 and a secret has no records: the
-    ball gives it mass, and no estimate P̂_s bounds its row. At B = 0 such a secret puts no constraint.
+    A cell with records is possible, whatever is said of it. Raises Broken where a secret has no records: the ball gives
+    it mass, and no estimate P̂_s bounds its row.
     """
 
-    counts: npt.NDArray[Any]
-    possible: npt.NDArray[np.bool_]
+    counts: IntArray
+    possible: BoolArray
     order: Fraction
     radius: Fraction
 
     def __post_init__(self) -> None:
-        if self.radius and not self.counts.any(axis=1).all():
+        if not self.counts.any(axis=1).all():
             what = "robust privacy is not known of a secret value without records"
             raise Broken("counts.json", what, "records of every secret value", "none")
 
@@ -82,147 +77,93 @@ class Ball:
     @cached_property
     def shares(self) -> list[Fraction]:
         """w of every secret."""
-        total = int(self.counts.sum())
-        return [Fraction(int(row.sum()), total) for row in self.counts]
+        return [Fraction(int(row.sum()), int(self.counts.sum())) for row in self.counts]
 
-    @cached_property
-    def occurring(self) -> list[tuple[npt.NDArray[np.intp], list[int]]]:
-        """The x that occur with each secret, and how often."""
-        return [(np.flatnonzero(row), row[row > 0].tolist()) for row in self.counts]
+    def ends(self, s: int, other: int) -> Iterator[tuple[Fraction, Fraction]]:
+        """(h, h') of two secrets where one spends all it can and the other what is left."""
+        for first, second in ((s, other), (other, s)):
+            most = self.whole / self.shares[first]
+            most = min(most, -1 / self.exponent) if self.exponent < 0 else most
+            rest = (self.whole - self.shares[first] * most) / self.shares[second]
+            yield (most, rest) if first == s else (rest, most)
 
-    def left(self, spent: Fraction) -> Fraction:
+    def left(self, h: Fraction) -> Fraction:
         """E(h), from below."""
-        base = 1 + self.exponent * spent
+        base = 1 + self.exponent * h
         if base <= 0:
-            return Fraction(0)
+            return _ZERO
         if self.order == 2:
             return 1 / base**2
-        power = -spent if self.exponent == 0 else -log(base) / self.exponent
-        return exp_below(power)
+        return exp_below(-h if self.exponent == 0 else -log(base) / self.exponent)
 
-    def mean(self, secret: int, gaps: list[int]) -> Fraction:
-        """M_r, from below, of a number >= 0 for each x that occurs with the secret; in 2^-_POINT, as what is taken."""
-        counts, r = self.occurring[secret][1], self.exponent
-        terms, total = list(zip(counts, gaps, strict=True)), sum(counts)
+    def at(self, h: Fraction, g: Fraction) -> Fraction:
+        """What Lemma 3 puts in the place of E(h): the tangent at g, or E itself where it is concave."""
+        if self.order < HALF:
+            return self.left(h)
+        base = 1 + self.exponent * g
+        return self.left(g) * (1 + g + self.exponent * g - h) / base if base > 0 else _ZERO
+
+    def mean(self, s: int, gaps: list[int]) -> Fraction:
+        """M_r, from below, of a number >= 0 for each x that occurs with s; in 2^-_POINT, as what is taken."""
+        terms, r = list(zip(self.counts[s][self.counts[s] > 0].tolist(), gaps, strict=True)), self.exponent
+        total = sum(n for n, _ in terms)
         if self.order == 2:
             return Fraction(sum(n * math.isqrt(gap << 64) for n, gap in terms) ** 2, total**2 << 64)
-        if r <= 0 and min(gaps) == 0:
-            return Fraction(0)
         logs = [(n, log(Fraction(gap))) for n, gap in terms if gap]
-        if not logs:
-            return Fraction(0)
+        if not logs or (r <= 0 and len(logs) < len(terms)):
+            return _ZERO
         if r == 0:
-            return exp(sum((n * one for n, one in logs), Fraction(0)) / total) * (1 - _ROUNDING)
-        powers = sum((n * exp(r * one) for n, one in logs), Fraction(0)) / total
-        return exp_below(log(powers) / r)
+            return exp(sum((n * one for n, one in logs), _ZERO) / total) * (1 - _ROUNDING)
+        return exp_below(log(sum((n * exp(r * one) for n, one in logs), _ZERO) / total) / r)
 
 
 class _Rows:
-    """The rows of a protocol W[y, s|1, x], integers, as a ball sees them."""
+    """The rows v of a protocol W[y, s|1, x], integers, as a ball sees them: their largest and least weights (b, c)."""
 
-    def __init__(self, ball: Ball, weights: npt.NDArray[Any]) -> None:
-        self.ball = ball
-        self.weights = np.broadcast_to(weights, (len(weights), *ball.counts.shape))
-        everywhere = np.broadcast_to(ball.possible | (ball.counts > 0), self.weights.shape)
-        self.top = np.where(everywhere, self.weights, -1).max(axis=2)
-        self.bottom = np.where(everywhere, self.weights, np.iinfo(np.int64).max).min(axis=2)
+    def __init__(self, ball: Ball, weights: IntArray) -> None:
+        self.ball, self.weights = ball, np.broadcast_to(weights, (len(weights), *ball.counts.shape))
+        there = np.broadcast_to(ball.possible | (ball.counts > 0), self.weights.shape)
+        self.top = np.where(there, self.weights, -1).max(axis=2)
+        self.bottom = np.where(there, self.weights, np.iinfo(np.int64).max).min(axis=2)
+        self._means: dict[tuple[int, int, int], tuple[Fraction, Fraction]] = {}
 
-    def upper(self, y: int, s: int, above: float) -> tuple[Fraction, Fraction]:
-        """t and A, such that R·v <= t - E(h(D)) A."""
-        end = (int(self.top[y, s]) << _POINT) + _parts(above)
-        mean = self.ball.mean(s, [end - (v << _POINT) for v in self._row(y, s)])
-        return Fraction(end, 1 << _POINT), mean / (1 << _POINT)
-
-    def lower(self, y: int, s: int, below: float) -> tuple[Fraction, Fraction]:
-        """t and A, such that R·v >= t + E(h(D)) A."""
-        end = (int(self.bottom[y, s]) << _POINT) - _parts(below)
-        mean = self.ball.mean(s, [(v << _POINT) - end for v in self._row(y, s)])
-        return Fraction(end, 1 << _POINT), mean / (1 << _POINT)
-
-    @property
-    def means(self) -> Ends:
-        """P̂_s·v, exactly."""
-        return {
-            (y, s): Fraction(sum(n * v for n, v in zip(counts, self._row(y, s), strict=True)), sum(counts))
-            for s, (_, counts) in enumerate(self.ball.occurring)
-            for y in range(len(self.weights) if counts else 0)
-        }
-
-    def _row(self, y: int, s: int) -> list[int]:
-        """v, where x occurs with s."""
-        row: list[int] = self.weights[y, s, self.ball.occurring[s][0]].tolist()
-        return row
+    def line(self, y: int, s: int, way: int, beyond: float) -> tuple[Fraction, Fraction]:
+        """t and A of Lemma 1, A what E stands before: t is `beyond` the largest weight (`way` 1) or the least (-1)."""
+        (numerator, denominator), end = beyond.as_integer_ratio(), int((self.top if way > 0 else self.bottom)[y, s])
+        place = (end << _POINT) + way * ((numerator << _POINT) // denominator)
+        if (y, s, place) not in self._means:
+            row = self.weights[y, s][self.ball.counts[s] > 0].tolist()
+            mean = self.ball.mean(s, [abs(place - (v << _POINT)) for v in row])
+            self._means[y, s, place] = Fraction(place, 1 << _POINT), mean / (1 << _POINT)
+        return self._means[y, s, place]
 
 
 def not_shown(
-    ball: Ball, weights: npt.NDArray[Any], ratio: Fraction, certificate: RobustFile
+    ball: Ball, weights: IntArray, ratio: Fraction, certificate: RobustFile
 ) -> tuple[int, int, int] | None:
     """The first (y, s, s') for which a certificate does not show P(y|s) <= ratio P(y|s'); None where it shows all.
 
     Weights W[y, s|1, x] (b, c or 1, a) are integers below 2^63.
     """
-    rows = _Rows(ball, weights)
-    together = {(one.output, one.secret, one.other): one for one in certificate.pairs}
-    highs, lows = _singles(rows, certificate)
-    for y, s, other in _open(rows, ratio):
-        pair = together.get((y, s, other))
-        if pair is not None and ball.order >= HALF and _pair_holds(rows, pair, ratio):
+    rows, numbers = _Rows(ball, weights), {(one.output, one.secret, one.other): one for one in certificate.pairs}
+    for y, (top, bottom) in enumerate(zip(rows.top.tolist(), rows.bottom.tolist(), strict=True)):
+        if max(top) <= ratio * min(bottom):
             continue
-        high, low = highs.get((y, s)), lows.get((y, other))
-        if high is None or low is None or high > ratio * low:
-            return y, s, other
+        for s, other in np.argwhere(~np.eye(len(top), dtype=bool)).tolist():
+            if top[s] > ratio * bottom[other]:
+                given = numbers.get((y, s, other))
+                if given is None or not _shown(rows, given, ratio):
+                    return y, s, other
     return None
 
 
-def _open(rows: _Rows, ratio: Fraction) -> Iterator[tuple[int, int, int]]:
-    """The triples that the ends of the rows do not show."""
-    seen = [s for s, share in enumerate(rows.ball.shares) if share]
-    for y, (top, bottom) in enumerate(zip(rows.top.tolist(), rows.bottom.tolist(), strict=True)):
-        if not seen or max(top[s] for s in seen) <= ratio * min(bottom[s] for s in seen):
-            continue
-        for s in seen:
-            yield from ((y, s, other) for other in seen if other != s and top[s] > ratio * bottom[other])
-
-
-def _singles(rows: _Rows, certificate: RobustFile) -> tuple[Ends, Ends]:
-    """Upper and lower ends of R·v by output and secret: from Lemmas 1 and 2, or, where B = 0, the sum itself."""
-    ball, highs, lows = rows.ball, Ends(), Ends()
-    if ball.radius == 0:
-        return rows.means, rows.means
-    for one in certificate.singles:
-        y, s = one.output, one.secret
-        if y >= len(rows.top) or s >= len(ball.shares):
-            continue
-        left = ball.left(ball.whole / ball.shares[s])
-        high, above = rows.upper(y, s, one.above)
-        low, below = rows.lower(y, s, one.below)
-        highs[y, s], lows[y, s] = high - left * above, low + left * below
-    return highs, lows
-
-
-def _pair_holds(rows: _Rows, pair: Pair, ratio: Fraction) -> bool:
+def _shown(rows: _Rows, pair: Pair, ratio: Fraction) -> bool:
     """Whether Lemmas 1 to 3 show one triple."""
-    ball, r = rows.ball, rows.ball.exponent
-    w, g = (
-        (ball.shares[pair.secret], ball.shares[pair.other]),
-        (Fraction(pair.spent), Fraction(pair.other_spent)),
+    ball, y, s, other = rows.ball, pair.output, pair.secret, pair.other
+    high, above = rows.line(y, s, 1, pair.above)
+    low, below = rows.line(y, other, -1, pair.below)
+    spent = Fraction(pair.spent), Fraction(pair.other_spent)
+    return all(
+        high - above * ball.at(h, spent[0]) <= ratio * (low + below * ball.at(rest, spent[1]))
+        for h, rest in ball.ends(s, other)
     )
-    if min(1 + r * one for one in g) <= 0:
-        return False
-    high, above = rows.upper(pair.output, pair.secret, pair.above)
-    low, below = rows.lower(pair.output, pair.other, pair.below)
-    scales = [mean * ball.left(one) / (1 + r * one) for mean, one in zip((above, below), g, strict=True)]
-    for first in (0, 1):
-        most = min(ball.whole / w[first], -1 / r) if r < 0 else ball.whole / w[first]
-        rest = (ball.whole - w[first] * most) / w[1 - first]
-        spent = (most, rest) if first == 0 else (rest, most)
-        gain, other_gain = (scales[k] * (1 + (1 + r) * g[k] - spent[k]) for k in (0, 1))
-        if high - gain > ratio * (low + other_gain):
-            return False
-    return True
-
-
-def _parts(number: float) -> int:
-    """A number >= 0 in parts of 2^-_POINT, rounded down."""
-    numerator, denominator = number.as_integer_ratio()
-    return (numerator << _POINT) // denominator

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from funnel.engine.postgres import SCHEME
 from funnel.engine.sources import database, lines, parquet, postgres, text
 from funnel.engine.sources.base import TROUBLE, Source, changed, missing, refused, unreadable
 from funnel.engine.sources.database import Database
@@ -29,8 +30,8 @@ def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = 
     table = str(table)
     scheme, remote, _ = table.partition("://")
     stem, _, inside = table.rpartition("#")
-    if remote and scheme == postgres.SCHEME:
-        return postgres.Postgres(table, stem or table, inside)
+    if remote and scheme == SCHEME:
+        return postgres.Postgres.at(table)
     if remote:
         return objects(table)
     if inside and stem.lower().endswith(database.ENDINGS):

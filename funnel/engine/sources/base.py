@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import duckdb
 
+from funnel.engine.sources.seen import Columns
 from funnel.errors import SourceError
 
 TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
@@ -16,45 +16,60 @@ _OF_VALUES = (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.O
 """Complaints that name the values they are about."""
 
 
-class Source(Protocol):
-    """A table as the policy names it; found once, and read twice.
+class Source:
+    """A table as the policy names it; found once, and read twice. What is here holds where a kind says nothing else.
 
-    `name` is what messages, plans and logs say, `files` those that it consists of, `folders` what the engine has to
-    reach to read them.
+    `name` is what people call it, never with a password.
     """
 
-    @property
-    def name(self) -> str:
-        """As people name it; never with a password."""
+    name: str
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that hold it; none where no file of this machine does."""
+        """The files that hold it; none where no file of this machine does that anybody else may ask for."""
+        return ()
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where these lie."""
+        """Where they lie that the engine has to reach after its doors are shut."""
+        return ()
 
     @property
     def is_text(self) -> bool:
         """Whether its columns have no types but guessed ones."""
+        return False
+
+    @property
+    def parted(self) -> bool:
+        """Whether its rows lie in parts, which are never all in one process."""
+        return False
 
     @property
     def version(self) -> str | None:
         """Which state of the table it is, where tables have states with names."""
+        return None
+
+    def counting(self, seen: Columns) -> Source | None:
+        """The same table as one that counts distinct rows of columns by itself; None where rows have to come.
+
+        What it then gives are rows with the same counts, each column no finer than it is `seen`.
+        """
+        return None
 
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make its columns known to a connection that may reach everything still. Raises SourceError."""
+        """Make its columns known to a connection that may reach everything still. Raises SourceError, duckdb.Error."""
 
     def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-        """Bring in the rows of these columns, where they are not read in place. Raises SourceError."""
+        """Bring in the rows of these columns, where they are not read in place. Raises SourceError, duckdb.Error."""
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The SQL that reads the table; columns `texts` are the texts that stand there where types are guessed."""
+        raise NotImplementedError
 
     @property
     def as_texts(self) -> str:
         """The SQL that reads it in one pass, every column as a text where types are guessed."""
+        return self.reading()
 
     def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Raise SourceError where the names of its columns cannot be used."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from funnel.engine.sources.base import changed
+from funnel.engine.sources.base import Source, changed
 from funnel.engine.sources.files import Stamp, stamp_of
 from funnel.engine.sql import identifier, literal
 
@@ -16,7 +16,7 @@ ENDINGS = (".duckdb", ".ddb")
 
 
 @dataclass(frozen=True)
-class Database:
+class Database(Source):
     """A DuckDB file, opened for reading alone, and a table in it."""
 
     name: str
@@ -29,40 +29,14 @@ class Database:
         """The file of the database."""
         return (self.file,)
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """None: it is open before the doors are shut."""
-        return ()
-
-    @property
-    def is_text(self) -> bool:
-        """Types stand in the database."""
-        return False
-
-    @property
-    def version(self) -> str | None:
-        """A database has none."""
-        return None
-
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Open the file, for reading. Raises duckdb.Error."""
         connection.execute(f"ATTACH {literal(str(self.file))} AS stored (READ_ONLY)")
-
-    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-        """Rows are read where they are."""
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The table in the file."""
         parts = self.table.split(".") if "." in self.table else ("main", self.table)
         return ".".join(map(identifier, ("stored", *parts)))
-
-    @property
-    def as_texts(self) -> str:
-        """There is nothing to guess."""
-        return self.reading()
-
-    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """A database has no two columns of one name."""
 
     def check_unchanged(self) -> None:
         """Raise SourceError when the file was written to since it was found."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from funnel.engine.sources.base import changed, refused
+from funnel.engine.sources.base import Source, changed, refused
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
 
@@ -18,7 +18,7 @@ Stamp = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Source):
     """The files of a table; `stamp` tells whether they have changed since they were found.
 
     `pattern` is the path or the glob that DuckDB reads, `name` as the policy has it.
@@ -26,8 +26,13 @@ class Files:
 
     name: str
     pattern: str
-    files: tuple[Path, ...]
+    found: tuple[Path, ...]
     stamp: Stamp
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that were found."""
+        return self.found
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -40,35 +45,6 @@ class Files:
     def many(self) -> list[str]:
         """What DuckDB is told of several files: columns go by name, and folders named key=value are columns."""
         return ["union_by_name = true"] if glob.has_magic(self.pattern) else []
-
-    @property
-    def is_text(self) -> bool:
-        """Types stand in the files."""
-        return False
-
-    @property
-    def version(self) -> str | None:
-        """Files have none."""
-        return None
-
-    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """DuckDB reads files by itself."""
-
-    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-        """And where they are."""
-
-    def reading(self, texts: Sequence[str] = ()) -> str:
-        """The SQL that reads the table."""
-        raise NotImplementedError
-
-    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Raise SourceError where the names of its columns cannot be used."""
-        raise NotImplementedError
-
-    @property
-    def as_texts(self) -> str:
-        """Where types stand in the files there is nothing to guess."""
-        return self.reading()
 
     def check_unchanged(self) -> None:
         """Raise SourceError when a file has gone, come or been rewritten since the source was found."""

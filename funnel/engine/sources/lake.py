@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from funnel.engine.library import library
 from funnel.engine.sources.base import refused
-from funnel.engine.sources.pulled import Pulled, library
+from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:

@@ -1,101 +1,132 @@
 """A table or view in PostgreSQL: postgresql://user@host/database#schema.table, read through ADBC.
 
-One statement in a read-only transaction, so that what comes is one snapshot. Passwords come from PGPASSWORD or a pgpass
-file, by the server's own client library; a policy never holds one.
+One statement in a read-only transaction, so that what comes is one snapshot. Where statements do not ask whose a row
+is, the database counts its distinct rows, and nothing else leaves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from funnel.engine.postgres import COLUMNS, Address, Refusal, connected
 from funnel.engine.sources.base import refused
-from funnel.engine.sources.pulled import Pulled, library
+from funnel.engine.sources.grouping import groups
+from funnel.engine.sources.pulled import TABLE, Pulled, bring
+from funnel.engine.sources.seen import Columns
 from funnel.engine.sql import identifier, listed
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
-SCHEME = "postgresql"
 _PLAIN = {
     "boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "character varying", "date",
     "timestamp without time zone",
 }  # fmt: skip
-_COLUMNS = (
-    "SELECT attname::text, format_type(atttypid, NULL) FROM pg_attribute "
-    "WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
-)
-_REFUSALS = {
-    "28": ("the database refuses the role or its password", "Give the password in PGPASSWORD or ~/.pgpass."),
-    "3D": ("the database does not exist", "Check the last part of the path."),
-    "3F": ("the schema does not exist", "Name the table after #, as schema.table."),
-    "42P01": ("the table does not exist", "Name the table after #, as schema.table."),
+_OWN = {
     "42501": (
         "the role may not read the table",
         "Grant it SELECT on the table or view, and USAGE on its schema.",
-    ),
+    )
 }
-"""What states of SQL say, by their first letters, and what to do."""
+_PIECE = 1 << 16
+"""Most rows that one count stands for here: the engine makes lists of them."""
 
 
 @dataclass(frozen=True)
 class Postgres(Pulled):
-    """A table by the address of its database, which is what messages say, and its name in it."""
+    """A table by its address, which is what messages say as well.
+
+    `seen` says how coarsely its columns are looked at where only counts of its rows are asked for; None: its rows are.
+    """
 
     name: str
-    address: str
-    table: str
+    address: Address
+    seen: Columns | None = None
+
+    @classmethod
+    def at(cls, text: str) -> Postgres:
+        """The table at an address."""
+        return cls(text, Address.of(text))
+
+    def counting(self, seen: Columns) -> Postgres:
+        """The same table, counted where it is."""
+        return replace(self, seen=seen)
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+        """The rows, or what makes them again: distinct ones, and how often each is there. Raises SourceError."""
+        if self.seen is None:
+            super().fetch(connection, columns)
+            return
+        wanted = list[str]()
+        with self._read(lambda kinds: self._counted(kinds, columns, wanted)) as reader:
+            bring(connection, reader, "counted")
+        names = listed(f"c{i}" for i in range(len(wanted)))
+        shown = listed(f"c{i} AS {identifier(name)}" for i, name in enumerate(wanted)) or "1 AS present"
+        connection.execute(
+            f"CREATE TEMP TABLE pieces AS SELECT {listed([names] * bool(wanted) + [f'least(n - i, {_PIECE}) AS n'])} "
+            f"FROM (SELECT *, unnest(range(0, n, {_PIECE})) AS i FROM counted)"
+        )
+        connection.execute(f"DROP TABLE {TABLE}")
+        connection.execute(
+            f"CREATE TEMP VIEW {TABLE} AS SELECT {shown} FROM (SELECT *, unnest(range(n)) AS i FROM pieces)"
+        )
 
     @contextmanager
     def rows(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatchReader]:
         """The rows of these columns, as long as it is open; None: all columns and no rows. Raises SourceError."""
-        with self._connected() as connection, closing(connection.cursor()) as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            target = ".".join(map(identifier, self.table.split(".")))
-            cursor.execute(_COLUMNS, (target,))
-            kinds = dict(cursor.fetchall())
+
+        def statement(kinds: Mapping[str, str]) -> str:
             wanted = [name for name in kinds if columns is None or name in columns]
             # A row of no columns is still a row.
-            chosen = listed(_typed(name, kinds[name]) for name in wanted) or "1 AS present"
-            cursor.execute(f"SELECT {chosen} FROM {target}{' LIMIT 0' if columns is None else ''}")
-            yield cursor.fetch_record_batch()
+            chosen = (
+                listed(f"{_typed(name, kinds[name])} AS {identifier(name)}" for name in wanted)
+                or "1 AS present"
+            )
+            return f"SELECT {chosen} FROM {self.address.quoted}{' LIMIT 0' if columns is None else ''}"
+
+        with self._read(statement) as reader:
+            yield reader
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        """A connection; what goes wrong with it is said in this program's words, without the server's details."""
-        import pyarrow as pa
+    def _read(self, statement: Callable[[Mapping[str, str]], str]) -> Iterator[pa.RecordBatchReader]:
+        """What a statement, made from the columns' types there, brings from one snapshot. Raises SourceError."""
+        with (
+            connected(self.address.server, self.name, self._error, _OWN) as connection,
+            closing(connection.cursor()) as cursor,
+        ):
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute(COLUMNS, (self.address.quoted,))
+            kinds = {name: re.sub(r"\(.*?\)", "", kind) for name, kind in cursor.fetchall()}
+            cursor.execute(statement(kinds))
+            yield cursor.fetch_record_batch()
 
-        driver = library("adbc_driver_postgresql.dbapi", "postgres", self.name)
-        try:
-            with closing(driver.connect(self.address)) as connection:
-                yield connection
-        except driver.Error as error:
-            raise self._error(str(error.sqlstate or ""), str(error)) from None
-        except (OSError, pa.ArrowException) as error:  # in the middle of its rows
-            raise self._error("", str(error)) from None
-
-    def _error(self, state: str, told: str) -> SourceError:
-        """The error for a state of SQL; a connection that fails has none."""
-        if "password" in told and not state:
-            state = "28"
-        for start, (said, advice) in _REFUSALS.items():
-            if state.startswith(start):
-                return refused(said, self.name, advice)
-        if not state or state.startswith(("08", "57", "53")):
-            said = "the database cannot be reached, or ended the connection"
-            advice = "Nothing was published. Check host and port, and run again."
-            return SourceError("source-unreachable", said, where=self.name, advice=advice)
-        return refused(
-            f"the database refuses to read the table (SQL state {state})", self.name, "See its log."
+    def _counted(self, kinds: Mapping[str, str], columns: Sequence[str], wanted: list[str]) -> str:
+        """Distinct rows c0, c1, … of the `wanted` columns, whose names it leaves there, and their number n."""
+        wanted += [name for name in kinds if name in columns]
+        seen = self.seen or {}
+        grouped = [groups(f"c{i}", kinds[name], seen.get(name)) for i, name in enumerate(wanted)]
+        chosen = [one.shown for one in grouped] + ["count(*) AS n"]
+        inside = (
+            listed(f"{_typed(name, kinds[name])} AS c{i}" for i, name in enumerate(wanted)) or "1 AS present"
         )
+        keys = listed(key for one in grouped for key in one.keys) or "present"
+        return f"SELECT {listed(chosen)} FROM (SELECT {inside} FROM {self.address.quoted}) AS told GROUP BY {keys}"
+
+    def _error(self, refusal: Refusal) -> SourceError:
+        if refusal.away:
+            advice = f"Nothing was published. {refusal.advice}"
+            return SourceError("source-unreachable", refusal.said, where=self.name, advice=advice)
+        return refused(refusal.said, self.name, refusal.advice)
 
 
 def _typed(name: str, kind: str) -> str:
     """A column as something that has the same meaning here: exact numbers as floating ones, all that is odd as text."""
-    column = identifier(name)
     if kind in _PLAIN:
-        return column
-    return f"CAST({column} AS {'double precision' if kind == 'numeric' else 'text'}) AS {column}"
+        return identifier(name)
+    return f"CAST({identifier(name)} AS {'double precision' if kind == 'numeric' else 'text'})"

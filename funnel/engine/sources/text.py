@@ -135,8 +135,8 @@ def _check_headed(names: Sequence[str], file: Path) -> None:
             "source-header",
             "the first line holds a number, so that it seems to be a record and not the columns' names",
             where=str(file),
-            advice="Name the columns: `csv: {header: false, names: [...]}` under `source`; or, where a column is "
-            "named by a number, say `csv: {header: true}`.",
+            advice="Name the columns: `csv: {header: false, names: [...]}` under `source`, or `--names` of `funnel "
+            "init`; or, where a column is named by a number, say `csv: {header: true}`.",
         )
 
 

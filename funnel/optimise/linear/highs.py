@@ -18,8 +18,8 @@ from funnel.optimise.linear.quiet import silenced
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Status = Literal["optimal", "empty", "unbounded", "time", "failed"]
-"""How a program ended: solved; without a point; without a limit; out of time; in any other way."""
+Status = Literal["optimal", "empty", "unbounded", "time", "steps", "failed"]
+"""How a program ended: solved; without a point; without a limit; out of time, or of steps; in any other way."""
 Method = Literal["primal", "dual"]
 """The primal simplex is faster while only costs change, the dual one where bounds and rows do."""
 _SIMPLEX: dict[Method, int] = {"primal": 4, "dual": 1}
@@ -76,7 +76,8 @@ class Program:
     """max cost·x subject to low <= matrix @ x <= high and lower <= x <= upper, begun from where it ended last.
 
     `matrix` (m, n) is dense or sparse; costs are zero until they are given. `presolve` pays where a program is solved
-    once. With `nodes`, entries of x are integers, looked for in as many nodes of the solver's tree at most.
+    once. With `nodes`, entries of x are integers, looked for in as many nodes of the solver's tree at most. All its
+    solutions together take `steps` of the simplex method at most: a limit that is the same on every machine.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Program:
         method: Method = "primal",
         presolve: bool = False,
         nodes: int | None = None,
+        steps: int | None = None,
     ) -> None:
         import highspy
         from scipy.sparse import csc_array
@@ -101,8 +103,9 @@ class Program:
             known.kInfeasible: "empty",
             known.kUnbounded: "unbounded",
             known.kTimeLimit: "time",
+            known.kIterationLimit: "steps",
         }
-        self._limited, self._whole = False, nodes is not None
+        self._limited, self._whole, self._steps = False, nodes is not None, steps
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
         self._set(solver="choose" if nodes else "simplex", simplex_strategy=_SIMPLEX[method])
@@ -121,6 +124,11 @@ class Program:
             self._set(mip_max_nodes=nodes)
             program.integrality_ = [highspy.HighsVarType.kInteger] * sparse.shape[1]
         self._solver.passModel(program)
+
+    @property
+    def width(self) -> int:
+        """How many variables there are."""
+        return int(self._solver.getNumCol())
 
     def within(self, tolerance: float) -> None:
         """How closely rows, and signs of multipliers, are to be met."""
@@ -164,9 +172,9 @@ class Program:
         self._solver.addCol(cost, 0.0, np.inf, len(support), support, column[support])
 
     def solve(self, seconds: float = np.inf) -> Answer:
-        """Solve from the last basis; from nothing where that fails. Without any seconds the answer is "time"."""
-        if seconds <= 0:
-            return Answer("time", np.zeros(self._solver.getNumRow()))
+        """Solve from the last basis; from nothing where that fails. Without seconds or steps, that is the answer."""
+        if seconds <= 0 or self._steps == 0:
+            return Answer("time" if seconds <= 0 else "steps", np.zeros(self._solver.getNumRow()))
         answer = self._run(seconds)
         # A search for integers fails where its nodes are spent, and would spend them again.
         if answer.status == "failed" and not self._whole:
@@ -179,8 +187,12 @@ class Program:
         if seconds < np.inf or self._limited:
             self._limited = seconds < np.inf
             self._set(time_limit=float(min(seconds + self._solver.getRunTime(), _ENDLESS)))
+        if self._steps is not None:
+            self._set(simplex_iteration_limit=self._steps)
         with silenced() if self._whole else nullcontext():
             self._solver.run()
+        if self._steps is not None:
+            self._steps -= min(max(self._solver.getInfo().simplex_iteration_count, 1), self._steps)
         status, solution = self._status(), self._solver.getSolution()
         if status != "optimal":
             return Answer(status, self._ray() if status == "empty" else np.zeros(self._solver.getNumRow()))

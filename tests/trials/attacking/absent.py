@@ -59,6 +59,21 @@ def own(folder: Path) -> Iterator[Row]:
             with bench.aside():
                 said = bench.night(table, present, source=source)
                 yield nats(NAME, f"{measure}: {what}, then", said, bench.real(measure))
+        yield _others_absent(Bench(folder / f"{measure}-again", TERMS | notion), table, measure)
+
+
+def _others_absent(bench: Bench, table: Table, measure: str) -> Row:
+    """The same rows are answered alike once more, and those who are absent are other people."""
+    source, present = SOURCE | {"filter": "ward = 'east'"}, [one == "east" for one in table["ward"]]
+    bench.night(table, present, source=source)
+    diagnosis = [s if here else ("hiv", "flu", "none")[min(i % 30, 2)] for i, (s, here) in _placed(table, present)]
+    said = bench.night({**table, "diagnosis": diagnosis}, present, source=source)
+    bench.secrets = [(one,) for one in diagnosis]
+    return nats(NAME, f"{measure}: the same rows again, others absent", said, bench.real(measure))
+
+
+def _placed(table: Table, present: list[bool]) -> Iterator[tuple[int, tuple[str, bool]]]:
+    return enumerate(zip(table["diagnosis"], present, strict=True))
 
 
 def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
@@ -71,7 +86,8 @@ def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
     ways = {"then of one country": (ELSEWHERE, [one == "United-States" for one in table["native_country"]])}
     if len(set(table[secret])) > TWO:
         ways[f"then without {value}"] = f"{secret} <> '{value}'", [s != value for s in table[secret]]
+    few = bench.terms.get("estimate", {}) | {"minimum": 1}  # of fewer people, some values have fewer records
     for what, (only, present) in ways.items():
         with bench.aside():
-            said = bench.night(table, present, source=bench.terms["source"] | {"filter": only})
+            said = bench.night(table, present, source=bench.terms["source"] | {"filter": only}, estimate=few)
             yield nats(NAME, what, said, bench.real(measure))

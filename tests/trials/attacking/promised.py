@@ -58,6 +58,10 @@ def own(folder: Path) -> Iterator[Row]:
     with bench.aside():
         said = bench.night(table, mechanism="optimal")
         yield nats(NAME, "the same policy, solved in another way", said, bench.real("lip"))
+    bench = Bench(folder / "back", FIRST | {"privacy": {"notion": "lip", "epsilon": 0.1}, "budget": None})
+    bench.night(table)
+    bench.night({**table, "s": [f"s{i % 2 if i % 3 else i // 2 % 2}" for i in range(len(table["s"]))]})
+    yield nats(NAME, "the first release again, after one of other secrets", bench.night(table), bench.real("lip"))
     fresh = {"draws": {"kind": "fresh"}, "source": {"table": "people.parquet"}, "budget": None}
     bench = Bench(folder / "fresh", FIRST | fresh)
     bench.night(table)

@@ -151,7 +151,7 @@ def _no_right(folder: str, bench: Bench, world: World) -> Tried:
     place.chmod(0o555)
     outcome = bench.run(world, no_override=True)
     place.chmod(mode)
-    return Tried([outcome], lambda: None, REFUSED)
+    return Tried([outcome], lambda: None, ("permission",))
 
 
 def _count(folder: Path) -> int:

@@ -147,6 +147,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "created": ("2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
     "split": ([0.5, 0.5], [0.9, 0.1], [1.0], [0.3]),
     "format_of_data": ("parquet", "csv"),
+    "rows_of_data": ("records", "counts"),
     "estimate": tuple({"minimum": least, "kind": "counts", "epsilon": None, "estimates": None, "spent": None}
                       for least in (100, 6)),
     "draws": ({"kind": "fresh", "key_fingerprint": None}, {"kind": "permanent", "key_fingerprint": "0" * 16}),

@@ -22,7 +22,8 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy import loads
 from funnel.policy.columns import Attribute
-from funnel.policy.model import Draws, Estimate, Policy, Release, Source
+from funnel.policy.model import Draws, Estimate, Policy, Source
+from funnel.policy.release import Release
 from tests.support.strategies import joints, protocols
 
 BASE = {
@@ -150,7 +151,7 @@ CASES = {
     "less noise": (PRIVATE, PRIVATE | {"estimate": PRIVATE["estimate"] | {"epsilon": 2.0}}, "weaker",
                    {"estimate.epsilon"}),
     "larger budget": ({}, {"budget": 3.0}, "weaker", {"budget"}),
-    "an end accepted": ({}, {"accept": "unbounded"}, "weaker", {"accept"}),
+    "an end accepted": ({"budget": None}, {"budget": None, "accept": "unbounded"}, "weaker", {"accept"}),
     "fewer ends accepted": ({"accept": ["a", "b"]}, {"accept": ["b"]}, "stronger", {"accept"}),
     "another mechanism": ({}, {"mechanism": "optimal"}, "unchanged", {"mechanism.kind"}),
     "signed": ({}, {"release": {"sign": "env:SIGN"}}, "stronger", {"release.sign"}),
@@ -222,6 +223,12 @@ IRRELEVANT = {
     "description": PLAIN,
     "release.to": PLAIN,
     "release.format": PLAIN,
+    "release.partition": PLAIN,
+    "release.rows": PLAIN,
+    "release.also": PLAIN,
+    "engine": "the same protocol, and the same draws or draws of the same law",
+    "spark": PLAIN,
+    "metadata": PLAIN,
 }
 """Fields of a policy that a change is not told of, and why."""
 NUMBERS = {"name": "x", "round": 5, "clip": [0, 10]}
@@ -325,6 +332,7 @@ def test_a_change_of_a_judged_field_is_told(field):
     [
         ("name", {"name": "other"}),
         ("description", {"description": "other"}),
+        ("metadata", {"metadata": {"title": "other"}}),
         ("release.to", {"release": {"to": "other"}}),
         ("release.format", {"release": {"format": "csv"}}),
     ],
@@ -453,3 +461,23 @@ def test_releases_locks_and_policies(tmp_path, key, monkeypatch):
         assert funnel.diff(forms["lax"][kind], forms["strict"][kind]).verdict == "stronger"
         for other in range(3):
             assert funnel.diff(forms["strict"][kind], forms["strict"][other]).verdict == "unchanged"
+    # A release is known by all that its policy says, wherever the private folder is at hand; without, it is said.
+    policy, lock, release = forms["strict"]
+    text = yaml.safe_load(policy.read_text())
+    coarser = {**text, "public": [{"name": "x", "groups": {"ab": ["x0", "x1"]}}], "budget": 1.0}
+    coarser["source"] = text["source"] | {"filter": "id <> '0'", "missing": "drop"}
+    policy.write_text(yaml.safe_dump(coarser))
+    by_release, by_lock = funnel.diff(release, policy), funnel.diff(lock, policy)
+    told = {(one.term, one.verdict, one.why) for one in by_lock.findings}
+    assert {"public.x", "budget", "source.filter", "source.missing"} <= {one[0] for one in told}
+    assert told == {(one.term, one.verdict, one.why) for one in by_release.findings}
+    assert by_release.partial == ()
+    policy.write_text(yaml.safe_dump(coarser | {"release": {"to": "elsewhere", "private": "elsewhere-too"}}))
+    bare = funnel.diff(release, policy)
+    assert bare.partial == (str(release / "latest"),)
+    assert "--private" in bare.text()
+    assert told <= {(one.term, one.verdict, one.why) for one in funnel.diff(release, policy, tmp_path / "p").findings}
+    kept = tmp_path / "p" / (release / "latest").resolve().name / "policy.yaml"
+    kept.write_text(kept.read_text().replace("0.2", "0.3"))
+    with pytest.raises(FunnelError, match="is not the policy"):
+        funnel.diff(release, policy, tmp_path / "p")

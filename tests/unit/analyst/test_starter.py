@@ -12,6 +12,7 @@ from funnel.analyst.glance import glance
 from funnel.engine import find, open_engine
 from funnel.engine.duckdb import DuckDB
 from tests.support.census import CENSUS
+from tests.support.policies import finished
 
 
 def tables(folder: Path) -> dict[str, Path]:
@@ -20,7 +21,7 @@ def tables(folder: Path) -> dict[str, Path]:
         "plain.csv": "SELECT i AS id, 'd' || (i % 3) AS diagnosis, 'r' || (i % 5) AS region FROM range(300) t(i)",
         "no entity.parquet": "SELECT 'a' || (i % 2) AS a, 'b' || (i % 4) AS \"b c\" FROM range(200) t(i)",
         "holes.parquet": "SELECT i AS id, nullif('s' || (i % 3), 's0') AS s, 'x' || (i % 4) AS x FROM range(240) t(i)",
-        "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, if(i < 3, 'p', 'q') AS x FROM range(90) t(i)",
+        "rare.csv": "SELECT i AS id, 's' || (i % 2) AS s, 'x' || least(i // 3, 9) AS x FROM range(90) t(i)",
         "census.csv": f"SELECT person_id, age, education, hours_per_week, sex, income FROM '{CENSUS}' LIMIT 6000",
         "numbers.parquet": 'SELECT i AS "no", i % 2 AS "2020", i % 7 AS "yes" FROM range(210) t(i)',
     }
@@ -32,11 +33,14 @@ def tables(folder: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     "name", ["plain.csv", "no entity.parquet", "holes.parquet", "rare.csv", "numbers.parquet", "census.csv"]
 )
-def test_the_starter_policy_runs_as_it_is(tmp_path, key, monkeypatch, name):
+def test_the_starter_policy_runs_once_it_is_said_what_it_is_for(tmp_path, key, monkeypatch, name):
     monkeypatch.setenv("FUNNEL_KEY", key)
     text = funnel.starter_policy(tables(tmp_path)[name], tmp_path)
     path = tmp_path / "starter.yaml"
     path.write_text(text)
+    (todo,) = funnel.check(path).error.problems
+    assert (todo.code, text.splitlines()[todo.line - 1].split(":")[0]) == ("unfinished", "description")
+    path.write_text(finished(text))
     assert funnel.check(path).ok, funnel.check(path).text()
     summary = funnel.run(path)
     assert summary.release is not None
@@ -64,7 +68,7 @@ def test_a_policy_is_never_overwritten(tmp_path):
 def test_a_telling_column_is_hidden_and_never_proposed_for_release(tmp_path):
     query = "SELECT 'c' || (i % 4) AS colour, 's' || (i % 3) AS secret, 'r' || (i % 5) AS religion FROM range(300) t(i)"
     duckdb.sql(f"COPY ({query}) TO '{tmp_path}/t.parquet'")
-    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    (tmp_path / "t.yaml").write_text(finished(funnel.starter_policy(tmp_path / "t.parquet", tmp_path)))
     policy = funnel.load(tmp_path / "t.yaml")
     assert policy.sensitive == ("secret",)
     assert [block.columns for block in policy.blocks] == [("colour",)]
@@ -76,7 +80,7 @@ def test_the_starter_is_a_wide_block_of_what_is_no_key_and_does_not_tell(tmp_pat
                CAST(DATE '2026-01-01' + CAST(i % 365 AS INTEGER) AS VARCHAR) AS day FROM range(2000) t(i)"""
     duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.csv'")
     text = funnel.starter_policy(tmp_path / "people.csv", tmp_path)
-    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "p.yaml").write_text(finished(text))
     policy = funnel.load(tmp_path / "p.yaml")
     (block,) = policy.blocks
     assert block.columns == ("age", "town", "day")
@@ -132,6 +136,31 @@ def test_names_with_line_breaks_and_quotes_stay_on_their_line(tmp_path):
     quoted = evil.replace('"', '""')
     duckdb.execute(f"""COPY (SELECT 'a' || (i % 2) AS "{quoted}", 'b' || (i % 4) AS b FROM range(99) t(i))
                        TO '{tmp_path}/t.parquet'""")
-    (tmp_path / "t.yaml").write_text(funnel.starter_policy(tmp_path / "t.parquet", tmp_path))
+    (tmp_path / "t.yaml").write_text(finished(funnel.starter_policy(tmp_path / "t.parquet", tmp_path)))
     policy = funnel.load(tmp_path / "t.yaml")
     assert evil in (*policy.sensitive, *policy.blocks[0].columns)
+
+
+def test_the_minimum_is_never_lowered(tmp_path):
+    """Rare values are merged until they have as many records; where less than two are left there is no policy."""
+    for name, rare in (("merged", "'x' || least(i // 3, 9)"), ("kept", "'x' || (i % 4)")):
+        query = f"SELECT 's' || (i % 2) AS secret, {rare} AS x FROM range(90) t(i)"
+        duckdb.sql(f"COPY ({query}) TO '{tmp_path}/{name}.parquet'")
+        text = funnel.starter_policy(tmp_path / f"{name}.parquet", tmp_path)
+        (tmp_path / f"{name}.yaml").write_text(finished(text))
+        policy = funnel.load(tmp_path / f"{name}.yaml")
+        assert policy.estimate.minimum == 10
+        assert policy.blocks[0].attributes[0].rare == ("other" if name == "merged" else None)
+    query = "SELECT i % 2 AS secret, if(i < 3, 'p', 'q') AS x FROM range(90) t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/no.parquet'")
+    with pytest.raises(funnel.SourceError, match="no two values of 10 records"):
+        funnel.starter_policy(tmp_path / "no.parquet", tmp_path)
+
+
+def test_blanks_are_told_and_stay_unless_asked(tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text("town,disease\n" + "".join(f"{' ' * (i % 2)}t{i % 3},d{i % 2}\n" for i in range(300)))
+    text = funnel.starter_policy(table, tmp_path)
+    assert "150 with blanks at an end (`init --trim` leaves these out)" in text
+    (tmp_path / "p.yaml").write_text(finished(text))
+    assert not funnel.load(tmp_path / "p.yaml").blocks[0].attributes[0].trim

@@ -335,8 +335,10 @@ def test_more_protocols_than_are_composed(night, monkeypatch):
 def test_what_a_run_says_and_publishes(run, tmp_path):
     first = run()
     second = run(TUESDAY)
-    assert (first["warnings"], first["composed"]["releases"]) == ([], 1)
-    (warning,) = second["warnings"]
+    # Another warning, of what the whole table tells, hangs on the draws.
+    said = [[one for one in night["warnings"] if "in this ledger" in one] for night in (first, second)]
+    assert (said[0], first["composed"]["releases"]) == ([], 1)
+    (warning,) = said[1]
     told = json.loads((Path(second["release"]) / "release.json").read_text())["composed"]
     figure = second["composed"]["figure"]
     assumed = ["identifiers unchanged", "values unchanged", "comings and goings tell nothing"]

@@ -59,12 +59,14 @@ def test_perfect_and_infinite() -> None:
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**5))
-def test_a_step_of_a_figure_is_at_least_the_share_of_the_smallest_group_that_is_told(rows: int, minimum: int) -> None:
+def test_a_step_of_a_figure_is_at_least_twice_the_share_of_the_smallest_group_that_is_told(
+    rows: int, minimum: int
+) -> None:
     """And no finer than four decimals; one digit more would be."""
     digits = decimals(rows, minimum)
     assert 0 <= digits <= 4
-    assert digits == 0 or Fraction(1, 10**digits) >= Fraction(minimum, rows)
-    assert digits == 4 or Fraction(1, 10 ** (digits + 1)) < Fraction(minimum, rows)
+    assert digits == 0 or Fraction(1, 10**digits) >= Fraction(2 * minimum, rows)
+    assert digits == 4 or Fraction(1, 10 ** (digits + 1)) < Fraction(2 * minimum, rows)
 
 
 @pytest.mark.parametrize(("digits", "figure"), [(4, 0.6932), (3, 0.694), (1, 0.7), (0, 1.0)])

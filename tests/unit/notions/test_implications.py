@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.data.released import Channel
@@ -72,6 +72,7 @@ KEPT = [
 ]
 
 
+@settings(max_examples=30)
 @given(channels())
 def test_every_bound_that_is_said_to_follow_holds(channel):
     """Scaled to what the channel leaks: a notion that is kept gives every bound that `least` names."""

@@ -250,7 +250,7 @@ def searched(room: Slice, eta: np.ndarray, tolerance: float, most: int = 3_000) 
     return room.peak(eta, tolerance=tolerance, budget=Budget(nodes=most), enough=10**9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(problems(), st.integers(0, 2**32 - 1), st.integers(0, 30))
 def test_a_tree_that_is_kept_bounds_other_prices_as_well(
     problem: tuple[np.ndarray, Cone], seed: int, most: int

@@ -54,7 +54,7 @@ def check(result: Rounded, cone: Cone) -> None:
     assert result.bits == 0 or (weights % 2).any(), "no bit is wasted"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(problems())
 def test_inequalities_hold_exactly_at_little_loss(problem: tuple[np.ndarray, Cone]) -> None:
     table, cone = problem
@@ -64,7 +64,7 @@ def test_inequalities_hold_exactly_at_little_loss(problem: tuple[np.ndarray, Con
     assert worth(result.weights / 2.0**result.bits, prior) >= solution.value * (1 - 2.1e-5) - 1e-12
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(tables(secrets=3, most=6, largest=30000))
 def test_equalities_hold_exactly(table: np.ndarray) -> None:
     cone, prior = perfect(table), prior_of(table)
@@ -226,7 +226,7 @@ def test_choosing_saves_bits_over_mixing() -> None:
     assert chosen.bits <= mixed.bits - 4
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(tables(), st.floats(0.1, 2))
 def test_lifted_cones_are_rounded_inside_their_shadow(table: np.ndarray, epsilon: float) -> None:
     """The judge knows the inequalities of the shadow; the rounding knows the lifted cone only."""

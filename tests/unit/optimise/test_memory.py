@@ -28,7 +28,7 @@ def same(one: Solution, other: Solution, prior: np.ndarray) -> None:
     assert other.bound >= one.value - 1e-9
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(tables(), st.sampled_from(sorted(CONES)), st.lists(EPSILONS, min_size=2, max_size=4))
 def test_a_search_that_remembers_finds_the_same(table: np.ndarray, kind: str, epsilons: list[float]) -> None:
     """In any order of epsilon, and whatever notion was asked before."""

@@ -11,7 +11,7 @@ import funnel
 from funnel.cells.columns import number
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
-from funnel.plan import compile_plan
+from funnel.plan.build import compile_plan
 from funnel.plan.tabulate import tabulate
 from tests.support.policies import write_policy
 

@@ -15,10 +15,9 @@ import funnel
 from funnel.draw.people import BITS, Words
 from funnel.format.people import PeopleFile
 from funnel.ledger.people import PeopleKey, keep_key, people_key, table_name
-from funnel.plan import digest
+from funnel.plan.compiled import planned
 from funnel.plan.count import count
 from funnel.plan.digest import digest as digested
-from funnel.plan.prepare import planned
 from tests.support.policies import write_policy
 
 KEY = PeopleKey(bytes(range(32)))
@@ -79,7 +78,7 @@ def test_missing_is_a_value_of_its_own_and_what_is_left_out_is_not_there(tmp_pat
 
 def test_of_many_people_the_same_ones_are_kept_every_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Larger tables keep fewer of the same order of words, so that any two nights have people in common."""
-    monkeypatch.setattr(digest, "MOST", 64)
+    monkeypatch.setattr("funnel.draw.people.MOST", 64)
     small, large = taken(tmp_path, people([*range(100)])), taken(tmp_path, people([*range(1000)]))
     assert (small.bits, large.bits) == (1, 4)
     below = 1 << (BITS - large.bits)

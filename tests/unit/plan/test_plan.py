@@ -9,7 +9,7 @@ import funnel
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
 from funnel.errors import PolicyError
-from funnel.plan import compile_plan
+from funnel.plan.build import compile_plan
 from funnel.plan.columns import bin_labels
 from funnel.plan.explain import explain as explained
 from funnel.plan.stages import Count, Draw, Plan, Scan
@@ -127,6 +127,8 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
             *((step.statement,) if isinstance(step, Draw) else ()),
         ):
             assert statement in text
+    times = "inspect 1, identify 2, count 1, people 3, draw 1"
+    assert f"the table is read 8 times at most ({times}); under a lock once" in text
     told = explained.sizes.as_dict()
     assert (told["sensitive"], told["public"]) == (7, [16])
     assert told["solver"][0] in text

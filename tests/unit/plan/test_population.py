@@ -12,9 +12,9 @@ import pytest
 
 import funnel
 from funnel.data.population import Population
+from funnel.plan.compiled import planned
 from funnel.plan.count import count
 from funnel.plan.population import Wanted
-from funnel.plan.prepare import planned
 from tests.support.policies import write_policy
 
 PEOPLE = [

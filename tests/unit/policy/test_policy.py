@@ -225,7 +225,7 @@ def test_increasing_bins_are_taken_and_any_other_order_is_not(edges: list[int]) 
 # the same policy, written otherwise
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_keys_does_not_matter(order: random.Random) -> None:
     def shuffled(value: object) -> object:

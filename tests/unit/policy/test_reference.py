@@ -14,7 +14,9 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy.blocks import Block, Cells
 from funnel.policy.columns import Attribute
-from funnel.policy.model import Csv, Draws, Estimate, Policy, Release, Source
+from funnel.policy.metadata import Metadata
+from funnel.policy.model import Csv, Draws, Estimate, Policy, Source
+from funnel.policy.release import Also, Release
 
 PAGE = (Path(__file__).parents[3] / "policies" / "README.md").read_text(encoding="utf-8")
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -24,7 +26,9 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "`estimate`": Estimate,
     "A column of `public`": Attribute,
     "`draws`": Draws,
+    "`metadata`": Metadata,
     "`release`": Release,
+    "`release.also`": Also,
 }
 
 

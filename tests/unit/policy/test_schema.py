@@ -102,6 +102,7 @@ def test_what_the_loader_accepts_the_schema_accepts(case: str) -> None:
 
 
 BETWEEN_SECTIONS = (
+    "a budget that may be infinite",
     "bins falling",
     "bins equal",
     "bins of dates and numbers",
@@ -129,6 +130,7 @@ BETWEEN_SECTIONS = (
     "radius of next",
     "sensitive ",
     "wide beside: ",
+    "counts beside ",
     "public twice",
     "entity ",
     "permanent ",

@@ -22,9 +22,9 @@ NUMBERS = Protocol(N, N, 0, np.array([[[1, 0]], [[0, 1]]]))
 ROWS = np.array([[0, 1], [1, 0], [2, 1]]), np.array([2, 1, 3])
 
 
-def written(protocols, table, form, folder):
+def written(protocols, table, form, folder, **options):
     path = folder / f"data.{form}"
-    export(protocols, table, form, path)
+    export(protocols, table, form, path, **options)
     return path
 
 
@@ -39,6 +39,16 @@ def test_each_row_stands_as_often_as_it_was_drawn_in_order(form, tmp_path):
     again.mkdir()
     read = schema.read(ReleasedFile, "released.json", schema.write(table))
     assert written(protocols, read, form, again).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_distinct_rows_have_their_counts_behind_them(form, tmp_path):
+    protocols = (PLAIN, NUMBERS)
+    table = released_file(protocols, ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
+    path = written(protocols, table, form, tmp_path, counted=True)
+    told = duckdb.sql(f"FROM '{path}'")
+    assert (told.columns, told.types[2]) == (["x", "n", "count"], "BIGINT")
+    assert told.fetchall() == [("a", 20, 2), ('b,"c"', -3, 1), (None, 20, 3)]
 
 
 @pytest.mark.parametrize(

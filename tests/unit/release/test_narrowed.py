@@ -27,7 +27,7 @@ def joint(table: np.ndarray[Any, Any]) -> Joint:
 
 def solved(table: np.ndarray[Any, Any], notion: str = "lip") -> Protocol:
     """The optimum at 1 nat."""
-    asked = NOTIONS[notion](notion=notion, epsilon=1.0)
+    asked = NOTIONS[notion](notion=notion, **({} if NOTIONS[notion].exact_zero else {"epsilon": 1.0}))
     (found,) = protect(joint(table), asked, MECHANISMS["optimal"](kind="optimal"), (1.0,)).protocols
     assert isinstance(found, Protocol)
     return found
@@ -111,6 +111,15 @@ def test_chances_that_are_the_shares_themselves_tell_every_count_of_who_is_commo
     protocols = [solved(np.array([[40, 30, 20], [30, 20, 10]]))]
     assert narrowed(joint(table), protocols, 10, shown=True) == Narrowed(6, 3)
     assert {name for name, one in MECHANISMS.items() if one.shows_shares} == {"conditional-reporting", "non-robust"}
+
+
+def test_programs_end_where_all_secrets_answer_alike_and_never_take_more_steps_than_they_may() -> None:
+    table = np.array([[900, 40, 7, 300], [12, 2, 0, 5], [70, 3, 1, 20]])
+    weights = solved(table, "perfect").probabilities()
+    found = ranges(table, weights, np.ones(table.shape, bool))
+    assert found is not None
+    assert (found[..., 0] <= table + 1e-3).all() and (table <= found[..., 1] + 1e-3).all()
+    assert ranges(table, weights, np.ones(table.shape, bool), steps=10) is None
 
 
 def test_what_would_take_long_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,17 +120,43 @@ def test_a_release(tmp_path: Path) -> None:
     assert_tidy(to, private)
 
 
-def test_private_files_are_their_owners_and_published_ones_follow_the_umask(tmp_path: Path) -> None:
-    to, private = folders(tmp_path)
-    previous = os.umask(0o022)
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o027])
+def test_private_files_are_their_owners_and_published_ones_are_read_whatever_the_umask(umask, tmp_path: Path) -> None:
+    to, private = tmp_path / "made" / "to", folders(tmp_path)[1]
+    previous = os.umask(umask)
     try:
         release(to, private, an_id(1))
     finally:
         os.umask(previous)
     for path in (private, *private.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
-    assert stat.S_IMODE((to / an_id(1)).stat().st_mode) == 0o755
-    assert stat.S_IMODE((to / an_id(1) / "data.csv").stat().st_mode) == 0o644
+    for path in (to.parent, to, *to.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o755 if path.is_dir() else 0o644), path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_until_what_is_entered_can_be_seen(number, tmp_path: Path, monkeypatch) -> None:
+    to, private = folders(tmp_path)
+    append, before = Journal.append, signal.getsignal(number)
+
+    def interrupted(*arguments):
+        signal.raise_signal(number)
+        return append(*arguments)
+
+    def heard(number: int, _: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    monkeypatch.setattr(Journal, "append", interrupted)
+    signal.signal(number, heard)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            release(to, private, an_id(1))
+        assert signal.getsignal(number) is heard
+    finally:
+        signal.signal(number, before)
+    assert seen(to) == {an_id(1)}
+    assert_whole(to, private)
+    assert_tidy(to, private)
 
 
 def test_nobody_else_reads_a_release_before_it_is_audited(tmp_path: Path) -> None:

@@ -162,7 +162,8 @@ def terms(m: Manifest) -> TermsFile:
     return TermsFile(
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,
         m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
-        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, (), m.format_of_data, "refuse",
+        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, (), m.format_of_data,
+        m.rows_of_data, "refuse",
         tuple(key.name for key in m.identify),
     )  # fmt: skip
 
@@ -215,6 +216,7 @@ def manifest(joint: Joint, protocols: Sequence[AnyProtocol], notion: str = "lip"
         "split": (1 / len(protocols),) * len(protocols), "draws": Draws("permanent", "9d1e6f0a42c7b835"),
         "absent": None,
         "estimate": Estimate(10, "counts", None, None, None), "rows": joint.rows, "format_of_data": "parquet",
+        "rows_of_data": "records",
         "identify": (), "leakage": leakage, "composed": None,
         "utility": Utility(round(kept, 4), round(total, 4) + 0.0, round(kept / total, 4) if total else 0.0, None),
         "alphabet": Sizes(len(joint.secret), tuple(len(p.inputs) for p in protocols),

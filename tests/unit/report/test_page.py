@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -49,7 +50,48 @@ def test_ids_are_unique_and_every_link_leads_to_one(made: tuple[dict[str, Any], 
     ids = [value for _, name, value in found if name == "id"]
     links = [value for _, name, value in found if name == "href"]
     assert len(ids) == len(set(ids)) == 10
-    assert links == [f"#{value}" for value in ids]
+    assert links == ["#scope", *(f"#{value}" for value in ids)]
+
+
+def test_a_screen_reader_finds_its_way(made: tuple[dict[str, Any], str]) -> None:
+    """Headings go down by one, columns have heads of their own, pictures a title, and what scrolls takes the focus."""
+    shown = made[1]
+    levels = [int(one) for one in re.findall(r"<h([1-6])", shown)]
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
+    assert not re.search(r"<thead>(?:(?!</thead>).)*<th(?! scope=)", shown, re.DOTALL)
+    assert not re.search(r"<th[^>]*></th>", shown)
+    for picture in re.findall(r"<svg[^>]*>(?:<title>)?", shown):
+        assert 'aria-hidden="true"' in picture or ('role="img"' in picture and picture.endswith("<title>")), picture
+    scrolling = re.findall(r'<div class="(?:scroll|row)"[^>]*>', shown)
+    assert scrolling and all('tabindex="0"' in one and "aria-label=" in one for one in scrolling)
+
+
+def test_every_section_folds_and_is_open_until_then(made: tuple[dict[str, Any], str]) -> None:
+    assert len(re.findall(r"<details open>\n<summary><h2 id=", made[1])) == 10
+
+
+def test_the_style_has_a_dark_form_a_printed_one_and_one_for_telephones() -> None:
+    style = (ROOT / "funnel" / "report" / "templates" / "page.css").read_text("utf-8")
+    for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 640px", "break-after: avoid"):
+        assert rule in style
+    shown, printed = (re.findall(r"--([a-z]+): (#[0-9a-f]+)", part) for part in style.split("@media print"))
+    light, night = dict(shown[: len(printed)]), dict(shown[len(printed) :])
+    assert light == dict(printed), "paper is printed on in the colours of the day"
+    for colours in (light, night):
+        for ink in ("ink", "soft", "quiet", "blue", "warn"):
+            assert min(contrast(colours[ink], colours[ground]) for ground in ("paper", "pale", "here")) >= 4.5, ink
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours, by the guidelines for accessible pages (WCAG 2.2, 1.4.3)."""
+    def light(colour: str) -> float:
+        full = colour if len(colour) == 7 else "#" + "".join(2 * letter for letter in colour[1:])
+        parts = [int(full[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_nothing_is_loaded_from_anywhere(made: tuple[dict[str, Any], str]) -> None:

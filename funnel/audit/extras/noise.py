@@ -1,4 +1,4 @@
-"""The claim about a private estimate: its counts are the true ones with lawful noise.
+"""A private estimate: its counts are the true ones with lawful noise.
 
 Theorem 3 (Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data Analysis, Proposition 1;
 Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, section 2). Where one record of a
@@ -13,24 +13,24 @@ from fractions import Fraction
 
 import numpy as np
 
+from funnel.audit.extras.base import Release
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Improbable, Unchecked, agree, counted
 from funnel.format import counts
 from funnel.format.counts import Private
 
+CLAIM = "estimate-noise"
+TITLE = "the counts that claims are about are those kept as true with noise on every combination, as large as stated"
+PRIVATE = True
 SENSITIVITY = 2
 """Counts that change, by one each, when one of a given number of records takes other values."""
 _CELLS, _BINS = 8, 16
 """For each bin of noise, at least; bins, at most."""
 
 
-def lawful(opened: Opened) -> str | Unchecked:
-    """The counts that claims are about are those kept as true with noise on every combination, as large as stated.
-
-    Counts below one become one; under a robust notion those below 2t are dropped (`width`).
-    """
+def check(opened: Release) -> str | Unchecked:
+    """Counts below one become one; under a robust notion those below 2t are dropped (`width`). Raises Broken."""
     private, joint = opened.counts.private, opened.joint
     if private is None:
         return Unchecked(NOT_CLAIMED + "the counts are the table’s own")

@@ -1,0 +1,304 @@
+"""Conditions and numbers over true values: worked out by DuckDB on a table of all the values that there can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.data.alphabet import Label, folded
+from funnel.data.joint import FloatArray
+from funnel.engine.expressions import Expression, ExpressionError, Use, kind_of, parse, uses
+from funnel.engine.sql import identifier, listed
+from funnel.errors import ReleaseError
+from funnel.text import printable, some
+
+if TYPE_CHECKING:
+    import duckdb
+
+MOST = 5_000_000
+"""Rows of such a table."""
+_INTERVAL = re.compile(r"\[(\S+), (\S+)\)")
+_EQUAL = ("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN")
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "FLOAT", "DOUBLE", "UBIGINT")
+_SHOWN = 8
+_Point = float | date
+
+
+@dataclass(frozen=True)
+class Part:
+    """Values (z) that some columns take together, and the SQL type of each column, None where nothing says it."""
+
+    columns: tuple[str, ...]
+    values: tuple[Label, ...]
+    types: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a part: its place, its type as compared, its distinct texts; of intervals, points in each."""
+
+    part: int
+    place: int
+    name: str
+    kind: str
+    texts: tuple[str, ...]
+    points: Mapping[str, tuple[_Point, ...]] | None = None
+
+
+def columns_in(texts: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The known columns that expressions read. Raises ReleaseError for what is no expression, or reads another one."""
+    found = []
+    for text in texts:
+        found += [named(column, known, text) for column in _expression(text).columns]
+    return list(dict.fromkeys(found))
+
+
+def named(column: str, known: Sequence[str], where: str) -> str:
+    """The known column of a name in any case. Raises ReleaseError (question)."""
+    for one in known:
+        if folded(one) == folded(column):
+            return one
+    close = _close(column, known)
+    near = f"did you mean {close}? " if close else ""
+    raise _refused(where, f"the release has no column {column!r}", f"{near}It has {some(known, 20)}.")
+
+
+class Domain:
+    """All combinations of the values of some parts, (z_1, …, z_r), on which expressions are worked out."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.shape = tuple(len(part.values) for part in parts)
+        if prod(self.shape) > MOST:
+            sizes = listed(f"{'+'.join(p.columns)} ({len(p.values):,})" for p in parts)
+            raise _refused(sizes, "these columns take too many values together", "Ask for fewer columns at once.")
+
+    def condition(self, text: str) -> FloatArray:
+        """Where a condition holds: 1, 0, or NaN where a missing value leaves that open. Raises ReleaseError."""
+        return self._worked_out(text, condition=True)
+
+    def numbers(self, text: str) -> FloatArray:
+        """What a number is, NaN where it is missing. Raises ReleaseError (question)."""
+        return self._worked_out(text, condition=False)
+
+    def _worked_out(self, text: str, *, condition: bool) -> FloatArray:
+        expression = _expression(text)
+        columns = [self._column(name, text) for name in expression.columns]
+        schema = {one.name: one.kind for one in columns}
+        try:
+            kind = _kind(expression, tuple(schema.items()))
+            if not kind.startswith(("BOOLEAN",) if condition else _NUMBERS):
+                raise ExpressionError(f"it is a {kind}, not a {'condition' if condition else 'number'}")
+        except ExpressionError as error:
+            raise _refused(text, str(error), f"Columns: {_typed(schema)}.") from None
+        parts = sorted({one.part for one in columns})
+        found = self._values(expression, parts, columns, text)
+        shape = [size if part in parts else 1 for part, size in enumerate(self.shape)]
+        return np.broadcast_to(found.reshape(shape), self.shape)
+
+    def _values(
+        self, expression: Expression, parts: Sequence[int], columns: Sequence[_Column], text: str
+    ) -> FloatArray:
+        """The expression for all combinations of these parts' values. Raises ReleaseError (question)."""
+        import duckdb
+
+        with duckdb.connect(":memory:") as connection:
+            try:
+                for part in parts:
+                    self._create(connection, part, [one for one in columns if one.part == part])
+                source = " CROSS JOIN ".join(f"part{part}" for part in parts) or "(SELECT 1)"
+                own, every = [identifier(_place(part)) for part in parts], identifier(_place(-1))
+                inner = f"SELECT {listed([*own, f'0 AS {every}'])}, CAST({expression.sql} AS DOUBLE) AS v FROM {source}"
+                places = listed([*own, every])
+                query = f"SELECT {places}, min(v), max(v), count(v), count(*) FROM ({inner}) GROUP BY {places}"
+                told = connection.execute(query).fetchnumpy()
+            except duckdb.Error as error:
+                raise _refused(text, str(error).splitlines()[0], "Compare columns with values of their type.") from None
+        *index, _, low, high, some_, all_ = told.values()
+        low, high = (np.ma.filled(one, np.nan).astype(float) for one in (low, high))
+        if ((some_ > 0) & ((low != high) | (some_ < all_))).any():
+            raise _cut(text, columns)
+        found = np.full([self.shape[part] for part in parts], np.nan)
+        found[tuple(np.asarray(one, np.int64) for one in index)] = low
+        return found
+
+    def _create(self, connection: duckdb.DuckDBPyConnection, part: int, columns: Sequence[_Column]) -> None:
+        """The table of one part; a row for each of its values, or for each point of the intervals there."""
+        import pyarrow as pa
+
+        rows = []
+        for z, value in enumerate(self.parts[part].values):
+            for own in product(*(_shown(one, value[one.place]) for one in columns)):
+                rows.append((str(z), *own))
+        texts = list(zip(*rows, strict=True))
+        table = pa.table({f"v{i}": pa.array(column, pa.string()) for i, column in enumerate(texts)})
+        read = [f"CAST(v0 AS INTEGER) AS {identifier(_place(part))}"]
+        read += [f"CAST(v{i} AS {one.kind}) AS {identifier(one.name)}" for i, one in enumerate(columns, 1)]
+        connection.register("texts", table)
+        connection.execute(f"CREATE TABLE part{part} AS SELECT {listed(read)} FROM texts")
+
+    def _column(self, name: str, text: str) -> _Column:
+        """A column as this expression reads it. Raises ReleaseError (question)."""
+        known = [column for part in self.parts for column in part.columns]
+        name = named(name, known, text)
+        part = next(i for i, one in enumerate(self.parts) if name in one.columns)
+        own = self.parts[part]
+        place = own.columns.index(name)
+        texts = tuple(dict.fromkeys(t for value in own.values if (t := value[place]) is not None))
+        kind = own.types[place] or _guessed(texts)
+        column = _Column(part, place, name, kind, texts)
+        if kind != "VARCHAR":
+            return column
+        read = [one for one in _uses(text) if folded(one.column) == folded(name)]
+        compared = [one for use in read for one in use.constants or () if one is not None]
+        edges = _intervals(texts)
+        if edges and not (all(use.constants is not None for use in read) and set(compared) <= set(texts)):
+            return _pointed(column, edges, read, text)
+        _check_named(column, read, text)
+        return column
+
+
+def _place(part: int) -> str:
+    """The column that says which value of a part a row is; no name of a column that people give."""
+    return f"\x1f{part}"
+
+
+def _close(word: str, known: Sequence[str]) -> str | None:
+    """The known word that this one is nearest to, in any case."""
+    found = get_close_matches(word.lower(), [one.lower() for one in known], 1, 0.6)
+    return next(one for one in known if one.lower() == found[0]) if found else None
+
+
+@lru_cache(128)
+def _expression(text: str) -> Expression:
+    try:
+        return parse(text)
+    except ExpressionError as error:
+        raise _refused(text, f"this is no plain expression over columns: {error}", "Such as: age >= 37") from None
+
+
+@lru_cache(128)
+def _uses(text: str) -> tuple[Use, ...]:
+    try:
+        return uses(text)
+    except ExpressionError as error:
+        raise _refused(text, str(error), "Compare columns with values.") from None
+
+
+@lru_cache(128)
+def _kind(expression: Expression, schema: tuple[tuple[str, str], ...]) -> str:
+    return kind_of(expression, dict(schema))
+
+
+def _refused(where: str, said: str, advice: str) -> ReleaseError:
+    return ReleaseError("question", said, where=printable(where), advice=advice)
+
+
+def _typed(schema: Mapping[str, str]) -> str:
+    return some([f"{name} ({kind})" for name, kind in schema.items()], _SHOWN) or "none"
+
+
+def _guessed(texts: Sequence[str]) -> str:
+    """The type of values of which nothing says it: whole numbers, numbers, dates, else texts."""
+    for kind, read in (("BIGINT", int), ("DOUBLE", float), ("DATE", date.fromisoformat)):
+        try:
+            if texts and all(read(one) is not None for one in texts):
+                return kind
+        except ValueError:
+            continue
+    return "VARCHAR"
+
+
+def _check_named(column: _Column, read: Sequence[Use], text: str) -> None:
+    """A text that a column is said to be equal to is one of its values: a merged one would count as nobody."""
+    for use in read:
+        for one in use.constants or () if use.operator in _EQUAL else ():
+            if one is not None and one not in column.texts:
+                close = _close(one, column.texts)
+                near = f"did you mean {close!r}? " if close else ""
+                values = some([repr(printable(value)) for value in column.texts], _SHOWN)
+                raise _refused(text, f"{column.name} is never {one!r} in this release", f"{near}It is one of {values}.")
+
+
+def _intervals(texts: Sequence[str]) -> dict[str, tuple[_Point, _Point]]:
+    """The ends of values that are intervals, all of numbers or all of dates; nothing where some value is another."""
+    found = {}
+    for text in texts:
+        ends = _INTERVAL.fullmatch(text)
+        low, high = (None, None) if ends is None else map(_end, ends.groups())
+        if low is None or high is None:
+            return {}
+        found[text] = (low, high)
+    return found if len({type(low) for low, _ in found.values()}) == 1 else {}
+
+
+def _end(text: str) -> _Point | None:
+    """An edge: a number or a date."""
+    if text == "∞":
+        return float("inf")
+    for read in (float, date.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _edges(column: _Column) -> str:
+    return some([ends.group(1) for text in column.texts if (ends := _INTERVAL.fullmatch(text))], 20)
+
+
+def _pointed(
+    column: _Column, edges: Mapping[str, tuple[_Point, _Point]], read: Sequence[Use], text: str
+) -> _Column:
+    """Intervals as points among which every comparison with a constant differs, if it does so anywhere inside."""
+    advice = f"Compare it by >= and < with an edge ({_edges(column)}), or say {column.name} = '{column.texts[0]}'."
+    constants = []
+    for use in read:
+        if use.constants is None:
+            raise _refused(text, f"{column.name} is released in intervals, of which only comparisons are known", advice)
+        constants += [_end(one) if one is not None else None for one in use.constants]
+    kind = type(next(iter(edges.values()))[0])
+    if not all(isinstance(one, kind) for one in constants):
+        raise _refused(text, f"{column.name} is released in intervals of {kind.__name__}s", advice)
+    cuts = sorted({one for one in constants if isinstance(one, (float, date))})
+    points = {label: tuple(_between(low, high, cuts)) for label, (low, high) in edges.items()}
+    return _Column(column.part, column.place, column.name, "DATE" if kind is date else "DOUBLE", column.texts, points)
+
+
+def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Point]:
+    """The lower end, each cut inside, and something between neighbours; of dates the days before and after a cut."""
+    if isinstance(low, date):
+        day = timedelta(days=1)
+        near = [low] + [one for cut in cuts if isinstance(cut, date) for one in (cut - day, cut, cut + day)]
+        yield from (one for one in near if low <= one and (isinstance(high, float) or one < high))
+        return
+    inside = [low, *(cut for cut in cuts if low < cut < high)]  # type: ignore[operator]
+    yield from inside
+    for one, after in zip(inside, [*inside[1:], high], strict=True):
+        yield (one + after) / 2 if after != float("inf") else one + 1  # type: ignore[operator]
+
+
+def _shown(column: _Column, text: str | None) -> list[str | None]:
+    """What stands for a value: itself, or the points of its interval."""
+    if column.points is None or text is None:
+        return [text]
+    return [str(point) for point in column.points[text]]
+
+
+def _cut(text: str, columns: Sequence[_Column]) -> ReleaseError:
+    """What is said of a condition that holds in a part of an interval only."""
+    whose = [one for one in columns if one.points is not None]
+    names = " and ".join(one.name for one in whose)
+    edges = "; ".join(f"those of {one.name} are {_edges(one)}" for one in whose)
+    said = f"this cuts an interval in which {names} is released: the release knows the interval, and no more"
+    return _refused(text, said, f"Compare by >= and < with edges: {edges}.")

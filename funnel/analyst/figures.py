@@ -1,0 +1,147 @@
+"""What was found about groups of records: figures with their errors, as text, CSV, JSON or Arrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+from funnel.data.alphabet import Label
+from funnel.text import label, shown, table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Flag = Literal["unknown", "nothing fits", "noisy"]
+"""Why a figure cannot be used: the protocol does not tell these values apart; no value that could be released is
+meant; the error is too large."""
+MEANING: dict[Flag, str] = {
+    "unknown": "unknown: the protocol does not tell these values from others, and nothing that was released does",
+    "nothing fits": "nothing fits: no value that this release can hold is meant",
+    "noisy": "noisy: the error is more than half of the figure, or a quarter of the records that a mean is about",
+}
+NOISY = 0.5
+"""Part of a count or sum above which its standard error makes it useless."""
+THIN = 0.25
+"""The same of the number of records that a mean or share is about."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure about one group: unbiased (a mean or share: the ratio of two that are), so a count may be negative.
+
+    `standard_error` is that of the random draws; `low` and `high` are the interval. All None where nothing is known.
+    """
+
+    group: Label
+    figure: str
+    estimate: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    flag: Flag | None
+
+
+@dataclass(frozen=True)
+class Tabulated:
+    """The answer to one question: a figure after the other, group by group. `by` are the columns of `group`."""
+
+    release: str
+    rows: int
+    confidence: float
+    by: tuple[str, ...]
+    where: str | None
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+
+    def text(self) -> str:
+        """A table for a terminal, and what its flags mean."""
+        head = [*self.by, "figure", "estimate", "std. error", "interval", ""]
+        numbers = range(len(self.by) + 1, len(head) - 1)
+        lines = table([[one and shown(one) for one in head], *map(_row, self.figures)], numbers)
+        about = f", of {self.rows:,} rows those where {shown(self.where)}" if self.where else f", {self.rows:,} rows"
+        first = f"{self.release}{about}; intervals at {self.confidence:.6g} confidence"
+        flags = dict.fromkeys(one.flag for one in self.figures if one.flag)
+        return "\n".join([first, *lines, *(MEANING[one] for one in flags), *(f"Note: {one}" for one in self.notes)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        figures = [vars(one) | {"group": dict(zip(self.by, one.group, strict=True))} for one in self.figures]
+        return vars(self) | {"figures": figures}
+
+    def csv(self) -> str:
+        """A line for each figure under a header; what is missing or unknown is empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*self.by, *_COLUMNS])
+        for one in self.figures:
+            writer.writerow([*one.group, *(getattr(one, name) for name in _COLUMNS)])
+        return text.getvalue()
+
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        import pyarrow as pa
+
+        texts = {name: pa.array([one.group[i] for one in self.figures], pa.string()) for i, name in enumerate(self.by)}
+        kinds = {name: pa.string() if name in ("figure", "flag") else pa.float64() for name in _COLUMNS}
+        told = {name: pa.array([getattr(one, name) for one in self.figures], kind) for name, kind in kinds.items()}
+        return pa.table([*texts.values(), *told.values()], names=[*texts, *told])
+
+
+_COLUMNS = ("figure", "estimate", "standard_error", "low", "high", "flag")
+
+
+def total(
+    value: float, variance: float, most: float, confidence: float
+) -> tuple[float, float, float, float, Flag | None]:
+    """Estimate, standard error and interval of a count or a sum that is at most so much, and whether it is of use."""
+    error = math.sqrt(max(variance, 0.0))
+    reach = _normal(confidence) * error
+    return value, error, value - reach, value + reach, "noisy" if error > NOISY * min(abs(value), most) else None
+
+
+def ratio(
+    above: float, below: float, variances: tuple[float, float, float], confidence: float
+) -> tuple[float | None, float | None, float | None, float | None, Flag | None]:
+    """The same of a ratio of two totals, by the variances of both and, last, their covariance.
+
+    The standard error is that of the linearised ratio. The interval holds every value that the totals do not speak
+    against (E. C. Fieller, Journal of the Royal Statistical Society B 16, 1954); where that is no interval, none.
+    """
+    over, under, both = variances
+    if below <= 0:
+        return None, None, None, None, "noisy"
+    found = above / below
+    error = math.sqrt(max(over - 2 * found * both + found**2 * under, 0.0)) / below
+    z2 = _normal(confidence) ** 2
+    lead, middle, last = below**2 - z2 * under, above * below - z2 * both, above**2 - z2 * over
+    if lead <= 0:
+        return found, error, None, None, "noisy"
+    reach = math.sqrt(max(middle**2 - lead * last, 0.0))
+    flag: Flag | None = "noisy" if math.sqrt(max(under, 0.0)) > THIN * below else None
+    return found, error, (middle - reach) / lead, (middle + reach) / lead, flag
+
+
+def _normal(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def _row(one: Figure) -> list[str]:
+    group = [shown(label((part,))) for part in one.group]
+    if one.estimate is None or one.standard_error is None:
+        return [*group, shown(one.figure), "-", "-", "-", one.flag or ""]
+    numbers = [one.estimate, one.standard_error, *(end for end in (one.low, one.high) if end is not None)]
+    places = _places(one)
+    estimate, error, *ends = (f"{round(number, places) + 0.0:,.{places}f}" for number in numbers)
+    return [*group, shown(one.figure), estimate, error, " to ".join(ends) if len(ends) == 2 else "-", one.flag or ""]
+
+
+def _places(one: Figure) -> int:
+    """Digits after the point: one for totals, for means and shares two of the error."""
+    if one.figure == "count" or one.figure.startswith("sum "):
+        return 1
+    error = one.standard_error or 0.0
+    return min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 1e-6 else 4

@@ -1,0 +1,181 @@
+"""A released table in a database: written in one transaction, so that readers see the old one or the new one, whole.
+
+Only tables that hold a release of the same policy are replaced: a comment on the table says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from funnel.engine.postgres import COLUMNS, Address, Refusal, Said, connected
+from funnel.engine.sql import identifier, listed, literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from funnel.errors import FunnelError
+
+_PLAIN = {
+    "BOOLEAN": ("BOOLEAN", "boolean"),
+    **dict.fromkeys(("TINYINT", "UTINYINT", "SMALLINT"), ("SMALLINT", "smallint")),
+    **dict.fromkeys(("USMALLINT", "INTEGER"), ("INTEGER", "integer")),
+    **dict.fromkeys(("UINTEGER", "BIGINT"), ("BIGINT", "bigint")),
+    "UBIGINT": ("DECIMAL(20,0)", "numeric(20,0)"),
+    "FLOAT": ("FLOAT", "real"),
+    "DOUBLE": ("DOUBLE", "double precision"),
+    "DATE": ("DATE", "date"),
+    "TIME": ("TIME", "time without time zone"),
+    "TIMESTAMP": ("TIMESTAMP", "timestamp without time zone"),
+}
+_MOST = 63
+"""Bytes of a name in the database."""
+_TOO_LONG = "1min"
+"""How long readers of the old table are waited for."""
+_FOUND = (
+    "SELECT relkind::text, coalesce(obj_description(oid, 'pg_class'), '') FROM pg_class "
+    "WHERE oid = to_regclass($1)"
+)
+_GRANTS = (
+    "SELECT privilege_type, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, "
+    "is_grantable FROM pg_class, aclexplode(relacl) WHERE oid = to_regclass($1) AND grantee <> relowner ORDER BY 1, 2"
+)
+_OWN: dict[str, Said] = {
+    "42501": (
+        "the role may not write the table",
+        "Grant it CREATE on the schema; it must own the old table.",
+    ),
+    "2BP01": (
+        "views depend on the old table, whose columns are others",
+        "Drop them, and make them anew afterwards.",
+    ),
+    "55P03": ("others hold on to the old table", "Run again when they are done with it."),
+    "42P07": ("there is a table of the old one's new name already", "Rename it."),
+    "53100": ("the disk of the database is full", "Free space there."),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the comment on a table says of it: which release it is, of which policy."""
+
+    release: str
+    policy: str
+
+    @property
+    def text(self) -> str:
+        """The comment."""
+        return f"funnel release {self.release} of {self.policy}"
+
+    @classmethod
+    def of(cls, comment: str) -> Told | None:
+        """From a comment; None where it is of something else."""
+        found = re.fullmatch(r"funnel release ([0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}) of (\S+)", comment)
+        return None if found is None else cls(*found.groups())
+
+
+def stored(kind: str) -> tuple[str, str]:
+    """The type in which a column of a release is sent, as the engine names it, and that which it has there."""
+    if kind.startswith("DECIMAL"):
+        return kind, kind.lower().replace("decimal", "numeric").replace(" ", "")
+    return _PLAIN.get(kind, ("VARCHAR", "text"))
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A table of a database that a release is written to; `old` says what becomes of the one before it."""
+
+    address: Address
+    old: Literal["replace", "keep"]
+    raised: Callable[[Refusal], FunnelError]
+
+    def write(
+        self,
+        told: Told,
+        columns: Sequence[tuple[str, str]],
+        rows: int,
+        reader: Callable[[], pa.RecordBatchReader],
+    ) -> bool:
+        """Write the rows of a release, whose columns have these names and types there; False where it was there before.
+
+        Raises what `raised` makes of a refusal, and then the old table stands there as before.
+        """
+        with self._cursor() as (connection, cursor):
+            cursor.execute(f"SET LOCAL lock_timeout = {literal(_TOO_LONG)}")
+            before = self._before(cursor, told)
+            if before == told:
+                return False
+            self._make_room(cursor, before, columns)
+            cursor.execute(f"COMMENT ON TABLE {self.address.quoted} IS {literal(told.text)}")
+            schema, table = (None, *self.address.parts)[-2:]
+            sent = cursor.adbc_ingest(table, reader(), mode="append", db_schema_name=schema)
+            if sent != rows:
+                raise self.raised(
+                    Refusal(f"it took {sent:,} of {rows:,} rows", "See the log of the database.")
+                )
+            connection.commit()
+        return True
+
+    @contextmanager
+    def _cursor(self) -> Iterator[tuple[Any, Any]]:
+        with (
+            connected(self.address.server, self.address.name, self.raised, _OWN) as connection,
+            closing(connection.cursor()) as cursor,
+        ):
+            yield connection, cursor
+
+    def _before(self, cursor: Any, told: Told) -> Told | None:
+        """The release that stands there; None where there is no table. Raises where it is not ours to replace."""
+        cursor.execute(_FOUND, (self.address.quoted,))
+        found = cursor.fetchone()
+        if found is None:
+            return None
+        kind, comment = found
+        before = Told.of(comment)
+        if kind != "r" or before is None:
+            said, advice = (
+                "what stands there is no release, and is left alone",
+                "Rename it, or name another table.",
+            )
+            raise self.raised(Refusal(said, advice))
+        if before.policy != told.policy:
+            said = f"the table holds a release of another policy, {before.policy}"
+            raise self.raised(Refusal(said, "Name another table, or drop this one."))
+        if before.release > told.release:
+            raise self.raised(
+                Refusal(f"the table holds a newer release, {before.release}", "Nothing need be done.")
+            )
+        return before
+
+    def _make_room(self, cursor: Any, before: Told | None, columns: Sequence[tuple[str, str]]) -> None:
+        """An empty table of these columns. One of the same columns is emptied, which keeps its views and indexes; those
+        who may read the old table may read the new one.
+        """
+        table, grants = self.address.quoted, list[tuple[str, str, bool]]()
+        if before is not None:
+            cursor.execute(COLUMNS, (table,))
+            if self.old == "replace" and cursor.fetchall() == [*columns]:
+                cursor.execute(f"TRUNCATE {table}")
+                return
+            cursor.execute(_GRANTS, (table,))
+            grants = cursor.fetchall()
+            if self.old == "keep":
+                cursor.execute(
+                    f"ALTER TABLE {table} RENAME TO {identifier(dated(self.address.parts[-1], before))}"
+                )
+            else:
+                cursor.execute(f"DROP TABLE {table}")
+        cursor.execute(
+            f"CREATE TABLE {table} ({listed(f'{identifier(name)} {kind}' for name, kind in columns)})"
+        )
+        for right, role, passed_on in grants:
+            cursor.execute(f"GRANT {right} ON {table} TO {role}{' WITH GRANT OPTION' if passed_on else ''}")
+
+
+def dated(table: str, told: Told) -> str:
+    """The name under which a table is kept: its own, cut where it is long, and the time of its release."""
+    time = f"_{told.release[:16]}"
+    return table.encode()[: _MOST - len(time)].decode(errors="ignore") + time

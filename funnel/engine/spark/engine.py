@@ -1,0 +1,287 @@
+"""The engine: statements over the rows go to their parts, all others to the DuckDB of this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+
+from funnel.data import Alphabet
+from funnel.engine.base import Kernel
+from funnel.engine.duckdb import DuckDB
+from funnel.engine.sources import TROUBLE, unreadable
+from funnel.engine.spark import split
+from funnel.engine.spark.session import session
+from funnel.engine.spark.table import ROWS, Parted
+from funnel.engine.spark.task import SCHEMA, Task, packed, view
+from funnel.engine.sql import identifier
+from funnel.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_WAVE = 64
+"""Parts whose answers wait in this process at a time."""
+_SENT = 1 << 16
+"""Rows of a batch that a part sends back."""
+
+
+class Spark:
+    """One run over a table in parts; a context manager.
+
+    The DuckDB of this process has the table's columns without rows, all views, and the small tables. Spark reads,
+    divides and tries again; what SQL means, the DuckDB of each part says.
+    """
+
+    def __init__(
+        self, source: Parted, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
+    ) -> None:
+        self._table, self._memory, self._known = source, memory, split.Known()
+        self._here = DuckDB(source, memory=memory, threads=threads, scratch=scratch)
+        try:
+            self._session = session(source.settings, threads)
+            with self._reading():
+                self._frame = source.frame(self._session)
+                self._parts = self._frame.rdd.getNumPartitions()
+        except BaseException:
+            self._here.__exit__(None, None, None)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._here.__exit__(kind, error, trace)
+
+    def schema(self, *, texts: bool = False) -> dict[str, str]:
+        """Column names and types of the source, as DuckDB finds them. Raises SourceError."""
+        return self._here.schema(texts=texts)
+
+    def fetch(self, columns: Sequence[str]) -> None:
+        """Rows are read where they are."""
+
+    def provide(self, name: str, alphabet: Alphabet) -> None:
+        """Offer an alphabet as a table of columns v0, v1, … and code."""
+        self._here.provide(name, alphabet)
+
+    def row(self, statement: str) -> tuple[Any, ...]:
+        """The single row of a query. Raises SourceError."""
+        return self.rows(statement)[0]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what goes wrong inside, here or in Spark, into an error of the source."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except TROUBLE as error:
+            raise unreadable(self._table, error) from None
+        except (PySparkException, Py4JError) as error:
+            self._table.check_unchanged()
+            raise SourceError(
+                "source-unreadable",
+                f"Spark cannot read the table, or its processes cannot work on it ({_kind(error)})",
+                where=self._table.name,
+                values=_told(error),
+                advice="Check the files, the memory of its processes, and that they have funnel and its packages.",
+            ) from None
+
+    def prepare(self, statements: tuple[str, ...]) -> None:
+        """Run statements that name or build temporary tables. Raises SourceError."""
+        for statement in statements:
+            found = split.definition(statement)
+            if found is None or found.kind != "TABLE" or not self._in_parts(found.body):
+                self._here.prepare((statement,))
+            else:
+                self._here.prepare((f"CREATE TEMP TABLE {identifier(found.name)} AS {self._whole(found.body)}",))
+            if found is not None and found.kind == "VIEW":
+                self._known.views[found.name] = found.body
+            elif found is None or found.kind == "MACRO":
+                self._known.settings.append(statement)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a small result. Raises SourceError."""
+        return self._here.rows(self._whole(statement) if self._in_parts(statement) else statement)
+
+    def variables(self, **values: int) -> None:
+        """Set variables that statements read with getvariable."""
+        self._here.variables(**values)
+        for name, value in values.items():
+            self._known.settings.append(f"SET VARIABLE {name} = CAST({int(value)} AS BIGINT)")
+
+    def distinct(self, listing: str) -> int:
+        """How many different rows a query has: Spark brings equal ones together. Raises SourceError."""
+        if not self._in_parts(listing):
+            return self._here.distinct(listing)
+        from pyspark.sql import functions
+
+        none = "CAST(NULL AS VARCHAR)"
+        shown = f"encode(CAST(to_json(t) AS VARCHAR)) AS part, {none} AS trouble, {none} AS said"
+        keys = f"SELECT {shown} FROM ({listing}) t"
+        with self._reading():
+            asked = self._asked(keys, plain=True)
+            told = asked.agg(functions.countDistinct("part"), *map(functions.max, ("trouble", "said"))).collect()
+            return int(_checked(told[0][1], told[0][2], told[0][0]))
+
+    def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
+        if not self._in_parts(statement):
+            yield from self._here.stream(statement, rows)
+        elif split.parse(statement).counts:
+            yield from self._here.stream(self._whole(statement), rows)
+        else:
+            yield from self._mapped(statement, rows, None)
+
+    def map(self, statement: str, rows: int, kernel: Kernel) -> Iterator[pa.RecordBatch]:
+        """What a kernel makes of the rows of a query, where these are. Raises SourceError."""
+        if self._in_parts(statement):
+            yield from self._mapped(statement, rows, kernel)
+        else:
+            yield from self._here.map(statement, rows, kernel)
+
+    def _mapped(self, statement: str, rows: int, kernel: Kernel | None) -> Iterator[pa.RecordBatch]:
+        query = split.parse(statement)
+        if not query.ordered:
+            yield from self._answers(statement, rows, kernel)
+            return
+        found = self._answers(split.without_order(query), rows, kernel)
+        self._collect("in_parts", None, found)
+        yield from self._here.stream(split.in_order(query, "in_parts"), rows)
+        self._here.prepare(("DROP TABLE in_parts",))
+
+    def _in_parts(self, statement: str) -> bool:
+        """Whether a query reads the rows."""
+        return ROWS in self._known.reached(statement)
+
+    def _whole(self, statement: str) -> str:
+        """A query over tables of this process with the same answer as one over the rows."""
+        query = split.parse(statement)
+        if not query.counts and (inner := query.inner) is not None:
+            body = split.inside(inner)
+            self._here.prepare((f"CREATE OR REPLACE TEMP TABLE together AS {self._whole(body)}",))
+            return split.over(query, "together")
+        self._collect("parts", statement, self._answers(statement, _SENT, None))
+        columns = self._here.rows("DESCRIBE parts")
+        return split.combined(query, [str(one[0]) for one in columns], [str(one[1]) for one in columns])
+
+    def _collect(self, table: str, statement: str | None, batches: Iterator[pa.RecordBatch]) -> None:
+        """A table of what comes; with a statement, of its types, and what it has to say of no rows at all."""
+        import pyarrow as pa
+
+        if statement is not None:
+            self._here.prepare((f"CREATE OR REPLACE TEMP TABLE {table} AS {statement}",))
+        made = statement is not None
+        for batch in batches:
+            with self._reading():
+                self._here.connection.register("coming", pa.Table.from_batches([batch]))
+            verb = f"INSERT INTO {table}" if made else f"CREATE OR REPLACE TEMP TABLE {table} AS"
+            self._here.prepare((f"{verb} SELECT * FROM coming",))
+            made = True
+
+    def _answers(self, statement: str, rows: int, kernel: Kernel | None) -> Iterator[pa.RecordBatch]:
+        """What the parts answer, a wave of them at a time."""
+        import pyarrow as pa
+
+        for rows_back in self._waves(self._asked(statement, rows, kernel)):
+            with self._reading():
+                answers = [_checked(row.trouble, row.said, row.part) for row in rows_back]
+            for answer in answers:
+                yield from pa.ipc.open_stream(answer)
+
+    def _waves(self, asked: DataFrame) -> Iterator[list[Any]]:
+        """The rows that Spark gives back, of so many parts at a time that this process can hold them."""
+        with self._reading():
+            several = None if self._parts <= _WAVE else asked.rdd
+            number = 1 if several is None else several.getNumPartitions()
+        for start in range(0, number, _WAVE):
+            with self._reading():
+                if several is None:
+                    found = asked.collect()
+                else:
+                    wave = list(range(start, min(start + _WAVE, number)))
+                    found = self._session.sparkContext.runJob(several, list, wave)
+            yield found
+
+    def _asked(
+        self, statement: str, rows: int = _SENT, kernel: Kernel | None = None, *, plain: bool = False
+    ) -> DataFrame:
+        """What Spark is to do: a statement, asked of every part. `plain`: its answer has the columns that come back."""
+        columns = self._read_by(statement)
+        task = Task(
+            (view(self._table.arriving, columns, ROWS), *self._known.settings, *self._views(statement)),
+            tuple((name, self._small(name)) for name in self._tables(statement)),
+            statement,
+            rows,
+            self._memory,
+            kernel,
+            plain,
+        )
+        chosen = self._frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        return chosen.mapInArrow(task, SCHEMA)
+
+    def _read_by(self, statement: str) -> list[str]:
+        """The columns that a query reads of the rows, at least one; as DuckDB's plan has it."""
+        ((_, plan),) = self._here.rows(f"EXPLAIN (FORMAT json) {statement}")
+        found = set(_projected(json.loads(plan)))
+        every = list(self._table.arriving)
+        return [name for name in every if name in found] or every[:1]
+
+    def _views(self, statement: str) -> list[str]:
+        """The views that a query reads, in the order in which they were made."""
+        reached = self._known.reached(statement)
+        return [
+            f"CREATE TEMP VIEW {identifier(name)} AS {body}"
+            for name, body in self._known.views.items()
+            if name in reached
+        ]
+
+    def _tables(self, statement: str) -> list[str]:
+        """The small tables that a query reads."""
+        reached = self._known.reached(statement)
+        return sorted(reached - {ROWS} - set(self._known.views))
+
+    def _small(self, name: str) -> bytes:
+        with self._reading():
+            reader = self._here.connection.sql(f"SELECT * FROM {identifier(name)}").to_arrow_reader(_SENT)
+            return packed(list(reader), reader.schema)
+
+
+def _checked(trouble: str | None, said: str | None, answer: Any) -> Any:
+    """An answer, where there is one. Raises what the DuckDB of a part raised."""
+    if trouble is not None:
+        raise getattr(duckdb, trouble, duckdb.Error)(said)
+    return answer
+
+
+def _projected(plan: Any) -> Iterator[str]:
+    """The columns that a plan reads of the rows."""
+    for node in plan if isinstance(plan, list) else [plan]:
+        told = node["extra_info"]
+        if node["name"].strip() == "SEQ_SCAN" and ROWS in told.get("Table", ""):
+            found = told.get("Projections", [])
+            yield from [found] if isinstance(found, str) else found
+        yield from _projected(node["children"])
+
+
+def _kind(error: Exception) -> str:
+    """What Spark calls a failure, which names no value."""
+    from pyspark.errors import PySparkException
+
+    return (error.getCondition() if isinstance(error, PySparkException) else None) or type(error).__name__
+
+
+def _told(error: Exception) -> str:
+    """The line in which a failure says what it was, of the many around it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:") or ("Error: " in line and "at " not in line)]
+    return (causes or lines or [type(error).__name__])[-1]

@@ -1,0 +1,164 @@
+"""Tables that Spark reads: files of this machine, or of a file system that all its machines share."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from funnel.engine.sources.base import Source, refused
+from funnel.engine.sources.files import Files
+from funnel.engine.sources.lines import Lines
+from funnel.engine.sources.parquet import Parquet
+from funnel.engine.sources.text import Text
+from funnel.engine.sql import identifier, listed, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS = "arrived"
+"""The name under which statements know the table."""
+_KEEPS_COLUMNS = "SET disabled_optimizers = 'statistics_propagation,empty_result_pullup,filter_pushdown'"
+"""Here the table has no rows; plans are to name the columns that a part would read all the same."""
+
+
+
+@dataclass(frozen=True)
+class Parted(Source):
+    """A table of files that Spark divides; `settings` are Spark's, as the policy has them.
+
+    Columns and types are those that DuckDB finds, so that a policy means the same whichever engine runs.
+    """
+
+    name: str
+    inner: Files
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold it."""
+        return self.inner.files
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where these lie, for DuckDB to find the types."""
+        return self.inner.folders
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its columns have no types but guessed ones."""
+        return self.inner.is_text
+
+    @property
+    def parted(self) -> bool:
+        """It is."""
+        return True
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """The driver's DuckDB knows its columns, and has no rows of it. Raises duckdb.Error."""
+        connection.execute(_KEEPS_COLUMNS)
+        kinds = listed(f"{identifier(name)} {kind}" for name, kind in self.arriving.items())
+        connection.execute(f"CREATE TABLE {ROWS} ({kinds})")
+
+    def reading(self, texts: Sequence[str] = ()) -> str:
+        """The SQL that reads the table from what arrives; columns `texts` are the texts that stand there."""
+        typed = [
+            f"{self._number(name, kind)} AS {identifier(name)}"
+            for name, kind in self._guessed.items()
+            if kind != "VARCHAR" and name not in texts
+        ]
+        return f"(SELECT * REPLACE ({listed(typed)}) FROM {ROWS})" if typed else ROWS
+
+    @property
+    def as_texts(self) -> str:
+        """Every column as a text where types are guessed."""
+        return ROWS
+
+    def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Raise SourceError where the names of its columns cannot be used."""
+        self.inner.check_header(connection)
+
+    def check_unchanged(self) -> None:
+        """Raise SourceError when a file has gone, come or been rewritten since the source was found."""
+        self.inner.check_unchanged()
+
+    def _number(self, name: str, kind: str) -> str:
+        column = identifier(name)
+        if isinstance(self.inner, Text) and self.inner.dialect.decimal == ",":
+            column = f"replace({column}, ',', '.')"
+        return f"CAST({column} AS {kind})"
+
+    @cached_property
+    def _guessed(self) -> dict[str, str]:
+        """Columns and types where all that arrives are texts; none where types arrive."""
+        return {} if isinstance(self.inner, Parquet) else self._described
+
+    @cached_property
+    def _described(self) -> dict[str, str]:
+        """Columns and types, as DuckDB finds them. Raises duckdb.Error."""
+        rows = duckdb.execute(f"DESCRIBE SELECT * FROM {self.inner.reading()}").fetchall()
+        return {str(row[0]): str(row[1]) for row in rows}
+
+    @cached_property
+    def arriving(self) -> dict[str, str]:
+        """Columns and types of what arrives. Raises duckdb.Error."""
+        return self._described | dict.fromkeys(self._guessed, "VARCHAR")
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The table in Spark, before a row of it is read."""
+        reader = session.read
+        if isinstance(self.inner, Parquet):
+            several = glob.has_magic(self.inner.pattern)
+            reader = reader.option("mergeSchema", str(several).lower())
+            reader = reader.option("basePath", f"file://{self.folders[0].resolve()}") if several else reader
+            return reader.parquet(*self._paths())
+        schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in self.arriving)
+        reader = reader.schema(schema).option("mode", "FAILFAST")
+        if isinstance(self.inner, Text):
+            return reader.options(**_written(self.inner)).csv(self._paths())
+        return reader.option("primitivesAsString", "true").json(self._paths())
+
+    def _paths(self) -> list[str]:
+        """The files as Hadoop names them, in which no character stands for others."""
+        return [_named(file) for file in self.files]
+
+
+def _named(path: Path) -> str:
+    return "file://" + re.sub(r"([][{}*?\\])", r"\\\1", str(path.resolve()))
+
+
+def _written(source: Text) -> dict[str, Any]:
+    """How a CSV is written, as Spark is told; DuckDB finds out what the policy does not say."""
+    told = source.dialect
+    asked = f", delim = {literal(told.delimiter)}" if told.delimiter else ""
+    first = literal(str(source.files[0]))
+    found = duckdb.execute(f"SELECT Delimiter, Quote FROM sniff_csv({first}{asked})").fetchall()
+    delimiter, quote = found[0]
+    quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
+    return {
+        "header": str(told.has_header or told.names is None).lower(),
+        "sep": told.delimiter or delimiter,
+        "quote": quote,
+        "escape": quote,
+        "nullValue": "",
+        "emptyValue": "",
+        "multiLine": "true",
+        "encoding": "UTF-8",
+        "enforceSchema": "true",
+    }
+
+
+def parted(source: Source, settings: Mapping[str, str]) -> Parted:
+    """A source for Spark. Raises SourceError where it is of a kind that Spark is not asked to read here."""
+    packed = isinstance(source, Text | Lines) and any(file.suffix.lower() == ".zst" for file in source.files)
+    if not isinstance(source, Parquet | Text | Lines) or packed:
+        said = "with `engine: spark` tables are Parquet, CSV or JSON lines in files, plain or as .gz"
+        advice = "Write the table as Parquet where all machines can read it, or leave `engine` out."
+        raise refused(said, source.name, advice)
+    return Parted(source.name, source, dict(settings))

@@ -1,0 +1,56 @@
+"""What a plan needs of a table that counts by itself: no row, and of each column no more than its statements see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from funnel.data.alphabet import folded
+from funnel.engine.expressions import parse
+from funnel.engine.sources.seen import Between, Nearest, Seen, Within
+from funnel.plan.stages import Plan
+from funnel.policy import Attribute, Policy
+
+
+def seen(policy: Policy, plan: Plan, columns: Iterable[str]) -> dict[str, Seen | None] | None:
+    """How coarsely the statements of a plan see those columns that they read; None where they ask whose a row is.
+
+    A column is seen by its bins or steps where nothing else reads it: no filter, no promise about its own values, and
+    no other release of the folder.
+    """
+    if policy.source.entity is not None or policy.release.identify:
+        return None
+    found: dict[str, Seen | None] = dict.fromkeys(columns)
+    everybody = plan.everybody
+    asked = everybody is not None and (
+        len(everybody.classes) > (everybody.own is not None)
+        or everybody.secrets not in ((), (policy.sensitive,))
+    )
+    if policy.privacy.asks_own or asked:
+        return found
+    read = parse(policy.source.filter).columns if policy.source.filter else ()
+    whole = set(map(folded, (*policy.sensitive, *read)))
+    named = whole.union(map(folded, policy.columns))
+    coarse = {
+        folded(one.name): _seen(one)
+        for block in policy.blocks
+        if block.cells is None
+        for one in block.attributes
+        if folded(one.name) not in whole
+    }
+    return {name: coarse.get(folded(name)) for name in found if folded(name) in named}
+
+
+def _seen(attribute: Attribute) -> Seen | None:
+    """How coarsely the key of a public column sees it."""
+    if attribute.bins is not None:
+        return Between(attribute.bins)  # type: ignore[arg-type]  # all of one type
+    if isinstance(attribute.round, float):
+        return Nearest(attribute.round)
+    return None if attribute.round is None else Within(attribute.round)
+
+
+def words(found: dict[str, Seen | None]) -> str:
+    """The same for a person."""
+    how = {Between: "by its bins", Nearest: "rounded", Within: "rounded"}
+    told = (name if one is None else f"{name} ({how[type(one)]})" for name, one in found.items())
+    return ", ".join(told)

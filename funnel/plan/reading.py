@@ -1,0 +1,132 @@
+"""Carrying out the stage that counts and draws in one reading.
+
+Everything that a run refuses is refused as it is elsewhere, before anything is written: what was drawn by then is
+forgotten. A table that holds something else than the lock knows is looked at in the usual readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.data import Alphabet, Joint, Label
+from funnel.data.channel import MAX_CELLS
+from funnel.data.joint import IntArray
+from funnel.draw.once import Reading
+from funnel.engine import Engine
+from funnel.engine.checks import check_entities, refuse_repeated
+from funnel.ledger.people import PeopleKey, people_key
+from funnel.lock.lock import Lock
+from funnel.lock.pinned import kept_counts
+from funnel.plan.draw import BATCH, Drawn
+from funnel.plan.prepare import Prepared
+from funnel.plan.protect import Protected
+from funnel.plan.stages import Identify, Once
+from funnel.policy import Policy
+from funnel.progress import Report
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What one reading found: counts, draws, and the digest's part, under the key of the private folder."""
+
+    joint: Joint
+    reading: Reading
+    key: PeopleKey
+    alphabets: tuple[Alphabet, ...]
+
+    def sample(self) -> tuple[IntArray, list[Label]]:
+        """Words (m,) of the people in the sample, and the values of each."""
+        rows = self.reading.sample()
+        values = zip(*(self._texts(axis, rows[:, axis + 1]) for axis in range(len(self.alphabets))), strict=True)
+        return rows[:, 0], [tuple(part for label in one for part in label) for one in values]
+
+    def _texts(self, axis: int, codes: IntArray) -> list[Label]:
+        return [self.alphabets[axis].values[code] for code in codes.tolist()]
+
+    def drawn(self, run: Prepared, protected: Protected) -> Drawn:
+        """What was drawn, once it is known that it may be. Raises SourceError, PlanError."""
+        tally = self.reading.tally
+        tally.check(protected.protection.joint)
+        run.source.check_unchanged()
+        return Drawn(*tally.released, tuple(tally.tables))
+
+
+def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:
+    """Carry out the stage; None where there is none, or the table asks for the usual readings. Raises SourceError."""
+    stage, identify, lock = run.plan.once, run.plan.identify, run.lock
+    alphabets = None if lock is None or run.dry else _known(run.policy, lock)
+    if stage is None or identify is None or lock is None or alphabets is None:
+        return None
+    progress(stage.title)
+    key = people_key(run.policy.path(run.policy.release.private))
+    engine.prepare(run.plan.scan.statements)
+    for name, alphabet in zip(("s", *(f"x{j}" for j in range(len(lock.protocols)))), alphabets, strict=True):
+        engine.provide(f"alphabet_{name}", alphabet)
+    engine.prepare(stage.statements)
+    engine.variables(people=key.salt)
+    reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key)
+    known = _all_known(engine, stage, reading, progress)
+    joint = _joint(alphabets, reading) if known and reading.rows else None
+    if joint is None:
+        engine.prepare(stage.undo)
+        return None
+    run.source.check_unchanged()
+    _check_people(engine, identify, reading)
+    return Read(joint, reading, key, tuple(alphabets))
+
+
+def _check_people(engine: Engine, stage: Identify, reading: Reading) -> None:
+    """Refuse people with two rows; where flags do not hold them, by another reading of their column."""
+    repeated = reading.repeated()
+    if repeated is None:
+        check_entities(
+            engine, stage.column, reading.rows,
+            integer=stage.integer, spread=stage.spread, dense=stage.dense, listing=stage.listing,
+        )  # fmt: skip
+    else:
+        refuse_repeated(stage.column, repeated)
+
+
+def _all_known(engine: Engine, stage: Once, reading: Reading, progress: Report) -> bool:
+    """Read the table, as far as it holds nothing else than the lock knows: whether that was all of it."""
+    for batch in engine.stream(stage.statement, BATCH):
+        if not reading.add(batch):
+            return False
+        progress(stage.title, reading.rows)
+    return True
+
+
+def _known(policy: Policy, lock: Lock) -> list[Alphabet] | None:
+    """The values of the secret and of each block as the lock knows them; None where it made one block of several."""
+    inputs = [one.inputs for one in lock.protocols]
+    if [one.columns for one in inputs] != [block.labels for block in policy.blocks]:
+        return None
+    read = next((one.secret for one in lock.protocols if one.secret is not None), None)
+    counts = kept_counts(policy.path(policy.release.private), lock) if read is None else None
+    secret = read or (counts.secret if counts is not None else Alphabet(policy.sensitive, lock.secret))
+    return [secret, *inputs]
+
+
+def _joint(alphabets: Sequence[Alphabet], reading: Reading) -> Joint | None:
+    """The counts over the values that occur; None where the usual stages have something to refuse."""
+    cells, counts = reading.cells()
+    if len(counts) > MAX_CELLS:
+        return None
+    found, codes = [], []
+    for alphabet, column in zip(alphabets, cells.T, strict=True):
+        there = np.unique(column)
+        values = [alphabet.values[code] for code in there.tolist()]
+        ordered = Alphabet.of(alphabet.columns, values)
+        if any(all(part is None for part in parts) for parts in zip(*values, strict=True)):
+            return None
+        place = {value: code for code, value in enumerate(ordered.values)}
+        found.append(ordered)
+        codes.append(np.array([place[value] for value in values], np.int64)[np.searchsorted(there, column)])
+    if len(found[0]) < 2:
+        return None
+    rows = np.column_stack(codes)
+    order = np.lexsort(rows.T[::-1])
+    return Joint(found[0], tuple(found[1:]), rows[order], counts[order])

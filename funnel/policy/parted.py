@@ -1,0 +1,30 @@
+"""What a table in folders asks of the rest of a policy: a column that is released, plain, and not alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from funnel.policy.document import Finding, Path, choice, shortened
+from funnel.policy.mention import at, keys, mentions
+
+
+def parted(data: Any) -> Iterator[Finding]:
+    """Everything that is wrong about the column of `release.partition`, seen beside the rest."""
+    path: Path = ("release", "partition")
+    named = at(data, "release", "partition")
+    if isinstance(named, dict):
+        path, named = (*path, "column"), named.get("column")
+    if not isinstance(named, str):
+        return
+    public = [one.column for one in mentions(data) if one.role == "public"]
+    kind = at(data, "mechanism", "kind") or at(data, "mechanism")
+    if named not in public:
+        said = f"`{shortened(named)}` is no public column, whose values could have folders"
+        yield Finding(path, "unknown-column", said, choice(named, public))
+    elif len(public) == 1 and at(data, "release", "rows") != "counts" and not any(keys(data)):
+        said = f"`{shortened(named)}` is all that is released, and a file would have no column"
+        yield Finding(path, "unsupported", said, "Write `rows: counts`, or leave `partition` out.")
+    if kind == "unary-encoding":
+        said = "`unary-encoding` answers with sets of values, and a folder stands for one"
+        yield Finding(path, "unsupported", said, "Leave `partition` out, or name another mechanism.")

@@ -1,0 +1,96 @@
+"""Where a user may not read or write a file, that is what is said: who, where, what to do; not that something is lost.
+
+The commands run in a process whose rights are those of the modes: root without the power to pass over them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.errors import LedgerError
+from funnel.failed import as_error
+from tests.support.people import MONDAY, SMALL, people
+from tests.support.policies import write_policy
+
+POWERS = "-dac_override,-dac_read_search"
+UNPRIVILEGED = ["setpriv", f"--bounding-set={POWERS}", f"--inh-caps={POWERS}"] if os.geteuid() == 0 else []
+CASES = {
+    "policy.yaml": (0o000, "read", "run"),
+    "people.parquet": (0o000, "read", "run"),
+    "key": (0o000, "read", "run"),
+    "private/ledger.jsonl": (0o000, "read", "ledger"),
+    "private/ledger.head": (0o000, "read", "run"),
+    "private/.lock": (0o000, "read", "run"),
+    "private": (0o500, "write into", "run"),
+    "releases": (0o500, "write into", "run"),
+    ".": (0o600, "enter", "check"),
+}
+SCRIPT = """
+import contextlib, io, json, os, sys
+from funnel.cli.app import main
+told = []
+for path, mode, command, policy in json.loads(sys.stdin.read()):
+    before = os.stat(path).st_mode
+    out, err = io.StringIO(), io.StringIO()
+    os.chmod(path, mode)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([command, policy])
+        except SystemExit as end:
+            code = end.code
+    os.chmod(path, before & 0o7777)
+    told.append([code, out.getvalue() + err.getvalue()])
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory) -> dict[str, tuple[int, str]]:
+    """Of each case the exit code and what was said."""
+    folder = tmp_path_factory.mktemp("access") / "work"
+    folder.mkdir()
+    people(folder, MONDAY)
+    policy = write_policy(folder, **(SMALL | {"draws": {"key": "file:key"}}))
+    funnel.write_key(folder / "key")
+    funnel.run(policy)
+    cases = [[str(folder / name), mode, command, str(policy)] for name, (mode, _, command) in CASES.items()]
+    environment = os.environ | {"PYTHONPATH": str(Path(funnel.__file__).parent.parent)}
+    done = subprocess.run(
+        [*UNPRIVILEGED, sys.executable, "-c", SCRIPT], input=json.dumps(cases), env=environment, capture_output=True,
+        text=True, check=True, timeout=300,
+    )  # fmt: skip
+    return dict(zip(CASES, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrong_rights_are_named_as_such(told, name):
+    code, said = told[name]
+    assert code == 1, said
+    assert "[permission]" in said
+    assert f"may not {CASES[name][1]} it; it belongs to user {os.geteuid()}" in said
+    assert f"mode {CASES[name][0]:04o}" in said
+    assert Path(name).name in said
+    assert "backup" not in said
+    assert "internal" not in said
+
+
+def test_what_was_left_out_of_a_traceback_counts_and_other_errors_stay():
+    def unreadable() -> None:
+        try:
+            raise PermissionError(13, "Permission denied", "/srv/ledger.jsonl")
+        except OSError:
+            raise LedgerError("ledger", "it is damaged") from None
+
+    with pytest.raises(LedgerError) as damaged:
+        unreadable()
+    assert as_error(damaged.value).code == "permission"
+    own = LedgerError("ledger", "it is damaged")
+    assert as_error(own) is own
+    assert as_error(FileNotFoundError("/srv")).code == "internal"

@@ -1,0 +1,244 @@
+"""One policy under both engines: the same protocol and bytes, however Spark divides the table and what it loses."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.audit.audit import audit_release
+from funnel.engine.spark.engine import Spark
+from funnel.engine.spark.task import Task
+from funnel.errors import FunnelError, SourceError
+from funnel.plan.compiled import Limits, planned
+from funnel.policy import load
+from tests.flow.conftest import nothing_published
+from tests.support.policies import write_policy
+
+without = "pyspark" if importlib.util.find_spec("pyspark") is None else "" if shutil.which("java") else "Java"
+pytestmark = pytest.mark.skipif(bool(without), reason=f"tables are not read by Spark here, for there is no {without}")
+
+PEOPLE = (
+    "SELECT i AS id, ['u', 'v'][i % 2 + 1] AS answer, ['red', 'blue', 'green'][(i * i) % 3 + 1] AS colour, "
+    "(i % 90 + 0.5)::DOUBLE AS age, if(i % 7 = 0, NULL, 'c' || (i % 4)) AS city FROM range(900) t(i)"
+)
+PUBLIC: list[Any] = ["colour", {"name": "age", "bins": [0, 30, 60]}, {"name": "city", "top": 2}]
+SETTINGS = {"spark.master": "local[2,4]", "spark.sql.shuffle.partitions": "2", "spark.sql.files.openCostInBytes": "1"}
+SPARK: dict[str, Any] = {"engine": "spark", "spark": SETTINGS}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same people in one file, in five parts, and as texts."""
+    folder = tmp_path_factory.mktemp("places")
+    duckdb.sql(f"COPY ({PEOPLE}) TO '{folder}/people.parquet'")
+    duckdb.sql(f"COPY ({PEOPLE}) TO '{folder}/people.csv.gz' (HEADER, COMPRESSION gzip)")
+    duckdb.sql(f"COPY ({PEOPLE}) TO '{folder}/people.jsonl' (FORMAT json)")
+    for part in range(5):
+        target = folder / f"parts/group={part}"
+        target.mkdir(parents=True)
+        duckdb.sql(f"COPY (SELECT * FROM ({PEOPLE}) WHERE id % 5 = {part}) TO '{target}/one.parquet'")
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def key() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUNNEL_KEY", funnel.new_key())
+        yield
+
+
+def released(folder: Path, table: Path, **changes: Any) -> Path:
+    """A new release of a table, in a folder of its own."""
+    folder.mkdir(parents=True)
+    source = {"table": str(table), "entity": "id", "missing": "category"}
+    asked = {"source": source, "sensitive": ["answer"], "public": PUBLIC} | changes
+    return Path(str(funnel.run(write_policy(folder, **asked)).release))
+
+
+def content(release: Path) -> tuple[bytes, bytes]:
+    return (release / "protocol.json").read_bytes(), (release / "data.parquet").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def by_duckdb(places: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    return content(released(tmp_path_factory.mktemp("duckdb") / "a", places / "people.parquet"))
+
+
+@pytest.mark.parametrize("table", ["people.parquet", "parts", "people.csv.gz", "people.jsonl"])
+def test_spark_releases_the_same_bytes(places: Path, by_duckdb, tmp_path: Path, table: str) -> None:
+    """One part or five, with types or without."""
+    assert content(released(tmp_path / "a", places / table, **SPARK)) == by_duckdb
+
+
+def test_an_auditor_needs_no_spark(places: Path, tmp_path: Path) -> None:
+    release = released(tmp_path / "a", places / "parts", **SPARK)
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from pathlib import Path\nfrom funnel.audit.audit import audit_release\n"
+        "from funnel.plan.recount import recounting\n"
+        "found = audit_release(Path(sys.argv[1]), Path(sys.argv[2]), recount=recounting(Path(sys.argv[3])))\n"
+        "assert not found.of('failed'), found.of('failed')\n"
+    )
+    private = tmp_path / "a" / "private" / release.name
+    command = [sys.executable, "-c", code, str(release), str(private), str(places / "people.parquet")]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert not audit_release(release, private).of("failed")
+
+
+class Lost(Task):
+    """A task whose process fails, or is killed, after the first batch of a part's first trial."""
+
+    fault = ""
+
+    def __call__(self, batches):
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context.attemptNumber() == 0 and context.partitionId() == 1:
+            next(batches)
+            if self.fault == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("lost")
+        yield from super().__call__(batches)
+
+
+@pytest.mark.parametrize("fault", ["killed", "fails"])
+def test_what_is_lost_is_done_again_the_same(
+    places: Path, by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """In the middle of a part, at every reading of it, the drawing one too."""
+    from pyspark import cloudpickle
+
+    lost = type("Lost", (Lost,), {"fault": fault})
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr("funnel.engine.spark.engine.Task", lost)
+    assert content(released(tmp_path / "a", places / "parts", **SPARK)) == by_duckdb
+
+
+WRONG = {
+    "entity-repeated": (PEOPLE.replace("i AS id", "i // 2 AS id"), {}),
+    "entity-null": (PEOPLE.replace("i AS id", "nullif(i, 5) AS id"), {}),
+    "source-nulls": (PEOPLE, {"missing": "error"}),
+    "source-empty": (PEOPLE, {"filter": "age > 1000"}),
+    "source-unreadable": (PEOPLE, {"filter": "CAST(colour AS INTEGER) = 1"}),
+}
+
+
+@pytest.mark.parametrize("code", WRONG)
+def test_the_same_is_refused_in_the_same_words(tmp_path: Path, code: str) -> None:
+    query, source = WRONG[code]
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.parquet'")
+    said = []
+    for engine in ({}, SPARK):
+        with pytest.raises(FunnelError) as caught:
+            told = {"table": str(tmp_path / "people.parquet"), "entity": "id", "missing": "category"} | source
+            funnel.run(write_policy(tmp_path, source=told, sensitive=["answer"], public=PUBLIC, **engine))
+        said.append(str(caught.value))
+        nothing_published(tmp_path)
+    assert code in said[0]
+    assert said[0] == said[1]
+
+
+def test_values_that_a_lock_does_not_know_are_refused_in_the_same_words(places: Path, tmp_path: Path) -> None:
+    said = []
+    for engine in ({}, SPARK):
+        folder = tmp_path / ("b" if engine else "a")
+        folder.mkdir()
+        duckdb.sql(f"COPY ({PEOPLE}) TO '{folder}/people.parquet'")
+        source = {"table": "people.parquet", "entity": "id", "missing": "category"}
+        policy = write_policy(folder, source=source, sensitive=["answer"], public=["colour"], **engine)
+        funnel.make_lock(policy)
+        first = content(Path(str(funnel.run(policy, locked=True).release)))
+        duckdb.sql(f"COPY ({PEOPLE.replace('blue', 'pink')}) TO '{folder}/people.parquet'")
+        with pytest.raises(FunnelError) as caught:
+            funnel.run(policy, locked=True)
+        said.append((first, str(caught.value).replace(str(folder), "")))
+    assert said[0] == said[1]
+
+
+def test_a_table_that_changes_between_readings_is_refused(places: Path, tmp_path: Path, monkeypatch) -> None:
+    table = tmp_path / "people.parquet"
+    shutil.copy(places / "people.parquet", table)
+    whole = Spark.map
+
+    def moved(self: Spark, statement: str, *rest: Any) -> Any:
+        duckdb.sql(f"COPY ({PEOPLE.replace('blue', 'pink')}) TO '{table}'")
+        return whole(self, statement, *rest)
+
+    monkeypatch.setattr(Spark, "map", moved)
+    with pytest.raises(SourceError, match="source-changed"):
+        released(tmp_path / "a", table, **SPARK)
+    nothing_published(tmp_path / "a")
+
+
+def test_rows_with_names_are_the_same_bytes(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are drawn where they are, come here a part at a time, and are sorted by their names."""
+    monkeypatch.setattr("funnel.engine.spark.engine._WAVE", 1)
+    here = released(tmp_path / "a", places / "people.parquet", release__identify="id")
+    assert content(released(tmp_path / "b", places / "parts", release__identify="id", **SPARK)) == content(here)
+
+
+def test_labels_of_cells_are_the_same(places: Path, tmp_path: Path) -> None:
+    """A wide block is partitioned here; how its columns are filled in is drawn anew for each release."""
+    wide = {"name": "person", "columns": ["colour", "age", "city"], "cells": {"most": 6, "minimum": 50}}
+    asked = {"public": [wide], "release__identify": "id"}
+    found = [released(tmp_path / "a", places / "people.parquet", **asked),
+             released(tmp_path / "b", places / "parts", **asked, **SPARK)]  # fmt: skip
+    for name in ("protocol.json", "released.json"):
+        assert (found[0] / name).read_bytes() == (found[1] / name).read_bytes()
+    labels = [duckdb.sql(f"SELECT id, person FROM '{one}/data.parquet'").fetchall() for one in found]
+    assert labels[0] == labels[1]
+
+
+def test_fresh_draws_of_sets_differ_and_are_audited(places: Path, tmp_path: Path) -> None:
+    """Without an entity a row is known by its place, under a number that no other run has."""
+    asked: dict[str, Any] = {
+        "source": {"table": str(places / "parts")}, "draws": None, "public": ["colour"],
+        "mechanism": "unary-encoding", "privacy": {"notion": "ldp-x", "epsilon": 1.0}, **SPARK,
+    }  # fmt: skip
+    a, b = (content(released(tmp_path / name, places, **asked)) for name in "ab")
+    assert a[0] == b[0]
+    assert a[1] != b[1]
+
+
+def test_a_plan_says_what_spark_will_be_asked(places: Path, tmp_path: Path) -> None:
+    policy = write_policy(tmp_path, source={"table": str(places / "parts"), "entity": "id"}, sensitive=["answer"],
+                          public=["colour"], **SPARK)  # fmt: skip
+    shown = funnel.explain(policy).text()
+    assert "FROM arrived" in shown
+    assert "bitstring_agg" not in shown
+    with planned(load(policy), Limits()) as (_, engine, _):
+        assert isinstance(engine, Spark)
+
+
+def test_tables_that_spark_does_not_read_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE people AS {PEOPLE}")
+    policy = write_policy(tmp_path, source={"table": "people.duckdb#people"}, draws=None, sensitive=["answer"],
+                          public=["colour"], **SPARK)  # fmt: skip
+    with pytest.raises(SourceError, match="Parquet"):
+        funnel.run(policy)
+
+
+def test_without_java_it_says_what_to_install(places: Path, tmp_path: Path) -> None:
+    policy = write_policy(tmp_path, source={"table": str(places / "parts"), "entity": "id"}, sensitive=["answer"],
+                          public=["colour"], **SPARK)  # fmt: skip
+    environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": ""}
+    command = [sys.executable, "-m", "funnel", "run", str(policy)]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert found.returncode == 1
+    assert "openjdk-17-jre-headless" in found.stderr

@@ -1,0 +1,125 @@
+"""One reading under a lock counts and draws: the same files as with two, the same refusals, and nothing half done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.draw import once
+from funnel.errors import FunnelError
+from funnel.lock.pin import lock_of
+from funnel.plan import run as running
+from funnel.plan.run import execute
+from funnel.policy import load
+from tests.flow.conftest import nothing_published
+from tests.support.policies import write_policy
+
+FILES = ("protocol.json", "released.json", "data.parquet")
+KEPT = ("counts.json", "draws.json", "people.json", "drift.json")
+
+
+def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHAR) || 'p'", more: str = "") -> None:
+    """People with a secret, a number that is binned, and two texts, one of them missing at times."""
+    duckdb.sql(f"""COPY (SELECT {entity} AS id, 's' || (i * 7 % 3) AS s, (i * 13 % 50) AS age,
+        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z
+        FROM range({rows}) t(i) {more}) TO '{folder}/people.parquet'""")
+
+
+@pytest.fixture
+def locked(tmp_path, key, monkeypatch):
+    """A policy over two blocks with its lock."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people(tmp_path)
+    policy = write_policy(
+        tmp_path, source={"table": "people.parquet", "entity": "id", "missing": "category"}, sensitive=["s"],
+        public=[{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
+        privacy={"notion": "lip", "epsilon": 1.5},
+    )  # fmt: skip
+    funnel.make_lock(policy)
+    return policy
+
+
+def released(policy: Path) -> tuple[list[str], dict[str, bytes]]:
+    """The stages of a run under the lock, and the bytes of what it wrote but for the release's own name."""
+    told = dict[str, None]()
+    loaded = load(policy)
+    summary = execute(
+        loaded, lock=lock_of(loaded), progress=lambda stage, *_: told.setdefault(stage)
+    )
+    release = Path(summary.release)
+    kept = policy.parent / "private" / release.name
+    found = {name: (release / name).read_bytes() for name in FILES}
+    return list(told), found | {name: (kept / name).read_bytes() for name in KEPT}
+
+
+@pytest.mark.parametrize("entity", ["CAST(i * 3 AS VARCHAR) || 'p'", "5000000 - i", "i * 1000000000000"])
+def test_one_reading_finds_what_several_do(locked, entity, monkeypatch):
+    """Texts, numbers side by side, numbers too far apart for flags: the same bytes, the sample of people among them."""
+    people(locked.parent, entity=entity)
+    stages, one = released(locked)
+    assert "count and draw" in stages
+    assert not {"inspect", "count", "people", "draw"} & set(stages)
+    monkeypatch.setattr(running, "read_once", lambda *_: None)
+    stages, several = released(locked)
+    assert {"inspect", "identify", "count", "people", "draw"} < set(stages)
+    assert one == several
+    assert json.loads(one["people.json"])["sample"]
+    for release in (locked.parent / "releases").iterdir():
+        assert funnel.audit_release(release, locked.parent / "private").passed
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"more": "UNION ALL SELECT '3p', 's0', 3, 'x1', 'z1'"}, "entity-repeated"),
+        ({"more": "UNION ALL SELECT NULL, 's0', 3, 'x1', 'z1'"}, "entity-null"),
+        ({"more": "UNION ALL SELECT 'q', 's0', 3, 'new', 'z1'"}, "unseen-value"),
+        ({"more": "UNION ALL SELECT 'q', 's0', -3, 'x1', 'z1'"}, "below-bins"),
+        ({"more": "WHERE i % 3 = 0"}, "one-secret"),
+        ({"more": "WHERE i < 0"}, "source-empty"),
+        ({"more": "WHERE (i * 7 % 3 = 0) = (i * 13 % 50 < 10)"}, "lock-leaks"),
+        ({"entity": "i // 2"}, "entity-repeated"),
+    ],
+)
+def test_what_is_refused_is_refused_as_ever(locked, change, code):
+    people(locked.parent, **change)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(locked, locked=True)
+    assert refused.value.code == code, refused.value
+    assert nothing_published(locked.parent)
+
+
+def test_a_secret_that_is_new_takes_the_usual_readings(locked):
+    other = f"SELECT id || 'q' AS id, 's9' AS s, age, x, z FROM '{locked.parent}/people.parquet' WHERE hash(id) % 5 = 0"
+    duckdb.sql(f"COPY (FROM '{locked.parent}/people.parquet' UNION ALL {other}) TO '{locked.parent}/more.parquet'")
+    (locked.parent / "more.parquet").replace(locked.parent / "people.parquet")
+    stages, _ = released(locked)
+    assert {"count and draw", "inspect", "count", "people", "draw"} < set(stages)
+
+
+def test_a_source_that_moves_during_the_reading_is_refused(locked, monkeypatch):
+    plain = once.Reading.add
+
+    def moving(self, batch):
+        people(locked.parent, rows=19_000)
+        return plain(self, batch)
+
+    monkeypatch.setattr(once.Reading, "add", moving)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(locked, locked=True)
+    assert refused.value.code == "source-changed"
+    assert nothing_published(locked.parent)
+
+
+def test_flags_count_numbers_of_any_narrow_range():
+    numbers = [5, 9, -3, 9, 100_000, -70_000]
+    flags = once.Flags()
+    for number in numbers:
+        flags.add(once.Entities(once.np.array([number]), None))
+    assert flags.found() == 5
+    flags.add(once.Entities(once.np.array([1 << 40]), None))
+    assert flags.found() is None

@@ -1,0 +1,401 @@
+"""Questions to a release: what is asked is what is answered, rightly on average, or refused with what would help."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from types import SimpleNamespace
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import funnel
+from funnel.analyst.figures import ratio
+from funnel.analyst.tabulate import Question, covariances, tabulate
+from funnel.cli.app import main
+from funnel.data import Alphabet, Protocol, UnaryProtocol
+from funnel.format.manifest import Key
+from funnel.format.released import ReleasedFile
+from funnel.release.reading import readings
+from tests.support.policies import write_policy
+
+TOWN = Alphabet(("town",), (("Bari",), ("Oslo",)))
+HOURS = Alphabet(("hours",), (("10",), ("20",), (None,)))
+AGE = Alphabet(("age", "sex"), (("[0, 37)", "f"), ("[0, 37)", "m"), ("[37, ∞)", "f")))
+FAIR = np.array([[6, 1], [2, 7]])
+THREE = np.array([[6, 1, 2], [1, 6, 0], [1, 1, 6]])
+MIXED = np.array([[6, 2, 4], [2, 6, 4], [0, 0, 0]])
+"""The last value's chances are the mean of the others'."""
+
+
+def block(values: Alphabet, weights: np.ndarray) -> Protocol:
+    return Protocol(values, values, 3, weights[:, None, :])
+
+
+def stub(protocols: list, rows: np.ndarray, totals: str = "free", keys: tuple = ()) -> SimpleNamespace:
+    """What a question reads of a release, made by hand; rows [key, y_1, …, count]."""
+    types = {"town": "VARCHAR", "hours": "BIGINT", "age": "VARCHAR", "sex": "VARCHAR"}
+    names = [name for one in protocols for name in one.inputs.columns]
+    released = ReleasedFile("funnel-released/1", tuple(names), tuple(types[name] for name in names), ())
+    manifest = SimpleNamespace(
+        release="r", rows=int(rows[:, -1].sum()), locked=None, totals=totals,
+        estimate=SimpleNamespace(kind="counts"), identify=tuple(Key(name, "BIGINT") for name in keys[:1]),
+    )  # fmt: skip
+    return SimpleNamespace(
+        manifest=manifest, keys=keys[:1], blocks=readings(manifest, protocols, released, ()),
+        columns=(*keys[:1], *names), weighted=lambda asked: (keys[1] if asked else [()], rows),
+    )  # fmt: skip
+
+
+def chances(protocol) -> np.ndarray:
+    if isinstance(protocol, Protocol):
+        return protocol.probabilities()[:, 0, :]
+    present, absent = protocol.shares
+    held = protocol.members().astype(bool)
+    own = np.eye(len(protocol.inputs), dtype=bool)
+    odds = np.where(own, present, absent)
+    return np.array([[np.where(row, p, 1 - p).prod() for p in odds] for row in held])
+
+
+def truth(records: list, protocols: list, question: Question) -> dict:
+    """Counts, and sums and shares over counts, by group, from the records' values themselves."""
+    names = [name for one in protocols for name in one.inputs.columns]
+    told = [[t for one, x in zip(protocols, record, strict=True) for t in one.inputs.values[x]] for record in records]
+    table = pa.table({name: pa.array([row[i] for row in told], pa.string()) for i, name in enumerate(names)})
+    by = ", ".join(question.by)
+    sums = "".join(f", sum(CAST({one} AS BIGINT))" for one in question.sums)
+    where = f" WHERE {question.where}" if question.where else ""
+    connection = duckdb.connect()
+    connection.register("t", table)
+    grouped = f"SELECT {by}{', ' * bool(by)}count(*){sums} FROM t{where}" + (f" GROUP BY {by}" if by else "")
+    return {row[: len(question.by)]: row[len(question.by) :] for row in connection.execute(grouped).fetchall()}
+
+
+SETS = UnaryProtocol(TOWN, 3, 5, 2)
+"""Bits are 1 with chances 5/8 and 2/8."""
+CASES = {
+    "across blocks": ([block(TOWN, FAIR), block(HOURS, THREE)], Question(by=("hours", "town"))),
+    "a subgroup": ([block(TOWN, FAIR), block(HOURS, THREE)], Question(by=("town",), where="hours = 20")),
+    "both at once": ([block(TOWN, FAIR), block(HOURS, THREE)], Question(where="town = 'Bari' or hours is null")),
+    "a column of a block": ([block(AGE, THREE)], Question(by=("sex",))),
+    "sets": ([SETS], Question(by=("town",))),
+    "sets across": ([SETS, block(HOURS, THREE)], Question(by=("town",))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_over_all_outputs_figures_have_the_true_mean_and_their_errors_are_no_smaller(name):
+    protocols, question = CASES[name]
+    records = [(0, 1), (1, 2)] if len(protocols) == 2 else [(0,), (1,), (1,)]
+    true = truth(records, protocols, question)
+    each = [chances(one) for one in protocols]
+    first, square, error = {}, {}, {}
+    for told in product(product(*(range(len(one)) for one in each)), repeat=len(records)):
+        cells = [q[y, x] for ys, xs in zip(told, records, strict=True) for q, y, x in zip(each, ys, xs, strict=True)]
+        chance = float(np.prod(cells))
+        if chance == 0:
+            continue
+        data = stub(protocols, np.array([[0, *ys, 1] for ys in told]))
+        for one in tabulate(data, question, 0.95).figures:
+            group = one.group
+            first[group] = first.get(group, 0) + chance * one.estimate
+            square[group] = square.get(group, 0) + chance * one.estimate**2
+            error[group] = error.get(group, 0) + chance * one.standard_error**2
+    assert set(true) <= set(first)
+    for group, mean in first.items():
+        assert mean == pytest.approx(true.get(group, (0,))[0], abs=1e-9), group
+        # where the estimate of a variance is negative a conservative one stands in, so they are not smaller on average
+        assert error[group] >= square[group] - mean**2 - 1e-9, group
+
+
+def test_what_a_protocol_does_not_tell_apart_is_unknown_and_the_rest_is_not():
+    data = stub([block(AGE, MIXED), block(TOWN, FAIR)], np.array([[0, 0, 0, 4000], [0, 1, 0, 3000], [0, 1, 1, 3000]]))
+    found = tabulate(data, Question(by=("age", "sex")), 0.95)
+    assert [one.flag for one in found.figures] == ["unknown"] * 3
+    assert all(one.estimate is None for one in found.figures)
+    across = tabulate(data, Question(by=("town", "age")), 0.95)
+    assert {one.flag for one in across.figures} == {"unknown"}
+    # beside the rank of the one block the other is known, and so is what all values share
+    assert [one.flag for one in tabulate(data, Question(by=("town",)), 0.95).figures] == [None, None]
+    (every,) = tabulate(data, Question(where="age is not null"), 0.95).figures
+    assert (every.estimate, every.standard_error) == (pytest.approx(10_000), pytest.approx(0, abs=1e-3))
+    assert "unknown: the protocol" in found.text()
+    assert np.isnan(covariances(data, Question(by=("age", "sex")))).all()
+
+
+def test_released_totals_that_stay_are_read_as_they_stand():
+    kept = block(TOWN, np.array([[7, 3], [1, 5]]))  # keeps (3, 1)
+    data = stub([kept, block(HOURS, THREE)], np.array([[0, 0, 0, 70], [0, 1, 1, 30]]), totals="kept")
+    found = tabulate(data, Question(by=("town",)), 0.95).figures
+    assert [one.estimate for one in found] == [30 if one.group == ("Oslo",) else 70 for one in found]
+    # each record of Bari changes with chance 1/8, of Oslo with 3/8
+    assert found[0].standard_error == pytest.approx(sqrt(70 * 7 / 64 + 30 * 15 / 64))
+    both = tabulate(data, Question(by=("town", "hours")), 0.95).figures
+    assert sum(one.estimate for one in both) == pytest.approx(100)
+    assert both[0].estimate != 70
+
+
+def test_means_and_shares_are_ratios_with_intervals_by_fieller():
+    rows = np.array([[0, 0, 0, 400], [0, 0, 1, 100], [0, 1, 1, 300], [0, 1, 2, 200]])
+    data = stub([block(TOWN, FAIR), block(HOURS, THREE)], rows)
+    asked = Question(by=("town",), sums=("hours",), means=("hours",), shares=("hours = 20",))
+    found = {(one.group[0], one.figure): one for one in tabulate(data, asked, 0.95).figures}
+    for town in ("Bari", "Oslo"):
+        known = tabulate(data, Question(where=f"town = '{town}' and hours is not null"), 0.95).figures[0].estimate
+        twenty = tabulate(data, Question(where=f"town = '{town}' and hours = 20"), 0.95).figures[0].estimate
+        assert found[town, "sum hours"].estimate == pytest.approx(10 * known + 10 * twenty)
+        assert found[town, "mean hours"].estimate == pytest.approx(10 + 10 * twenty / known)
+        assert found[town, "share hours = 20"].estimate == pytest.approx(twenty / known)
+        share = found[town, "share hours = 20"]
+        assert share.low < share.estimate < share.high
+    # a mean is 10 more than ten times the share, and so is its error
+    table = covariances(data, asked)
+    assert np.allclose(table, table.T)
+    names = [(one.group[0], one.figure) for one in tabulate(data, asked, 0.95).figures]
+    errors = dict(zip(names, np.sqrt(np.diag(table)), strict=True))
+    assert errors["Bari", "mean hours"] == pytest.approx(10 * errors["Bari", "share hours = 20"])
+    assert errors["Bari", "count"] == pytest.approx(found["Bari", "count"].standard_error)
+    assert errors["Bari", "mean hours"] == pytest.approx(found["Bari", "mean hours"].standard_error)
+    assert ratio(3.0, 1.0, (1.0, 1.0, 0.0), 0.95)[2:] == (None, None, "noisy")
+    low, high = ratio(3.0, 100.0, (1.0, 0.0, 0.0), 0.95)[2:4]
+    assert (low, high) == (pytest.approx(0.03 - 0.0196, abs=1e-4), pytest.approx(0.03 + 0.0196, abs=1e-4))
+
+
+def test_keys_are_known_without_error():
+    rows = np.array([[0, 0, 1], [1, 0, 1], [2, 1, 1], [3, 1, 1]])
+    data = stub([block(TOWN, FAIR)], rows, keys=("number", [("1",), ("2",), ("3",), ("10",)]))
+    (first,) = tabulate(data, Question(where="number < 10"), 0.95).figures
+    assert (first.estimate, first.standard_error) == (3, 0)
+    found = tabulate(data, Question(by=("town",), where="number >= 3"), 0.95).figures
+    (alone,) = {one.estimate for one in tabulate(stub([block(TOWN, FAIR)], np.array([[0, 1, 2]])),
+                                               Question(where="town = 'Oslo'"), 0.95).figures}  # fmt: skip
+    assert found[1].estimate == pytest.approx(alone)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "advice"),
+    [
+        ({"by": "twon"}, "no column 'twon'", "did you mean town"),
+        ({"where": "twon = 'Oslo'"}, "no column 'twon'", "did you mean town"),
+        ({"where": "town = 'oslo'"}, "town is never 'oslo'", "did you mean 'Oslo'"),
+        ({"where": "age >= 30"}, "cuts an interval", "0, 37"),
+        ({"where": "age = 37"}, "cuts an interval", "0, 37"),
+        ({"where": "age > 37"}, "cuts an interval", "0, 37"),
+        ({"where": "age * 2 > 74"}, "only comparisons", "0, 37"),
+        ({"mean": "age"}, "only comparisons", "0, 37"),
+        ({"where": "age >= '[37, 50)'"}, "intervals of floats", "0, 37"),
+        ({"where": "hours"}, "not a condition", "hours (BIGINT)"),
+        ({"mean": "town"}, "not a number", "town (VARCHAR)"),
+        ({"where": "hours > 'many'"}, "", ""),
+        ({"where": "1; drop table x"}, "no plain expression", "age >= 37"),
+        ({"where": "random() < 0.5"}, "depends on more than the row", "age >= 37"),
+        ({"where": "sum(hours) > 3"}, "depends on more than the row", "age >= 37"),
+        ({"where": "exists (select 1)"}, "subquery", "age >= 37"),
+        ({"where": ""}, "empty", "age >= 37"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_what_would_help(asked, said, advice):
+    data = stub([block(AGE, THREE), block(TOWN, FAIR), block(HOURS, THREE)], np.array([[0, 0, 0, 0, 9]]))
+    question = Question(
+        by=(asked["by"],) if "by" in asked else (), where=asked.get("where"),
+        means=(asked["mean"],) if "mean" in asked else (),
+    )  # fmt: skip
+    with pytest.raises(funnel.ReleaseError) as caught:
+        tabulate(data, question, 0.95)
+    assert caught.value.code == "question"
+    assert said in caught.value.message
+    assert advice in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("where", "same"),
+    [
+        ("age >= 37", "age = '[37, ∞)'"),
+        ("NOT age < 37", "age = '[37, ∞)'"),
+        ("age BETWEEN 37 AND 10000", None),
+        ("37 <= AGE and SEX = 'f'", "age in ('[37, ∞)')"),
+        ("age < 37 and town = 'Oslo'", "age = '[0, 37)' and town = 'Oslo'"),
+        ("age >= 0", "age is not null"),
+        ("town in ('Oslo', 'Bari') and hours % 20 = 0", "hours = 20"),
+    ],
+)
+def test_conditions_are_sql_and_of_intervals_those_that_edges_decide(where, same):
+    data = stub(
+        [block(AGE, THREE), block(TOWN, FAIR), block(HOURS, THREE)], np.array([[0, 0, 0, 1, 900], [0, 2, 1, 0, 500]])
+    )
+    if same is None:
+        with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+            tabulate(data, Question(where=where), 0.95)
+        return
+    one, other = (tabulate(data, Question(where=text), 0.95).figures[0] for text in (where, same))
+    assert one.estimate == pytest.approx(other.estimate)
+    assert one.standard_error == pytest.approx(other.standard_error)
+
+
+def test_dates_in_intervals_go_by_days():
+    from funnel.analyst.domain import Domain, Part
+
+    values = tuple((f"[{low}, {high})",) for low, high in (("2020-01-01", "2021-01-01"), ("2021-01-01", "∞")))
+    domain = Domain([Part(("day",), values, ("VARCHAR",))])
+    assert domain.condition("day >= DATE '2021-01-01'").tolist() == [0, 1]
+    assert domain.condition("day <= '2020-12-31'").tolist() == [1, 0]
+    with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+        domain.condition("day <= '2021-01-01'")
+
+
+def test_what_nothing_fits_is_said_to_be_so():
+    data = stub([block(HOURS, THREE)], np.array([[0, 0, 5], [0, 1, 5]]))
+    found = tabulate(data, Question(where="hours > 100", means=("hours",)), 0.95)
+    assert [(one.estimate, one.flag) for one in found.figures] == [(0.0, "nothing fits"), (None, "nothing fits")]
+    assert "nothing fits" in found.text()
+
+
+@pytest.fixture(scope="module")
+def people(key, tmp_path_factory):
+    """Releases of one small table, by the policy's changes."""
+    folder, made = tmp_path_factory.mktemp("people"), {}
+    source = folder / "people.parquet"
+    duckdb.sql(
+        "SELECT i AS person_id, ['Oslo', 'Bari', 'Rome'][1 + (i * 7) % 3] AS town, 10 * (1 + i % 4) AS hours, "
+        "18 + (i * 13) % 60 AS age, IF((i * 31) % 10 < 2 + 2 * ((i * 7) % 3) + i % 4, 'high', 'low') AS income "
+        "FROM range(4000) t(i)"
+    ).write_parquet(str(source))
+
+    def make(name: str, **changes) -> Path:
+        if name not in made:
+            (folder / name).mkdir()
+            asked = {"sensitive": ["income"], "public": ["town", "hours", {"name": "age", "bins": [0, 37, 60]}],
+                     "privacy__epsilon": 0.7, "source__table": str(source)} | changes  # fmt: skip
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("FUNNEL_KEY", key)
+                made[name] = Path(funnel.run(write_policy(folder / name, **asked)).release)
+        return made[name]
+
+    make.table = source
+    return make
+
+
+RELEASES = {
+    "records": {},
+    "counts": {"release__rows": "counts", "release__format": "csv"},
+    "named": {"release__identify": ["person_id"], "public": ["town", "hours"]},
+    "sets": {"mechanism": "unary-encoding", "public": ["town", "hours"]},
+    "invariant": {"mechanism": "invariant", "public": ["town", "hours"]},
+    "wide": {"mechanism": "optimal", "public": [{"name": "person", "columns": ["town", "hours", "age"], "cells": 12}]},
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_releases_of_every_kind_answer_within_their_errors(people, name):
+    opened = funnel.open_release(people(name, **RELEASES[name]))
+    (count, mean) = opened.estimate(where="town = 'Oslo'", mean="hours").figures
+    true = duckdb.sql(f"SELECT count(*), avg(hours) FROM '{people.table}' WHERE town = 'Oslo'").fetchall()[0]
+    slack = 0.02 * 4000 if name == "wide" else 1e-9  # cells know their columns by profiles
+    assert abs(count.estimate - true[0]) <= 5 * count.standard_error + slack
+    assert abs(mean.estimate - true[1]) <= 5 * mean.standard_error + (1 if name == "wide" else 1e-9)
+    distinct = len(opened.table().group_by(opened.table().column_names).aggregate([]))
+    assert len(opened.table()) == (distinct if name == "counts" else 4000)
+    if name == "sets":
+        with pytest.raises(funnel.ReleaseError, match="releases sets"):
+            opened.weights()
+        return
+    weights = np.array(opened.weights())
+    assert (weights >= 0).all()
+    assert weights.sum() == pytest.approx(4000, rel=0.05 if name == "wide" else 1e-9)
+    weighted = weights[[town == "Oslo" for town in opened.table().column("town").to_pylist()]].sum()
+    assert weighted == pytest.approx(count.estimate, abs=3 * count.standard_error + slack)
+
+
+def test_a_key_chooses_rows_and_is_exact(people):
+    opened = funnel.open_release(people("named", **RELEASES["named"]))
+    (count,) = opened.estimate(where="person_id < 1000").figures
+    assert (count.estimate, count.standard_error) == (1000, 0)
+    found = opened.estimate(by="town", where="person_id < 1000")
+    assert sum(one.estimate for one in found.figures) == pytest.approx(1000)
+    with pytest.raises(funnel.ReleaseError, match="4,000") as caught:
+        funnel.open_release(people("named", **RELEASES["named"])).estimate(by=["person_id", "town", "hours"])
+    assert caught.value.code == "question"
+
+
+def test_a_column_inside_cells_is_read_by_profiles_and_says_so(people):
+    opened = funnel.open_release(people("wide", **RELEASES["wide"]))
+    found = opened.estimate(by="hours")
+    assert "cells.json" in found.text()
+    whole = sum(one.estimate for one in found.figures)
+    assert whole == pytest.approx(sum(one.estimate for one in opened.estimate(by="person").figures))
+    assert opened.estimate(by="person").notes == ()
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the program in this process."""
+
+    def run(*args) -> SimpleNamespace:
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in args])
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=ended.value.code, out=out, err=err)
+
+    return run
+
+
+def test_the_command_answers_as_text_csv_and_json(people, command):
+    release = people("records")
+    asked = ("--by", "town,age", "--where", "hours >= 20", "--mean", "hours", "--share", "age >= 37")
+    told = command("estimate", release, *asked)
+    assert told.code == 0, told.err
+    assert "of 4,000 rows those where hours >= 20" in told.out
+    made = json.loads(command("estimate", release, *asked, "--json").out)
+    rows = list(csv.DictReader(io.StringIO(command("estimate", release, *asked, "--csv").out)))
+    shown = [float(row["estimate"]) if row["estimate"] else None for row in rows]
+    assert shown == [one["estimate"] for one in made["figures"]]
+    assert list(rows[0]) == ["town", "age", "figure", "estimate", "standard_error", "low", "high", "flag"]
+    arrow = funnel.open_release(release).estimate(
+        by=["town", "age"], where="hours >= 20", mean="hours", share="age >= 37"
+    )
+    assert arrow.table().column("estimate").to_pylist() == [one["estimate"] for one in made["figures"]]
+    assert json.loads(json.dumps(arrow.as_dict(), allow_nan=False)) == made
+    refused = command("estimate", release, "--where", "age > 40")
+    assert refused.code == 1
+    assert "0, 37, 60" in refused.err
+    for wrong in (("--csv",), ("--by", "town", "--csv", "--json"), ("--by", "town", "--confidence", "2")):
+        assert command("estimate", release, *wrong).code == 2
+    with pytest.raises(funnel.ReleaseError, match="wrong-value"):
+        funnel.open_release(release).estimate(by="town", confidence=1.0)
+
+
+def test_opening_a_release_loads_neither_solver_nor_cryptography(people, tmp_path):
+    import shutil
+
+    shutil.copytree(people("named", **RELEASES["named"]), tmp_path / "release")  # the published folder alone
+    code = """
+import sys, funnel
+opened = funnel.open_release("release")
+opened.estimate(by="town", where="person_id < 9", mean="hours"), opened.covariance(by="town"), opened.weights()
+opened.table()
+heavy = {"highspy", "scipy", "cryptography", "flint", "pydantic", "jinja2", "yaml"}
+rooms = {f"funnel.{room}" for room in ("optimise", "mechanisms", "notions", "draw", "plan", "policy", "ledger", "api")}
+print(sorted((heavy | rooms) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_a_table_that_was_changed_is_not_read(people, tmp_path):
+    import shutil
+
+    copy = tmp_path / "release"
+    shutil.copytree(people("records"), copy)
+    with (copy / "data.parquet").open("ab") as file:
+        file.write(b"x")
+    assert funnel.open_release(copy).estimate(by="town").figures, "figures rest on released.json"
+    with pytest.raises(funnel.ReleaseError, match="release-unreadable"):
+        funnel.open_release(copy).table()
