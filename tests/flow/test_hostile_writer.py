@@ -129,9 +129,10 @@ def one_more(rows: list[list[int]]) -> None:
 
 
 def another_secret(rows: list[list[int]]) -> None:
-    """Thirty records of one secret value told as of another: too few for a figure of one decimal to be another."""
-    rows[0][-1] -= 30
-    next(row for row in rows if row[0] != rows[0][0] and row[1:-1] == rows[0][1:-1])[-1] += 30
+    """Most records of one cell told as of another secret value: enough for a figure of one decimal to be another."""
+    moved = rows[0][-1] * 9 // 10
+    rows[0][-1] -= moved
+    next(row for row in rows if row[0] != rows[0][0] and row[1:-1] == rows[0][1:-1])[-1] += moved
 
 
 def of_draws(old: Any) -> Any:
@@ -229,7 +230,7 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
     "inputs exchanged": (wrapped(write, "protocol_file", exchanged), {"counts"}, {}),
     "another mechanism": (stated(mechanism=lambda _: "randomised-response"), {"policy-terms", "mechanism"}, {}),
     "records of another secret": (
-        wrapped(write, "counts_file", rows_of("cells", another_secret)), {"ledger-identity"}, {},
+        wrapped(write, "counts_file", rows_of("cells", another_secret)), {"leakage-stated", "ledger-identity"}, {},
     ),
     "a record too many in the counts": (
         wrapped(write, "counts_file", rows_of("cells", one_more)), {"counts"}, {},

@@ -162,7 +162,8 @@ class Year:
         scripted = self.world.night % SCRIPTED == 1
         outcome = self.world.by_script() if scripted else self.world.run()
         if outcome.error == "lock-leaks":
-            self.world.answered(outcome, "lock-leaks", "funnel lock people.yaml` shows its cost, promise by promise; `--force`")
+            shown = "funnel lock people.yaml` shows its cost, promise by promise; `--force`"
+            self.world.answered(outcome, "lock-leaks", shown)
             self._relock(why, "the table had drifted too far")
             outcome = self.world.run()
         return outcome
