@@ -91,7 +91,7 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         advice = (
             "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             if absent
-            else "A lock, or the same protocol under the same key, adds nothing to what was told before"
+            else "The lock of the release before, or its protocol under its key, adds nothing to what was told"
         )
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:

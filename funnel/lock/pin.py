@@ -302,5 +302,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile) -> list[str]:
         f"`funnel key rotate --locked {file}` shows the cost of a new one.",
         f"A new lock with the room of the old one: `funnel lock {file}` shows its cost, promise by promise; "
         "`--force` makes it.",
+        "Where each of these would end a promise: let the last release stand, or write `accept: unbounded` into the "
+        "policy with a new lock; the page says so before all else.",
     ]
     return [f"({place}) {one}" for place, one in enumerate(found, 1)]

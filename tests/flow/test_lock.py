@@ -187,6 +187,13 @@ def test_drift_has_exits_and_each_works(command, folder):
         if ran.code == 0:
             assert ran.json["composed"]["figure"] == cost["after"]
 
+    # The last way gives the bound of all releases together up, whatever they tell.
+    assert "(5) Where each of these would end a promise" in said
+    policy.write_text(text + "accept: unbounded\n")
+    assert command("lock", "--force", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    audited(folder)
+
 
 def test_a_kept_lock_is_of_the_same_columns_and_secret(command, folder):
     policy = write_policy(folder, **BASE)
