@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from funnel.engine import Engine, Source
 from funnel.engine.checks import is_identifier
-from funnel.engine.sql import identifier, listed
+from funnel.engine.sql import identifier, listed, literal
 
 _FIRST = 10_000
 """Rows that are looked at first: which columns may be keys, and what texts may be numbers or dates."""
@@ -15,13 +15,20 @@ _TYPES = ("BIGINT", "DOUBLE", "DATE")
 """Types that the texts of a CSV may be of, the narrowest first."""
 _NEARLY = 0.8
 """How much fewer values may be counted than there are."""
+_COMMA = (r"[-+]?\d+(,\d+)?", r"[-+]?\d+,(\d{1,2}|\d{4,})")
+"""Patterns of numbers with a decimal comma: what all texts are, and one is at least (1,234 may be over a thousand)."""
+_DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{4}"
+"""The same of dates that begin with the day, or the month: nobody can tell, and DuckDB reads neither."""
+_AT_ONCE = 32
+"""Columns of which the values are counted together: each takes memory of its own, however few rows there are."""
 
 
 @dataclass(frozen=True)
 class Column:
     """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values.
 
-    `blanks` are texts that begin or end with one.
+    `blanks` are texts that begin or end with one; `comma`, whether all are numbers with a decimal comma, `day_first`,
+    whether all are dates as 31.12.1987.
     """
 
     name: str
@@ -31,6 +38,8 @@ class Column:
     missing: int
     blanks: int
     unique: bool
+    comma: bool = False
+    day_first: bool = False
 
     def tells_who(self, rows: int) -> bool:
         """Whether nearly all of the rows have a value of their own, of a text most."""
@@ -47,6 +56,16 @@ class Glance:
     columns: tuple[Column, ...]
 
 
+@dataclass(frozen=True)
+class _First:
+    """What the first rows tell of a column: its type, whether it may be a key, and how its texts are written."""
+
+    kind: str
+    key: bool
+    comma: bool
+    day_first: bool
+
+
 def glance(engine: Engine, source: Source) -> Glance:
     """Read a table once; the texts of a CSV as they stand, for to find its types is another reading.
 
@@ -56,11 +75,22 @@ def glance(engine: Engine, source: Source) -> Glance:
     schema = engine.schema(texts=source.is_text)
     found = _likely(engine, reader, schema, guess=source.is_text)
     counts = [
-        _counts(identifier(name), *likely, text=schema[name] == "VARCHAR", texts=source.is_text)
+        _counts(identifier(name), likely, text=schema[name] == "VARCHAR", texts=source.is_text)
         for name, likely in found.items()
     ]
-    rows, *parts = engine.row(f"SELECT {listed(['count(*)', *counts])} FROM {reader}")
+    keys = sum(one.key for one in found.values())
+    rows, *parts = _asked(engine, counts, reader, len(counts) if keys <= _AT_ONCE else _AT_ONCE)
     return Glance(rows, tuple(_columns(schema, rows, parts, found)))
+
+
+def _asked(engine: Engine, figures: Sequence[str], reader: str, at_once: int) -> list[int]:
+    """The number of rows, and figures of them in order, so many in one statement."""
+    found: list[int] = []
+    for first in range(0, len(figures), at_once):
+        asked = listed(["count(*)", *figures[first : first + at_once]])
+        rows, *part = engine.row(f"SELECT {asked} FROM {reader}")
+        found += part if found else [rows, *part]
+    return found
 
 
 def records(engine: Engine, source: Source, name: str) -> list[int]:
@@ -70,29 +100,42 @@ def records(engine: Engine, source: Source, name: str) -> list[int]:
     return [int(row[0]) for row in engine.rows(asked)]
 
 
-def _likely(
-    engine: Engine, reader: str, schema: Mapping[str, str], *, guess: bool
-) -> dict[str, tuple[str, bool]]:
-    """By the first rows: of what type each column may be, and whether it may be a key."""
-    columns = {name: identifier(name) for name in schema}
-    types = [f"count({_cast(one, kind, texts=guess)})" for one in columns.values() for kind in _TYPES]
-    counts = [f"count({one}), count(DISTINCT {one})" for one in columns.values()]
-    asked = listed(["count(*)", *counts, *(types if guess else [])])
-    rows, *found = engine.row(f"SELECT {asked} FROM (SELECT * FROM {reader} LIMIT {_FIRST})")
-    likely = {}
-    for place, (name, kind) in enumerate(schema.items()):
-        present, distinct = found[2 * place : 2 * place + 2]
-        casts = found[2 * len(schema) + len(_TYPES) * place :][: len(_TYPES)]
-        fits = [one for one, count in zip(_TYPES, casts, strict=False) if present and count == present]
-        likely[name] = ([*fits, kind][0], distinct == rows)
-    return likely
+def _likely(engine: Engine, reader: str, schema: Mapping[str, str], *, guess: bool) -> dict[str, _First]:
+    """What the first rows tell of each column; of what type its texts are only where that is a guess."""
+    figures = [listed(_looks(identifier(name), guess=guess)) for name in schema]
+    rows, *found = _asked(engine, figures, f"(SELECT * FROM {reader} LIMIT {_FIRST})", _AT_ONCE)
+    width = len(found) // len(schema)
+    return {
+        name: _first(kind, rows, found[width * place :][:width])
+        for place, (name, kind) in enumerate(schema.items())
+    }
 
 
-def _counts(column: str, kind: str, key: bool, *, text: bool, texts: bool) -> str:
+def _looks(column: str, *, guess: bool) -> list[str]:
+    """SQL: present and distinct values; those of each type, and those written in each way."""
+    counts = [f"count({column})", f"count(DISTINCT {column})"]
+    if not guess:
+        return counts
+    written = [
+        f"count(*) FILTER (regexp_full_match({column}, {literal(pattern)}))" for pattern in (*_COMMA, _DAY_FIRST)
+    ]
+    return [*counts, *written, *(f"count({_cast(column, kind, texts=guess)})" for kind in _TYPES)]
+
+
+def _first(kind: str, rows: int, found: Sequence[int]) -> _First:
+    present, distinct, *told = found
+    numbers, commas, days, *casts = told or [0] * 3
+    fits = [one for one, count in zip(_TYPES, casts, strict=False) if present and count == present]
+    comma = bool(present and numbers == present and commas)
+    return _First([*fits, "DOUBLE" if comma else kind][0], distinct == rows, comma, bool(present and days == present))
+
+
+def _counts(column: str, likely: _First, *, text: bool, texts: bool) -> str:
     """SQL: present values, distinct values (exactly only of what may be a key), those of the likely type, blanks."""
-    distinct = f"count(DISTINCT {column})" if key else f"approx_count_distinct({column})"
+    distinct = f"count(DISTINCT {column})" if likely.key else f"approx_count_distinct({column})"
     blanks = f"count(*) FILTER ({column} LIKE ' %' OR {column} LIKE '% ')" if text else "0"
-    return f"count({column}), {distinct}, count({_cast(column, kind, texts=texts)}), {blanks}"
+    fitting = _cast(f"replace({column}, ',', '.')" if likely.comma else column, likely.kind, texts=texts)
+    return f"count({column}), {distinct}, count({fitting}), {blanks}"
 
 
 def _cast(column: str, kind: str, *, texts: bool) -> str:
@@ -103,10 +146,12 @@ def _cast(column: str, kind: str, *, texts: bool) -> str:
 
 
 def _columns(
-    schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, tuple[str, bool]]
+    schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, _First]
 ) -> Iterator[Column]:
     for place, (name, kind) in enumerate(schema.items()):
         present, distinct, fitting, blanks = parts[4 * place : 4 * place + 4]
-        guessed, key = likely[name]
-        found = guessed if fitting == present else kind
-        yield Column(name, found, kind == "VARCHAR", distinct, rows - present, blanks, key and distinct == rows)
+        first, fits = likely[name], fitting == present
+        found = first.kind if fits else kind
+        unique, comma = first.key and distinct == rows, fits and first.comma
+        missing = rows - present
+        yield Column(name, found, kind == "VARCHAR", distinct, missing, blanks, unique, comma, first.day_first)

@@ -17,8 +17,10 @@ _TELLING = (
     *("secret", "sensitive", "confidential", "private", "diagnos", "disease", "health", "medic", "treatment"),
     *("income", "salary", "wage", "debt", "benefit", "marital", "religio", "belief", "ethnic", "race", "sex"),
     *("gender", "orientation", "party", "vote", "union", "convict", "crim", "offen", "disab", "pregnan"),
+    *("krank", "gesund", "einkommen", "gehalt", "lohn", "schuld", "familienstand", "konfession", "herkunft"),
+    *("geschlecht", "partei", "gewerkschaft", "straf", "behinder", "schwanger"),
 )
-"""Parts of names that columns have which people want hidden."""
+"""Parts of names, in English and German, that columns have which people want hidden."""
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no policy can name."""
@@ -26,6 +28,8 @@ _FEW = 40
 _MINIMUM = 10
 _CELLS, _CELL = 20, 50
 """Cells of the wide block at most, few since a program against two known columns is large; and records of each."""
+_PAIRS = 100
+"""Columns of which any two may be known before their pairs are too many."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,23 @@ def starter(table: Path, folder: Path, *, names: Sequence[str] = (), trim: bool 
     with open_engine(source) as engine:
         engine.fetch(tuple(engine.schema(texts=source.is_text)))
         seen = glance(engine, source)
-        if seen.rows == 0:
-            raise SourceError("source-empty", "the table has no rows", where=str(table))
+        _check_rows(seen.rows, table)
         found = _proposal(Path(os.path.relpath(table, folder)), seen)
         found = replace(_supported(found, engine, source), names=names, trim=trim)
     return _text(found)
+
+
+def _check_rows(rows: int, table: Path) -> None:
+    """Two values of enough records each are the least that can be released. Raises SourceError."""
+    if rows == 0:
+        raise SourceError("source-empty", "the table has no rows", where=str(table))
+    if rows < 2 * _MINIMUM:
+        raise SourceError(
+            "nothing-to-propose",
+            f"the table has {rows} row{'s' if rows > 1 else ''}, too few for two values of {_MINIMUM} records each",
+            where=str(table),
+            advice="Take more records; fewer than that would show single people.",
+        )
 
 
 def _proposal(table: Path, seen: Glance) -> Proposal:
@@ -121,7 +137,7 @@ name: {slug}
 description: TODO say what is published, and what stays hidden
 source:
   table: {_yaml(str(found.table))}
-{_header(found)}{_entity(found)}  missing: {missing}               # missing values: category | drop | error
+{_dialect(found)}{_entity(found)}  missing: {missing}               # missing values: category | drop | error
 estimate:
   minimum: {_MINIMUM}                  # every public value needs this many records
 sensitive: [{_yaml(found.secret.name)}]      # WARNING: {found.guess}; it is never released
@@ -130,7 +146,7 @@ public:                        # what is released, sanitised; a column that is n
 privacy:
   notion: srlip                # no belief about the secret moves by more than a factor e^epsilon,
   epsilon: 1.0                 # nats; smaller is more private
-  knows: {min(2, len(found.public))}                     # nor of who knows so many of the person's true public columns
+  knows: {_known(found.public)}                     # nor of who knows so many of the person's true public columns
 mechanism:
   kind: invariant              # raw totals stay right on average; `optimal` keeps most information
 {_draws(found)}release:
@@ -146,6 +162,8 @@ def _described(found: Proposal, column: Column) -> str:
     if column.blanks:
         missing += f", {column.blanks:,} with blanks at an end"
         missing += "" if found.trim else " (`init --trim` leaves these out)"
+    if column.day_first:
+        missing += ", texts to funnel, which reads dates as 1987-12-31"
     roles = {
         "it tells who somebody is: left out": column in found.keys,
         "the secret": column is found.secret,
@@ -156,15 +174,22 @@ def _described(found: Proposal, column: Column) -> str:
     return f"#   {_printable(column.name):<20} {column.kind:<10} {column.distinct:>9,} values{missing}{role}"
 
 
+def _known(public: Sequence[Column]) -> int:
+    """How many true columns somebody may know: two, where their pairs are not too many."""
+    return min(2 if len(public) <= _PAIRS else 1, len(public))
+
+
 def _entity(found: Proposal) -> str:
     if found.entity is None:
         return ""
     return f"  entity: {_yaml(found.entity.name)}              # identifies a person; at most one row each\n"
 
 
-def _header(found: Proposal) -> str:
-    """How a table without a header is read."""
-    return f"  csv: {{header: false, names: [{', '.join(map(_yaml, found.names))}]}}\n" if found.names else ""
+def _dialect(found: Proposal) -> str:
+    """How a CSV is read that has no header, or numbers with a decimal comma."""
+    said = [f"header: false, names: [{', '.join(map(_yaml, found.names))}]"] if found.names else []
+    said += ['decimal: ","'] if any(column.comma for column in found.seen.columns) else []
+    return f"  csv: {{{', '.join(said)}}}\n" if said else ""
 
 
 def _public(found: Proposal) -> str:
@@ -235,8 +260,8 @@ def _named(found: Proposal) -> str:
 
 def _slug(table: Path) -> str:
     """A name for policy and folders."""
-    kept = "".join(letter if letter.isalnum() else "-" for letter in table.name.split(".")[0].lower())
-    return kept.strip("-") or "release"
+    kept = "".join(letter if letter.isalnum() else " " for letter in table.name.split(".")[0].lower())
+    return "-".join(kept.split()) or "release"
 
 
 def _yaml(text: str) -> str:

@@ -230,10 +230,11 @@ def _refuse_many(joint: Joint, knowledge: Knowledge) -> None:
     sets = sum(1 for _ in islice(knowledge.sets(known), SETS + 1))
     most = min(knowledge.conditions(sizes), len(known.cells) * sets)
     if sets > SETS or (knowledge.all and most > KNOWN):
+        fewer = 2 if knowledge.most is None or knowledge.most > 2 else 1
         raise PlanError(
             "alphabet-too-large",
             f"an attacker may know any of {len(sizes):,} public columns, which takes up to {most:,} combinations of "
-            f"values; srlip is measured given each of them, up to {KNOWN:,}",
-            advice="Say how many of them others may know (`knows: 2`), release fewer columns in this policy, shrink "
+            f"values; srlip is measured given each of them, up to {KNOWN:,}, and up to {SETS:,} sets of columns",
+            advice=f"Let others know fewer of them (`knows: {fewer}`), release fewer columns in this policy, shrink "
             "them with `bins` or `top`, or use `notion: lip`.",
         )

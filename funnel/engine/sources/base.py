@@ -117,7 +117,7 @@ def unreadable(source: Source, error: Exception) -> SourceError:
         advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."
     elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
         said = "the source table is not UTF-8 text"
-        advice = "Convert it, for example with `iconv -f latin1 -t utf-8`."
+        advice = "Convert it, for example with `iconv -f latin1 -t utf-8`; from Excel, `-f utf-16` may be right."
     elif isinstance(error, _OF_VALUES):
         said = f"the source table holds what cannot be read ({type(error).__name__})"
         advice = "Check the types of its columns, and what the filter makes of them."

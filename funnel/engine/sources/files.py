@@ -82,11 +82,19 @@ def stamp_of(files: tuple[Path, ...]) -> Stamp:
 def check_names(names: Sequence[str], where: object) -> None:
     """DuckDB renames equal headers in silence; a policy must not pick one of them by luck. Raises SourceError."""
     repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
-    if repeated or any(not name.strip() for name in names):
-        what = f"the column name {repeated[0]!r} appears twice" if repeated else "a column has no name"
+    blank = [str(place) for place, name in enumerate(names, start=1) if not name.strip()]
+    if blank:
+        what = f"column {blank[0]} has" if len(blank) == 1 else f"columns {listed(blank)} have"
         raise SourceError(
             "source-header",
-            f"{what} in the header (upper and lower case are the same)",
+            f"{what} no name in the header",
+            where=str(where),
+            advice="Name every column there, or in the policy: `csv: {header: true, names: [...]}` under `source`.",
+        )
+    if repeated:
+        raise SourceError(
+            "source-header",
+            f"the column name {repeated[0]!r} appears twice in the header (upper and lower case are the same)",
             where=str(where),
             advice="Give every column a name of its own.",
         )

@@ -82,12 +82,15 @@ class Text(Files):
             check_names(self.dialect.names, self.name)
             self._check_widths()
             return
+        widths = set[int]()
         for file in self.files:
             names = self._header(connection, file)
             if self.dialect.header is None:
                 _check_headed(names, file)
             check_names(names, file)
-        if len(connection.execute(f"DESCRIBE SELECT * FROM {self.as_texts}").fetchall()) == 1:
+            widths.add(len(names))
+        found = len(connection.execute(f"DESCRIBE SELECT * FROM {self.as_texts}").fetchall())
+        if found == 1 or 1 in widths:  # sniffed by something else than what separates the names
             self._check_fields()
 
     def _header(self, connection: duckdb.DuckDBPyConnection, file: Path) -> list[str]:

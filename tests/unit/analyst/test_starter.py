@@ -164,3 +164,47 @@ def test_blanks_are_told_and_stay_unless_asked(tmp_path):
     assert "150 with blanks at an end (`init --trim` leaves these out)" in text
     (tmp_path / "p.yaml").write_text(finished(text))
     assert not funnel.load(tmp_path / "p.yaml").blocks[0].attributes[0].trim
+
+
+def test_decimal_commas_are_read_as_numbers_and_thousands_are_not(tmp_path):
+    lines = [f"{i};{1000 + i % 9},5{i % 3};{1 + i % 8},{100 + i};{'ab'[i % 2]}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["nr;pay;people;x", *lines]))
+    text = funnel.starter_policy(tmp_path / "t.csv", tmp_path)
+    assert '  csv: {decimal: ","}\n' in text
+    kinds = {line.split()[1]: line.split()[2] for line in text.splitlines() if line.startswith("#   ")}
+    assert (kinds["pay"], kinds["people"]) == ("DOUBLE", "VARCHAR")
+
+
+def test_dates_that_begin_with_the_day_are_named_as_texts(tmp_path):
+    lines = [f"{i},{1 + i % 28}.{1 + i % 12}.1987,{'ab'[i % 2]},{'cd'[i // 2 % 2]}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["nr,born,x,y", *lines]))
+    assert " values, texts to funnel, which reads dates as 1987-12-31" in funnel.starter_policy(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("rows", [1, 19])
+def test_a_table_of_a_few_rows_is_told_how_many_it_has(tmp_path, rows):
+    duckdb.sql(f"COPY (SELECT i AS id, i % 2 AS x, i % 3 AS y FROM range({rows}) t(i)) TO '{tmp_path}/t.csv'")
+    with pytest.raises(funnel.SourceError, match=f"the table has {rows} row"):
+        funnel.starter_policy(tmp_path / "t.csv")
+
+
+def test_three_hundred_columns_are_read_in_the_memory_of_a_few(tmp_path):
+    columns = ", ".join(f"chr(97 + CAST(hash(i + {c}) % 3 AS INTEGER)) AS f{c}" for c in range(300))
+    duckdb.sql(f"COPY (SELECT i AS id, {columns} FROM range(100) t(i)) TO '{tmp_path}/t.csv'")
+    text = funnel.starter_policy(tmp_path / "t.csv", tmp_path)
+    assert "  knows: 1 " in text  # any two of so many columns are more pairs than anybody waits for
+    (tmp_path / "p.yaml").write_text(finished(text))
+    assert len(funnel.load(tmp_path / "p.yaml").blocks[0].columns) == 299
+
+
+def test_a_semicolon_table_with_a_broken_line_is_not_read_by_its_decimal_commas(tmp_path):
+    lines = [f"{i};{i % 9},5;{'ab'[i % 2]}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["nr;pay;x", *lines[:50], "50;1,5", *lines[51:]]))
+    with pytest.raises(funnel.SourceError, match="line 52 has 2 fields, the header has 3"):
+        funnel.starter_policy(tmp_path / "t.csv")
+
+
+def test_columns_without_a_name_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("id,,x,\n" + "".join(f"{i},a,b,c\n" for i in range(50)))
+    with pytest.raises(funnel.SourceError, match="columns 2, 4 have no name in the header"):
+        funnel.starter_policy(tmp_path / "t.csv")
