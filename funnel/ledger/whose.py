@@ -12,6 +12,7 @@ from typing import Any
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.alphabet import Label
+from funnel.data.convert import joint_of
 from funnel.format import counts, protocol, schema
 from funnel.format.canonical import FormatError
 from funnel.format.counts import CountsFile
@@ -45,7 +46,7 @@ def known_again(
     permanent = None if own[0].entity is None else own[0].source
     tonight = Night(
         release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
-        people.content, lambda: people, partial(_counted, joint), own[0].present,
+        people.content, lambda: people, partial(by_value, joint), own[0].present,
     )  # fmt: skip
     private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     blind = policy.estimate.epsilon is not None
@@ -111,8 +112,8 @@ def _protocols(own: Sequence[DrawRecord]) -> list[AnyProtocol]:
     return [one.protocol for one in own if one.protocol is not None]
 
 
-def _counted(joint: Joint, name: str) -> Table | None:
-    """Records by secret and value of a column."""
+def by_value(joint: Joint, name: str) -> Table | None:
+    """Records by secret and value of a column; None where no block has it."""
     for index, block in enumerate(joint.blocks):
         if name in block.columns:
             place, found = block.columns.index(name), Counter[tuple[Label, str | None]]()
@@ -128,10 +129,4 @@ def _kept_counts(folder: Path, name: str) -> Table | None:
         file = schema.read(CountsFile, counts.NAME, (folder / counts.NAME).read_bytes())
     except (OSError, FormatError):
         return None
-    for index, block in enumerate(file.blocks):
-        if name in block.columns:
-            place, found = block.columns.index(name), Counter[tuple[Label, str | None]]()
-            for s, *x, number in file.cells:
-                found[file.secret.values[s], block.values[x[index]][place]] += number
-            return found
-    return None
+    return by_value(joint_of(file.secret, file.blocks, file.cells), name)
