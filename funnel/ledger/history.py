@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from funnel.cells.cells import Cells
-from funnel.cells.record import meaning
 from funnel.data import AnyProtocol
-from funnel.data.alphabet import folded
 from funnel.data.population import Population
 from funnel.format import manifest
 from funnel.format.journal import Identity, Present, Promise, ReleaseEntry, Together
+from funnel.format.terms import Attribute
 from funnel.ledger.archive import kept_protocols
+from funnel.ledger.meanings import by_name, drawn
 from funnel.ledger.partitions import check_cells
 from funnel.ledger.presence import seen_from, who_is_in
 from funnel.ledger.promises import Tonight, measured
@@ -25,7 +22,7 @@ from funnel.ledger.whose import Whose, known_again
 from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
 from funnel.policy import Policy
-from funnel.policy.columns import Attribute
+from funnel.policy.terms import terms_file
 
 Kept = Mapping[str, tuple[AnyProtocol, ...] | None]
 """The blocks of protocols, by the hash of their file."""
@@ -88,8 +85,8 @@ def compose(
     released by other cells.
     """
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
-    records = (_record(policy, protocol, source, entity, cells) for protocol in protection.protocols)
-    own = tuple(replace(one, present=present) for one in records)
+    known = by_name(terms_file(policy))
+    own = tuple(_record(one, known, cells, source, entity, present) for one in protection.protocols)
     check_cells(policy, own, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
@@ -101,47 +98,12 @@ def compose(
 
 
 def _record(
-    policy: Policy, protocol: AnyProtocol, source: str, entity: str | None, cells: Sequence[Cells]
-) -> DrawRecord:
-    reads = protocol.secret.columns if protocol.secret else None
-    columns = protocol.inputs.columns
-    known = {folded(one.name): one for block in policy.blocks for one in block.attributes}
-    wide = {one.name: one for one in cells}
-    told = [
-        (meaning(wide[column]),) * 2
-        if column in wide
-        else _hashes(known[folded(column)], {value[place] for value in protocol.inputs.values})
-        for place, column in enumerate(columns)
-    ]
-    inside = tuple(one.name for column in columns if column in wide for one in wide[column].columns)
-    hashes = (tuple(means for means, _ in told), tuple(base for _, base in told))
-    return DrawRecord(columns, *hashes, reads, source, entity, protocol, inside)
-
-
-def _hashes(attribute: Attribute, values: set[str | None]) -> tuple[str, str]:
-    """What a column's values stand for, and the same but for which are named."""
-    return _meaning(attribute, values), _base(attribute)
-
-
-def _meaning(attribute: Attribute, values: set[str | None]) -> str:
-    """A short hash of what a column's values stand for: the same text may mean other people elsewhere.
-
-    Bins, rounding, clipping, groups; and where rare or unseen values are one, which ones are not.
-    """
-    told = attribute.model_dump(mode="json", exclude={"name", "unseen"}, exclude_defaults=True)
-    if attribute.follows_table or attribute.unseen == "other":
-        told["values"] = sorted(json.dumps(value) for value in values)
-    return _short(told)
-
-
-def _base(attribute: Attribute) -> str:
-    """The same but for which values are not put under `other`."""
-    without = {"name", "unseen", "top", "rare"}
-    return _short(attribute.model_dump(mode="json", exclude=without, exclude_defaults=True))
-
-
-def _short(told: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    protocol: AnyProtocol, known: Mapping[str, Attribute], cells: Sequence[Cells], source: str, entity: str | None,
+    present: Present | None,
+) -> DrawRecord:  # fmt: skip
+    secret = protocol.secret.columns if protocol.secret else None
+    told = drawn(protocol.inputs.columns, protocol.inputs.values, secret, known, cells)
+    return DrawRecord.of(told, source, entity, protocol, present)
 
 
 def _kept(policy: Policy, entries: Sequence[ReleaseEntry]) -> Kept:
@@ -179,19 +141,8 @@ def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> li
         source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
         parts = protocols.get(entry.protocol_sha256) or (None,) * len(entry.drawn)
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
-            one = DrawRecord(
-                told.columns, told.meaning, told.base, told.reads, str(source), entry.entity, protocol, told.inside,
-                seen_from(table, entry), told.since,
-            )  # fmt: skip
+            one = DrawRecord.of(told, str(source), entry.entity, protocol, seen_from(table, entry))
             one = versioned(one, entry.identity.numbered)
-            key = (
-                entry.protocol_sha256,
-                place,
-                one.source,
-                one.entity,
-                one.meaning,
-                one.columns,
-                who_is_in(one),
-            )
+            key = entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one)
             found.setdefault(key, one)
     return list(found.values())

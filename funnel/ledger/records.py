@@ -44,6 +44,13 @@ class DrawRecord:
     present: Present | None = None
     since: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, told: Drawn, source: str, entity: str | None, protocol: AnyProtocol | None,
+           present: Present | None) -> DrawRecord:  # fmt: skip
+        """What a ledger says of a block, with its protocol, and where its uniforms come from."""
+        return cls(told.columns, told.meaning, told.base, told.reads, source, entity, protocol, told.inside, present,
+                   told.since)  # fmt: skip
+
     @property
     def pools(self) -> bool:
         """Whether values that are not named were drawn for as `other`."""

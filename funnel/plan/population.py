@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Label
-from funnel.data.alphabet import folded
 from funnel.data.channel import MAX_CELLS
 from funnel.data.population import MOST_CLASSES, NO_LABEL, Population
 from funnel.engine import Engine
@@ -19,12 +18,12 @@ from funnel.engine.expressions import Expression, ExpressionError, check_conditi
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
 from funnel.format.journal import Present
-from funnel.format.manifest import Absent, Way
 from funnel.plan.columns import OTHER, Key, secret_key
 from funnel.plan.fit import column_of
 from funnel.plan.names import Names
 from funnel.plan.stages import Everybody
 from funnel.policy import Policy
+from funnel.policy.terms import filtering_secret, leaves_out, terms_file
 
 if TYPE_CHECKING:
     from funnel.lock.lock import Lock
@@ -61,26 +60,6 @@ def own_class(policy: Policy, names: Names, predicate: str | None) -> Expression
     return parse(every(parts)) if parts else None
 
 
-def filtering_secret(policy: Policy) -> tuple[str, ...]:
-    """The sensitive columns that the policy's filter reads: who is in a release is then told by their own secret."""
-    if policy.source.filter is None:
-        return ()
-    read = set(map(folded, parse(policy.source.filter).columns))
-    return tuple(one for one in policy.sensitive if folded(one) in read)
-
-
-def leaves_out(policy: Policy, *, locked: bool) -> Absent | None:
-    """Whom the policy leaves out, whether or not there is anybody; None where it is nobody."""
-    found = list[Way]()
-    if policy.source.filter is not None:
-        found.append("filter")
-    if policy.source.missing == "drop":
-        found.append("missing")
-    if locked and any(one.unseen == "drop" for block in policy.blocks for one in block.attributes):
-        found.append("unseen")
-    return Absent(tuple(found), filtering_secret(policy)) if found else None
-
-
 def everybody_stage(
     policy: Policy, names: Names, own: Expression | None, lock: str | None, wanted: Wanted
 ) -> Everybody | None:
@@ -89,12 +68,12 @@ def everybody_stage(
     Predicates that no longer fit the source are left out, and with more than MOST_CLASSES all of them: of those
     nothing is known. Over a private estimate nobody is counted, for these counts would have no noise.
     """
-    drops, private = leaves_out(policy, locked=lock is not None), policy.estimate.epsilon is not None
+    asked, private = terms_file(policy), policy.estimate.epsilon is not None
+    drops, hidden = leaves_out(asked, locked=lock is not None), filtering_secret(asked)
     if drops is None and (private or not (wanted.classes or wanted.secrets)):
         return None
     mine = () if own is None else (own.sql,)
     predicate, reads = (None, ()) if own is None else (own.sql, own.columns)
-    hidden = filtering_secret(policy)
     if private:
         return Everybody(predicate, reads, hidden, mine, (), None, (), ())
     others = tuple(one for one in dict.fromkeys(wanted.classes) if one not in mine and _usable(one, names.schema))

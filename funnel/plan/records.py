@@ -21,10 +21,9 @@ from funnel.ledger.history import Composed
 from funnel.measure.figures import round_to
 from funnel.mechanisms.product import Protection
 from funnel.plan.draw import Drawn
-from funnel.plan.population import leaves_out
 from funnel.plan.protect import Settled
 from funnel.policy.model import Estimate
-from funnel.policy.terms import partition
+from funnel.policy.terms import leaves_out, partition, terms_file
 from funnel.release.measured import stated_leakage, stated_utility
 from funnel.version import __version__
 
@@ -83,7 +82,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         candidates=_candidates(found, digits),
         split=found.shares,
         draws=manifest.Draws(policy.draws.kind, run.key.fingerprint if permanent else None),
-        absent=leaves_out(policy, locked=pinned is not None),
+        absent=leaves_out(terms_file(policy), locked=pinned is not None),
         estimate=_estimate(policy.estimate, release.counted.spent),
         rows=release.rows,
         identify=tuple(map(manifest.Key, run.plan.write.keys, run.plan.write.key_types)),

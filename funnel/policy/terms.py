@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from funnel.data.alphabet import folded
+from funnel.engine.expressions import parse
 from funnel.errors import InternalError
 from funnel.format import schema
 from funnel.format import terms as files
-from funnel.format.manifest import Parameters, Partition
+from funnel.format.manifest import Absent, Parameters, Partition, Way
 from funnel.format.terms import Asked, TermsFile
 from funnel.measure.exact import rational
 from funnel.policy.blocks import Block
@@ -126,6 +128,27 @@ def terms_file(policy: Policy) -> TermsFile:
         identify=policy.release.identify,
         partition=partition(policy),
     )
+
+
+def leaves_out(asked: TermsFile, *, locked: bool) -> Absent | None:
+    """Whom the terms leave out, whether or not there is anybody; None where it is nobody. Raises ExpressionError."""
+    columns = [one for block in (*asked.public, *(wide.columns for wide in asked.wide)) for one in block]
+    ways: list[tuple[Way, bool]] = [
+        ("filter", asked.filter is not None),
+        ("missing", asked.missing == "drop"),
+        ("unseen", locked and any(one.unseen == "drop" for one in columns)),
+    ]
+    by = tuple(way for way, taken in ways if taken)
+    return Absent(by, filtering_secret(asked)) if by else None
+
+
+def filtering_secret(asked: TermsFile) -> tuple[str, ...]:
+    """The sensitive columns that the filter reads: who is in a release is then told by their own secret.
+
+    Raises ExpressionError.
+    """
+    read = set() if asked.filter is None else set(map(folded, parse(asked.filter).columns))
+    return tuple(one for one in asked.sensitive if folded(one) in read)
 
 
 def partition(policy: Policy) -> Partition | None:

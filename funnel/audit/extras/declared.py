@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.meanings import LOWER
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.data.alphabet import folded
 from funnel.format.counts import NAME
 
 CLAIM = "estimate-declared"
@@ -17,12 +17,12 @@ def check(opened: Release) -> str | Unchecked:
     terms = opened.terms
     if opened.counts.private is None:
         return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
-    bins = {one.name.translate(LOWER): one.bins for block in terms.public for one in block if one.bins}
-    declared = {name.translate(LOWER): set(values) for name, values in (terms.estimate.values or {}).items()}
+    bins = {folded(one.name): one.bins for block in terms.public for one in block if one.bins}
+    declared = {folded(name): set(values) for name, values in (terms.estimate.values or {}).items()}
     missing: set[str | None] = {None} if terms.missing == "category" else set()
     for alphabet in opened.joint.alphabets:
         for column, parts in zip(alphabet.columns, zip(*alphabet.values, strict=True), strict=True):
-            name, values = column.translate(LOWER), set(parts)
+            name, values = folded(column), set(parts)
             if name in bins:
                 right = len(values) == len(bins[name]) + len(missing)
             else:

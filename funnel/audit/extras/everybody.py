@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 
 from funnel.audit.extras.absence import Asked, Everybody, Flags
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.engine.expressions import ExpressionError, parse
+from funnel.engine.expressions import ExpressionError
 from funnel.format import manifest, terms
 from funnel.format.fields import Label
-from funnel.format.manifest import Absent, Way
+from funnel.format.manifest import Absent
 from funnel.format.population import NAME
 from funnel.format.terms import TermsFile
+from funnel.policy.terms import leaves_out
 
 CLAIM = "absent"
 TITLE = "release.json says whom the policy leaves out, and those whom population.json has in the release are the counts"
@@ -42,22 +42,10 @@ def check(opened: Release) -> str | Unchecked:
 
 def leaving_out(asked: TermsFile, locked: bool) -> Absent | None:
     """Whom such terms leave out. Raises Broken where the filter is none."""
-    columns = [one for block in (*asked.public, *(wide.columns for wide in asked.wide)) for one in block]
-    drops = locked and any(one.unseen == "drop" for one in columns)
-    ways: list[tuple[Way, bool]] = [
-        ("filter", asked.filter is not None), ("missing", asked.missing == "drop"), ("unseen", drops),
-    ]  # fmt: skip
-    by = tuple(way for way, taken in ways if taken)
-    return Absent(by, tuple(_read(asked))) if by else None
-
-
-def _read(asked: TermsFile) -> Iterator[str]:
-    """The sensitive columns that the filter names; the case of ASCII letters makes no difference."""
     try:
-        named = [] if asked.filter is None else [one.casefold() for one in parse(asked.filter).columns]
+        return leaves_out(asked, locked=locked)
     except ExpressionError as error:
         raise Broken(terms.NAME, "the filter is none", "a condition", str(error)) from None
-    yield from (one for one in asked.sensitive if one.casefold() in named)
 
 
 def _planned(opened: Release) -> str | None:

@@ -95,7 +95,7 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> 
     """What an entry says was drawn, with its protocol, seen from a table. Raises Broken where the two do not fit."""
     blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
     told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
-    drawn = [(one.columns, _reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
+    drawn = [(one.columns, reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
     source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
     if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
@@ -123,7 +123,8 @@ def _of(hashes: tuple[str, ...], one: Drawn) -> tuple[str, ...]:
     return tuple(map("".join, zip(hashes, one.since, strict=True)))
 
 
-def _reads(block: Weights | Sets) -> tuple[str, ...] | None:
+def reads(block: Weights | Sets) -> tuple[str, ...] | None:
+    """The columns of the secret that draws look at."""
     return block.secret.columns if isinstance(block, Weights) and block.secret else None
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.composition import figures_before
-from funnel.audit.extras.meanings import LOWER
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import STEP
 from funnel.audit.kernel.verdict import Broken, agree, counted
+from funnel.data.alphabet import folded
 from funnel.format.journal import NAME, Promise
 
 CLAIM = "ledger-promises"
@@ -82,7 +82,7 @@ def _published(opened: Release, one: Promise) -> bool:
     names = [column.name for block in terms.public for column in block]
     names += [name for wide in terms.wide for name in (wide.name, *(column.name for column in wide.columns))]
     shown, own, hidden = (
-        {name.translate(LOWER) for name in every}
+        {folded(name) for name in every}
         for every in ((*names, *terms.identify), terms.sensitive, one.together.sensitive)
     )
     return bool((shown - own) & hidden)
