@@ -42,12 +42,11 @@ from funnel.plan.records import (
 )
 from funnel.policy.terms import terms_file
 from funnel.progress import Report
-from funnel.release.export import export, released_file
-from funnel.release.filled import Rows, export_filled
+from funnel.release.export import Target, released_file
 from funnel.release.formulas import check_keys
-from funnel.release.named import export_named
 from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
+from funnel.release.written import write_data
 from funnel.report.catalogue import catalogue, notes
 
 
@@ -86,25 +85,18 @@ def _table(
     Raises PlanError, SourceError, ReleaseError.
     """
     stage, protocols, drawn = release.run.plan.write, release.protection.protocols, release.drawn
-    protocols_shown, form = protocol_file(protocols), stage.format
-    wide, locked = release.counted.cells, stated.locked is not None
+    protocols_shown, wide, locked = protocol_file(protocols), release.counted.cells, stated.locked is not None
     codes, counts = drawn.codes, drawn.counts
     beside = (COUNT,) if stage.counted else stage.keys
     table = released_file(protocols, stage.columns, stage.types, codes, counts, beside, wide, locked=locked)
     _write(public, {protocol.NAME: schema.write(protocols_shown), released.NAME: schema.write(table)})
     shown = Published(stated, protocols_shown, table, partitioned)
-    told = notes(shown)
-    named, target, keys, folders = drawn.rows, public / stated.data, stated.identify, stated.partition
+    target, named = Target(public / stated.data, stage.format, stated.partition, notes(shown)), drawn.rows
     if named is not None and release.run.policy.release.refuses_formulas:
         check_keys(stage.keys, named.formulas)
     if partitioned is not None:
         _write(public, {cells.NAME: schema.write(partitioned)})
-        rows = None if named is None else Rows.of(named.rows(), len(keys))
-        export_filled(protocols, table, wide, form, target, keys, rows, locked=locked, folders=folders, notes=told)
-    elif named is not None:
-        export_named(protocols, table, keys, named.rows(), form, target, folders=folders, notes=told)
-    else:
-        export(protocols, table, form, target, counted=stage.counted, folders=folders, notes=told)
+    write_data(shown, protocols, wide, target, None if named is None else named.rows())
     return shown
 
 

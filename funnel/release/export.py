@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,21 @@ BATCH = 1 << 18
 """Rows of the table that are written at a time."""
 LABEL_TYPE = "SMALLINT"
 """Of the number of a cell."""
-Notes = Mapping[str, str]
-NO_NOTES: Notes = {}
 _PART = 1 << 14
 """Sets whose lists are written at a time."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a table goes, and how: `form` parquet or csv, into one file or, with `folders`, into that folder.
+
+    `notes` go inside, where a form has room for them.
+    """
+
+    path: Path
+    form: str
+    folders: Partition | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def released_file(
@@ -100,18 +112,10 @@ def inside(
 
 
 def export(
-    protocols: Sequence[AnyProtocol],
-    released: ReleasedFile,
-    form: str,
-    target: Path,
-    *,
-    counted: bool = False,
-    folders: Partition | None = None,
-    notes: Notes = NO_NOTES,
+    protocols: Sequence[AnyProtocol], released: ReleasedFile, target: Target, *, counted: bool = False
 ) -> None:
-    """Write the table of a release as parquet or csv, with `notes` inside where that has room. Raises ReleaseError.
+    """Write the table of a release. Raises ReleaseError.
 
-    With `folders`, `target` is the one that they lie in.
     Each distinct row stands as often as it was drawn, or (`counted`) once, with that number behind it. Arrow writes
     Parquet, because it repeats a dictionary's code without unpacking the value; DuckDB gives the columns their types,
     and writes CSV.
@@ -121,14 +125,14 @@ def export(
     columns, types = with_count(released.columns, released.types, counted=counted)
     if counted:
         texts, times = texts.append_column(f"v{texts.num_columns}", pa.array(times)), np.ones_like(times)
-    with connected(target) as connection:
+    with connected(target.path) as connection:
         distinct = typed(connection, texts, columns, types)
-        if folders is not None:
-            order = ranks(distinct[columns.index(folders.column)]).argsort(kind="stable")
+        if target.folders is not None:
+            order = ranks(distinct[columns.index(target.folders.column)]).argsort(kind="stable")
             distinct, times = [column.take(pa.array(order)) for column in distinct], times[order]
         schema = pa.schema([(name, one.type) for name, one in zip(columns, distinct, strict=True)])
         batches = _batches(distinct, schema, np.cumsum(times))
-        write_table(connection, protocols, schema, batches, form, target, folders, notes, statistics=counted)
+        write_table(connection, protocols, schema, batches, target, statistics=counted)
 
 
 def write_table(
@@ -136,10 +140,7 @@ def write_table(
     protocols: Sequence[AnyProtocol],
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
-    form: str,
-    target: Path,
-    folders: Partition | None,
-    notes: Notes,
+    target: Target,
     *,
     statistics: bool = True,
 ) -> None:
@@ -148,15 +149,15 @@ def write_table(
     Least and largest values help a reader to pass over parts of a Parquet file. Of equal rows one after another they
     take Arrow as long to find as all else, and the file is small. Parquet has room for notes by key, too.
     """
-    if folders is None:
-        _write_file(connection, protocols, schema, batches, form, target, notes, statistics=statistics)
+    if target.folders is None:
+        _write_file(connection, protocols, schema, batches, target, statistics=statistics)
         return
-    own = schema.remove(schema.get_field_index(folders.column))
-    for name, rows in parts(batches, folders):
-        path = target / f"{name}.{form}"
+    own = schema.remove(schema.get_field_index(target.folders.column))
+    for name, rows in parts(batches, target.folders):
+        path = target.path / f"{name}.{target.form}"
         if path.stem == FIRST:  # a folder that is there already, under a name in other letters, is an error
             path.parent.mkdir(parents=True)
-        _write_file(connection, protocols, own, rows, form, path, notes, statistics=statistics)
+        _write_file(connection, protocols, own, rows, replace(target, path=path), statistics=statistics)
 
 
 def _write_file(
@@ -164,25 +165,23 @@ def _write_file(
     protocols: Sequence[AnyProtocol],
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
-    form: str,
-    target: Path,
-    notes: Notes,
+    target: Target,
     *,
     statistics: bool,
 ) -> None:
     import pyarrow.parquet as pq
 
-    if form == "parquet":
+    if target.form == "parquet":
         with pq.ParquetWriter(
-            target, schema, compression="zstd", store_schema=False, write_statistics=statistics
+            target.path, schema, compression="zstd", store_schema=False, write_statistics=statistics
         ) as writer:
-            writer.add_key_value_metadata(dict(notes))
+            writer.add_key_value_metadata(dict(target.notes))
             for batch in batches:
                 writer.write_batch(batch)
         return
     connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
     options = f"FORMAT csv, HEADER{_quoting(protocols)}"
-    connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target))} ({options})")
+    connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target.path))} ({options})")
 
 
 def typed(

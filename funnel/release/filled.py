@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,9 @@ from funnel.data import Protocol
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol
 from funnel.errors import InternalError
-from funnel.format.manifest import Key, Partition
+from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
-from funnel.release.export import BATCH, NO_NOTES, Notes, connected, typed, write_table
+from funnel.release.export import BATCH, Target, connected, typed, write_table
 from funnel.release.folders import ranks
 from funnel.release.named import key_types
 from funnel.release.weights import Weights, decimal, row_weights
@@ -86,33 +85,30 @@ def export_filled(
     protocols: Sequence[AnyProtocol],
     released: ReleasedFile,
     blocks: Sequence[Cells],
-    form: str,
-    target: Path,
+    target: Target,
     keys: Sequence[Key] = (),
     rows: Rows | None = None,
     *,
     locked: bool,
-    folders: Partition | None = None,
-    notes: Notes = NO_NOTES,
 ) -> None:
     """Write the table of a release with wide blocks, as `export` does; `rows` hold its `keys`. Raises ReleaseError."""
     columns = filled(protocols, released, blocks, rows, locked=locked)
-    with connected(target) as connection:
+    with connected(target.path) as connection:
         kinds = key_types(connection, keys) if keys else []
         own = [column.cast(kind) for column, kind in zip(rows.keys if rows else (), kinds, strict=True)]
         values = [
             typed(connection, pa.table({"v0": pa.array(one.values, pa.string())}), [one.name], [one.type])[0]
             for one in columns
         ]
-        if folders is not None:
-            place = next(i for i, one in enumerate(columns) if one.name == folders.column)
+        if target.folders is not None:
+            place = next(i for i, one in enumerate(columns) if one.name == target.folders.column)
             order = ranks(values[place])[columns[place].codes].argsort(kind="stable")
             own = [column.take(pa.array(order)) for column in own]
             columns = tuple(replace(one, codes=one.codes[order]) for one in columns)
         fields = [(key.name, kind) for key, kind in zip(keys, kinds, strict=True)]
         fields += [(one.name, kind.type) for one, kind in zip(columns, values, strict=True)]
         batches = _batches(own, columns, values, pa.schema(fields))
-        write_table(connection, protocols, pa.schema(fields), batches, form, target, folders, notes)
+        write_table(connection, protocols, pa.schema(fields), batches, target)
 
 
 def _batches(

@@ -25,16 +25,7 @@ from funnel.errors import SourceError
 from funnel.files import writing
 from funnel.format.manifest import Key, Partition
 from funnel.format.released import ReleasedFile
-from funnel.release.export import (
-    BATCH,
-    NO_NOTES,
-    Notes,
-    connected,
-    set_columns,
-    text_columns,
-    typed,
-    write_table,
-)
+from funnel.release.export import BATCH, Target, connected, set_columns, text_columns, typed, write_table
 from funnel.release.folders import ranks
 from funnel.release.formulas import formulas_among
 
@@ -144,26 +135,22 @@ def export_named(
     released: ReleasedFile,
     keys: Sequence[Key],
     rows: Iterable[pa.RecordBatch],
-    form: str,
-    target: Path,
-    *,
-    folders: Partition | None = None,
-    notes: Notes = NO_NOTES,
+    target: Target,
 ) -> None:
     """Write the table of a release whose rows have names, as `export` does. Raises ReleaseError.
 
     `rows` are at least one, in the order of their keys, in batches of any length: key columns, then output codes of
     each block.
     """
-    with connected(target) as connection:
+    with connected(target.path) as connection:
         kinds = key_types(connection, keys)
         shown = [*_shown(connection, protocols, released)]
         names = [key.name for key in keys] + list(released.columns)
-        if folders is not None:
-            rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, folders))
+        if target.folders is not None:
+            rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, target.folders))
         batches = (_labelled(batch, kinds, shown, names) for batch in _cut(rows))
         first = next(batches)
-        write_table(connection, protocols, first.schema, chain([first], batches), form, target, folders, notes)
+        write_table(connection, protocols, first.schema, chain([first], batches), target)
 
 
 def _folder_of(

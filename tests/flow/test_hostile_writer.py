@@ -19,6 +19,7 @@ from funnel.format.manifest import Manifest
 from funnel.ledger import estimates
 from funnel.plan import count, run, write
 from funnel.plan.draw import Drawn
+from funnel.release import written
 from tests.support.audited import failures
 from tests.support.policies import write_policy
 from tests.trials.tampered.ground import BASE, PRIVATE, people
@@ -159,13 +160,13 @@ def paired(old: Any) -> Any:
 
 def other_table(patch: Patch) -> None:
     """The data file is of other rows than released.json."""
-    honest = write.export
+    honest = written.export
     change = rows_of("rows", first_to_second)
 
     def another(protocols: Any, told: Any, *rest: Any, **more: Any) -> Any:
         return honest(protocols, change(told), *rest, **more)
 
-    patch.setattr(write, "export", another)
+    patch.setattr(written, "export", another)
 
 
 def of_report(room: str) -> Lie:

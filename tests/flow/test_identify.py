@@ -24,6 +24,7 @@ from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
 from funnel.format.schema import read
 from funnel.plan import run
+from funnel.release.export import Target
 from funnel.release.named import export_named
 from funnel.report.catalogue import notes
 from tests.flow.conftest import nothing_published
@@ -323,7 +324,7 @@ def test_swapped_names_are_what_no_file_can_show(honest, tmp_path):
 
     def write(path: Path) -> None:
         shown = notes(reported.read(reported.Published, honest))
-        export_named(protocols_of(told), answers, stated.identify, [rows], "parquet", path, notes=shown)
+        export_named(protocols_of(told), answers, stated.identify, [rows], Target(path, "parquet", notes=shown))
 
     audit = funnel.audit_release(forged(honest, tmp_path, write))
     assert audit.passed, audit.text()

@@ -24,8 +24,8 @@ from funnel.format.journal import NAME as LEDGER
 from funnel.format.manifest import FileEntry
 from funnel.format.reported import Evidence, Published
 from funnel.format.reported import read as read_files
-from funnel.release.export import export
-from funnel.release.filled import export_filled
+from funnel.release.export import Target
+from funnel.release.written import write_data
 from funnel.report.catalogue import catalogue, notes
 
 Json = dict[str, Any]
@@ -89,12 +89,8 @@ class Forged:
             told = notes(shown)
         except ValueError:  # columns that the protocol does not release: nobody knows what to tell of them
             told = {}
-        if wide is None:
-            counted = stated.rows_of_data == "counts"
-            export(protocols, shown.released, stated.format_of_data, target, counted=counted, notes=told)
-            return
-        inside, locked = tuple(map(opened, wide.blocks)), stated.locked is not None
-        export_filled(protocols, shown.released, inside, stated.format_of_data, target, locked=locked, notes=told)
+        inside = () if wide is None else tuple(map(opened, wide.blocks))
+        write_data(shown, protocols, inside, Target(target, stated.format_of_data, notes=told), None)
 
     def answer(self, rows: Iterable[tuple[int, ...]], *, count: bool = True) -> None:
         """Other released rows of output codes, one for each record; the manifest counts them."""

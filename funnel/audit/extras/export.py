@@ -27,11 +27,11 @@ from funnel.errors import FunnelError
 from funnel.format.cells import NAME as CELLS
 from funnel.format.protocol import Sets, Weights
 from funnel.format.released import NAME, with_count
-from funnel.release.export import export, inside, text_of
-from funnel.release.filled import Filled, Rows, export_filled, filled
+from funnel.release.export import Target, inside, text_of
+from funnel.release.filled import Filled, Rows, filled
 from funnel.release.folders import ranks
-from funnel.release.named import export_named
 from funnel.release.weights import row_weights
+from funnel.release.written import write_data
 
 Codes = Callable[[slice], IntArray]
 CLAIM = "data-export"
@@ -76,19 +76,12 @@ def check(opened: Release) -> str | Unchecked:
 
 def _write_again(opened: Release, path: Path, again: Path) -> None:
     """The table as its writer writes it. Raises FunnelError, ValueError, Broken."""
-    protocols, form, folders = protocols_of(opened.protocol), opened.manifest.format_of_data, opened.manifest.partition
-    keys, locked = opened.manifest.identify, opened.manifest.locked is not None
     from funnel.report.catalogue import notes  # with all that sentences need
 
-    told = notes(opened.published)
-    if opened.wide:
-        rows = _rows(opened, path) if keys else None
-        shown, wide = opened.released, opened.wide
-        export_filled(protocols, shown, wide, form, again, keys, rows, locked=locked, folders=folders, notes=told)
-    elif keys:
-        export_named(protocols, opened.released, keys, answered(opened, path), form, again, folders=folders, notes=told)
-    else:
-        export(protocols, opened.released, form, again, counted=_counted(opened), folders=folders, notes=told)
+    shown, stated = opened.published, opened.manifest
+    target = Target(again, stated.format_of_data, stated.partition, notes(shown))
+    rows = answered(opened, path) if stated.identify else None
+    write_data(shown, protocols_of(opened.protocol), opened.wide, target, rows)
 
 
 def answered(opened: Release, path: Path) -> Iterator[pa.RecordBatch]:

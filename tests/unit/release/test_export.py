@@ -13,7 +13,7 @@ from funnel.errors import PlanError, ReleaseError
 from funnel.format import schema
 from funnel.format.canonical import FormatError
 from funnel.format.released import ReleasedFile
-from funnel.release.export import export, released_file
+from funnel.release.export import Target, export, released_file
 
 X = Alphabet(("x",), (("a",), ('b,"c"',), (None,)))
 N = Alphabet(("n",), (("-3",), ("20",)))
@@ -24,7 +24,7 @@ ROWS = np.array([[0, 1], [1, 0], [2, 1]]), np.array([2, 1, 3])
 
 def written(protocols, table, form, folder, **options):
     path = folder / f"data.{form}"
-    export(protocols, table, form, path, **options)
+    export(protocols, table, Target(path, form), **options)
     return path
 
 
@@ -83,4 +83,5 @@ def test_an_export_reaches_no_file_but_its_own(tmp_path):
     table = released_file((PLAIN, NUMBERS), ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
     hostile = f"VARCHAR) AS n, (SELECT content FROM read_text('{tmp_path}/secret.txt')) AS z FROM released --"
     with pytest.raises(ReleaseError, match="Permission"):
-        export((PLAIN, NUMBERS), replace(table, types=("VARCHAR", hostile)), "csv", tmp_path / "out" / "data.csv")
+        target = Target(tmp_path / "out" / "data.csv", "csv")
+        export((PLAIN, NUMBERS), replace(table, types=("VARCHAR", hostile)), target)

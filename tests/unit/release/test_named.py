@@ -14,7 +14,7 @@ import pytest
 from funnel.data import Alphabet, Protocol
 from funnel.errors import PlanError, SourceError
 from funnel.format.manifest import Key
-from funnel.release.export import released_file
+from funnel.release.export import Target, released_file
 from funnel.release.formulas import check_keys, formulas_among
 from funnel.release.named import Order, Spill, export_named
 
@@ -80,7 +80,7 @@ def test_the_bytes_depend_on_the_rows_alone(tmp_path: Path, form: str, monkeypat
     for cut in (1, 5, 7, 20):
         target = tmp_path / f"data{cut}.{form}"
         batches = (batch(start, min(cut, rows - start)) for start in range(0, rows, cut))
-        export_named((PROTOCOL,), table, KEYS, batches, form, target)
+        export_named((PROTOCOL,), table, KEYS, batches, Target(target, form))
         found.add(target.read_bytes())
     assert len(found) == 1
     shown = duckdb.sql(f"FROM '{target}'")
