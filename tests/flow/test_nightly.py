@@ -16,6 +16,7 @@ from unittest.mock import MagicMock
 import pytest
 
 import funnel
+from funnel.errors import AGAIN
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -106,6 +107,9 @@ def test_the_units_are_well_formed(tmp_path):
     service = units["funnel@.service"]["Service"]
     assert service["ExecStart"].split()[0].endswith("/examples/nightly/nightly")
     assert units["funnel@.timer"]["Timer"]["OnCalendar"]
+    assert service["RestartForceExitStatus"].split() == [str(AGAIN)]
+    assert "Restart" not in service, "nothing else is tried again"
+    assert int(units["funnel@.service"]["Unit"]["StartLimitBurst"]) > 1
     analyse = shutil.which("systemd-analyze")
     if analyse:
         unit = tmp_path / "funnel@.service"
