@@ -224,7 +224,20 @@ class DrawError(FunnelError):
 
 
 class ReleaseError(FunnelError):
-    """The release could not be written or read."""
+    """The release could not be written or read; `release` is the folder of one that everybody can see all the same."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        where: str | None = None,
+        advice: str | None = None,
+        values: str | None = None,
+        release: str | None = None,
+    ) -> None:
+        self.release = release
+        super().__init__(code, message, where=where, advice=advice, values=values)
 
 
 class LockError(FunnelError):

@@ -74,7 +74,7 @@ def send(also: Also, folder: Path) -> Sent:
     except Broken as broken:
         advice = "`funnel audit` says all that is wrong with it."
         raise ReleaseError("release-unreadable", str(broken), where=str(folder), advice=advice) from None
-    sink = Sink(address, also.old, partial(_unwritten, also, manifest.release))
+    sink = Sink(address, also.old, partial(_unwritten, also, folder))
     told = Told(manifest.release, manifest.name)
     try:
         with connected(folder / manifest.data) as connection:
@@ -82,18 +82,19 @@ def send(also: Also, folder: Path) -> Sent:
             rows = len(relation)
             written = sink.write(told, columns, rows, lambda: relation.to_arrow_reader(BATCH))
     except KeyboardInterrupt:
-        raise _unwritten(also, manifest.release, Refusal("the run was interrupted", "")) from None
+        raise _unwritten(also, folder, Refusal("the run was interrupted", "")) from None
     return Sent(manifest.release, also.table, written)
 
 
-def _unwritten(also: Also, release: str, refusal: Refusal) -> ReleaseError:
+def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
     """The error of a database that does not take a release which everybody can see already."""
     return ReleaseError(
         "also-write",
-        f"release {release} is published, whole and audited, but is not in the database: {refusal.said}",
+        f"release {folder.name} is published, whole and audited, but is not in the database: {refusal.said}",
         where=also.table,
         advice=f"{refusal.advice} The table there is as it was. `funnel also` writes the release; so does the next run "
         "with its own.".strip(),
+        release=str(folder),
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel.errors import DONE, FunnelError
+from funnel.errors import DONE, FunnelError, ReleaseError
 
 if TYPE_CHECKING:
     from funnel.plan.summary import Summary
@@ -34,8 +34,10 @@ class Outcome:
 
     @property
     def release(self) -> str | None:
-        """The release's folder, None where none was made."""
-        return None if self.summary is None else self.summary.release
+        """The release's folder, also of one that was published before something went wrong; None where none was."""
+        if self.summary is not None:
+            return self.summary.release
+        return self.error.release if isinstance(self.error, ReleaseError) else None
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints: what is said of every run, with the run's own figures or its error."""

@@ -118,6 +118,7 @@ class Publisher:
             where=str(self.to),
             advice="It is whole, audited, and in the ledger; `latest` may not point at it, and a power cut may still "
             "take it away. Check the disk; the next run moves `latest` on.",
+            release=str(self.target.resolve()),
         )
 
     def _newest(self) -> bool:

@@ -169,6 +169,7 @@ def test_what_a_database_refuses_leaves_the_release_whole(
     assert not any(secret in told for secret in (PASSWORD, "wrong-one"))
     release = (tmp_path / "releases" / "latest").resolve()
     assert release.name in told
+    assert caught.value.release == str(release)
     assert funnel.audit_release(release, tmp_path / "private").passed
     assert ask(server, "SELECT one FROM open.theirs") == [(1,)] if not environment else True
 
