@@ -2,7 +2,7 @@
 
 import sys
 
-from funnel.signals import heed_termination, interrupted
+from funnel.signals import INTERRUPTED, TERMINATED, heed_termination, interrupted, leave
 from funnel.version import __version__
 
 
@@ -18,7 +18,11 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         print("interrupted; nothing was published by halves [interrupted]", file=sys.stderr)
-        sys.exit(interrupted())
+        leave(interrupted())
+    except SystemExit as end:
+        if end.code in (INTERRUPTED, TERMINATED):
+            leave(end.code)
+        raise
 
 
 if __name__ == "__main__":

@@ -1,0 +1,36 @@
+"""Signals: a process ends with the code that says which came, wherever in the program that was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import funnel
+
+ROOT = Path(funnel.__file__).parent.parent
+START = "import os, signal, sys\nfrom funnel.signals import heed_termination, interrupted, leave\nheed_termination()\n"
+
+
+def ended(code: str, *folders: Path) -> subprocess.CompletedProcess[str]:
+    """A process that runs the code and leaves as the command line does."""
+    text = f"{START}try:\n    {code}\nexcept KeyboardInterrupt:\n    print('out', flush=True); leave(interrupted())\n"
+    environment = os.environ | {"PYTHONPATH": ":".join(map(str, (ROOT, *folders)))}
+    return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_in_code_made_from_text_leaves_its_exit_code(number, code):
+    done = ended(f'exec("os.kill(os.getpid(), {int(number)})")')
+    assert (done.returncode, done.stdout) == (code, "out\n"), done.stderr
+
+
+def test_a_signal_during_an_import_is_heard_when_that_has_ended(tmp_path):
+    module = f"import os, time\nos.kill(os.getpid(), {int(signal.SIGTERM)})\ntime.sleep(0.2)\nprint('in', flush=True)\n"
+    (tmp_path / "slow.py").write_text(module)
+    done = ended("import slow; signal.pause()", tmp_path)
+    assert (done.returncode, done.stdout) == (143, "in\nout\n"), done.stderr
