@@ -1,4 +1,4 @@
-"""The kernel as one file that an auditor keeps: `python FILE.pyz RELEASE [PRIVATE]`, with numpy and nothing else."""
+"""The kernel as one file that an auditor keeps, `python FILE.pyz RELEASE [--private PRIVATE]`, with numpy alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import zipfile
 from pathlib import Path
 
 _ROOMS = ("format", "audit/kernel")
-_MAIN = "from funnel.audit.kernel.__main__ import main\nimport sys\n\nraise SystemExit(main(sys.argv[1:]))\n"
+_MAIN = """import sys
+
+try:
+    import numpy
+except ImportError:
+    raise SystemExit("this needs numpy, and nothing else: python -m pip install numpy") from None
+from funnel.audit.kernel.__main__ import main
+
+raise SystemExit(main(sys.argv[1:]))
+"""
 _MADE = (1980, 1, 1, 0, 0, 0)
 """The same for every file, so that the same kernel makes the same bytes."""
 

@@ -31,7 +31,7 @@ def audit(
         Path | None,
         typer.Option(
             metavar="FILE.pyz",
-            help="Write the audit's kernel as one file to keep and to run apart: python FILE.pyz RELEASE PRIVATE.",
+            help="Write the audit's kernel as one file to keep and run apart: python FILE.pyz RELEASE --private DIR.",
         ),
     ] = None,
 ) -> None:

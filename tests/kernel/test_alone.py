@@ -107,3 +107,22 @@ def test_the_exit_code_says_whether_a_claim_fails(tmp_path):
     assert done.returncode == 1
     assert "FAILS: ledger-chain" in done.stdout
     assert subprocess.run(python, capture_output=True, timeout=60, check=False).returncode == 2
+
+
+def test_who_calls_it_wrongly_is_told_how_and_private_may_be_named_as_funnel_does(tmp_path):
+    public, private = sample().write(tmp_path)
+    file = str(write_standalone(tmp_path / "audit.pyz"))
+
+    def told(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, file, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert told(public, "--private", private).stdout == told(public, private).stdout
+    wrong = told(tmp_path / "nowhere")
+    assert wrong.returncode == 2
+    assert f"{tmp_path / 'nowhere'}: there is no such folder\nusage: audit.pyz RELEASE" in wrong.stderr
+    bare = subprocess.run(
+        [sys.executable, "-I", "-S", file, str(public)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "pip install numpy" in bare.stderr
+    assert "Traceback" not in bare.stderr

@@ -1,4 +1,4 @@
-"""`python -m funnel.audit.kernel RELEASE [PRIVATE]`: a line for every claim, and a verdict.
+"""`python -m funnel.audit.kernel RELEASE [--private PRIVATE]`: a line for every claim, and a verdict.
 
 Exit code 0: every claim that was looked at holds; 1: one fails; 2: wrong usage.
 """
@@ -14,9 +14,12 @@ from funnel.audit.kernel.opened import Opened
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
-    folders = [Path(one) for one in arguments]
-    if len(folders) not in (1, 2) or not all(folder.is_dir() for folder in folders):
-        print("usage: python -m funnel.audit.kernel RELEASE [PRIVATE], two folders", file=sys.stderr)
+    folders = [Path(one) for one in arguments if one != "--private"]
+    missing = next((folder for folder in folders if not folder.is_dir()), None)
+    if len(folders) not in (1, 2) or missing is not None:
+        if missing is not None and not str(missing).startswith("-"):
+            print(f"{missing}: there is no such folder", file=sys.stderr)
+        print(f"usage: {Path(sys.argv[0]).name} RELEASE [--private PRIVATE], two folders", file=sys.stderr)
         return 2
     opened = Opened(*folders)
     found = [*findings(opened)]
