@@ -59,11 +59,20 @@ def alone(side: Sequence[str], folder: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+class _NoPandas:
+    """As where pandas is not installed, which Spark alone needs: pyarrow brings it in wherever it finds it."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def measured(work: Callable[[Callable[..., None]], object]) -> dict[str, Any]:
     """Seconds of some work, of the processors, and of each stage that it reports; peak memory in MiB.
 
     Time begins before the imports that the work makes; the interpreter's own start is no part of it.
     """
+    sys.meta_path.insert(0, _NoPandas())
     seconds, now = dict[str, float](), [""]
     wall, processor = time.perf_counter(), time.process_time()
     last = [wall]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +13,7 @@ import numpy as np
 
 from funnel.data import Alphabet
 from funnel.engine.base import Kernel
+from funnel.engine.fetching import fetched
 from funnel.engine.scratch import Scratch
 from funnel.engine.sources import TROUBLE, Source, describe, unreadable
 from funnel.engine.sql import literal
@@ -33,6 +34,7 @@ class DuckDB:
         self, source: Source, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
     ) -> None:
         self.source = source
+        self._fetched: list[Generator[pa.RecordBatch, None, None]] = []
         config: dict[str, Any] = {
             "memory_limit": memory,
             "autoinstall_known_extensions": False,
@@ -69,6 +71,8 @@ class DuckDB:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for batches in self._fetched:  # an error may still hold on to one
+            batches.close()
         self.connection.close()
         if self._scratch:
             self._scratch.remove()
@@ -128,8 +132,23 @@ class DuckDB:
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
         # An unfinished reader would keep the connection from all else: it is closed with what is yielded here.
-        with self._reading(), self.connection.sql(statement).to_arrow_reader(rows) as reader:
-            yield from reader
+        with (
+            self._reading(),
+            self.connection.sql(statement).to_arrow_reader(rows) as reader,
+            self._fetching(reader) as batches,
+        ):
+            yield from batches
+
+    @contextmanager
+    def _fetching(self, reader: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
+        """The batches of a reader, fetched ahead for as long as the run wants them."""
+        batches = fetched(reader, self.connection.interrupt)
+        self._fetched.append(batches)
+        try:
+            yield batches
+        finally:
+            batches.close()
+            self._fetched.remove(batches)
 
     def map(self, statement: str, rows: int, kernel: Kernel) -> Iterator[pa.RecordBatch]:
         """What a kernel makes of the rows of a query, which are one part here. Raises SourceError."""

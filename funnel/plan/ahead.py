@@ -6,8 +6,8 @@ from contextlib import suppress
 from importlib import import_module
 from threading import Thread, main_thread
 
-_LATER = ("scipy.sparse.csgraph", "scipy.special", "highspy", "jinja2")
-"""What solvers, auditors and reports import on first use, all of it once in a process."""
+_LATER = ("scipy.sparse.csgraph", "scipy.special", "highspy", "funnel.plan.write", "jinja2", "funnel.audit.audit")
+"""What solvers, reports and auditors import on first use, all of it once in a process, in that order."""
 
 
 def ahead() -> None:
@@ -20,9 +20,6 @@ def ahead() -> None:
 
 
 def _bring() -> None:
-    import pyarrow as pa
-
-    pa.array([0])  # looks for pandas, which takes as long as all else where it is installed
     for name in _LATER:
         if not main_thread().is_alive():
             return

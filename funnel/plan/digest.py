@@ -47,7 +47,7 @@ def take(run: Prepared, engine: Engine, progress: Callable[[str], None], read: R
 def digest(policy: Policy, plan: Plan, source: Source, engine: Engine, key: PeopleKey) -> PeopleFile:
     """Carry out the stage on a table that was counted. Raises SourceError."""
     stage, cells = plan.people, () if plan.cells is None else plan.cells.statements
-    read = [*cells, plan.count.statements[0]] if stage.entity is not None else _columns(source)
+    read = [*_table(policy, source), *cells, plan.count.statements[0]]
     engine.variables(people=key.salt)
     told = engine.row(stage.content)
     return _file(policy, plan, key, read, told, _sampled(stage, engine, key, sample_bits(told[0])))
@@ -66,9 +66,13 @@ def _file(
     )  # fmt: skip
 
 
-def _columns(source: Source) -> list[str]:
-    """What tells hashes of rows that are nobody's apart: where not all columns were fetched, one equals no other."""
-    return [] if source.files else [os.urandom(16).hex()]
+def _table(policy: Policy, source: Source) -> list[str]:
+    """What tells rows that are nobody's apart: their table; where that lies elsewhere, one equals no other."""
+    if policy.source.entity is not None:
+        return []
+    private = policy.path(policy.release.private)
+    own = table_name(policy.source.table, policy.directory, private)
+    return [own] if source.files else [own, os.urandom(16).hex()]
 
 
 def _sampled(stage: People, engine: Engine, key: Key, bits: int) -> Sampled:

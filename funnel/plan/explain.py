@@ -47,7 +47,7 @@ def _reads(stage: stages.Stage) -> int:
         case stages.Cells():
             return len(stage.blocks)
         case stages.People():
-            return sum(one is not None for one in (stage.content, stage.entities, stage.sampled))
+            return sum(one is not None for one in (stage.entities, stage.sampled)) + (not stage.of_counts)
         case stages.Draw():
             return int(stage.statement is not None)
         case _:

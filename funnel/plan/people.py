@@ -18,10 +18,14 @@ VERSION = f"CAST(hash('', {_SALT}) AS VARCHAR)"
 
 
 def people_stage(policy: Policy, names: Names) -> People:
-    """The stage: one hash of all rows in the engine, one reading of who they are about, one of a sample's values."""
+    """The stage: one hash of all rows in the engine, one reading of who they are about, one of a sample's values.
+
+    Rows that are nobody's differ in what was counted of them alone: that is hashed, and no row is read again.
+    """
     columns = policy.sensitive, tuple(label for block in policy.blocks for label in block.labels)
     if policy.source.entity is None:
-        return People(None, *columns, _content("source"), None, None)
+        content = _content("told") if any(names.inner) else _content("raw", "CAST(sum(n) AS BIGINT)")
+        return People(None, *columns, content, None, None)
     labels = (f"{key.label} AS {identifier(key.name)}" for key in names.keys)
     shown = listed(f"CAST({identifier(key.name)} AS VARCHAR)" for key in names.keys)
     kind = "BIGINT" if names.entity_type in NARROW else "VARCHAR"
@@ -35,6 +39,6 @@ def people_stage(policy: Policy, names: Names) -> People:
     )
 
 
-def _content(view: str) -> str:
+def _content(view: str, rows: str = "count(*)") -> str:
     """Rows, a sum that does not go by their order, and what tells one version of the engine's hash from another."""
-    return f"SELECT count(*), CAST(sum(hash({view}, {_SALT})) AS VARCHAR), {VERSION} FROM {view}"
+    return f"SELECT {rows}, CAST(sum(hash({view}, {_SALT})) AS VARCHAR), {VERSION} FROM {view}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from funnel.audit.audit import audit_release
-from funnel.audit.kernel.verdict import CHANCE
 from funnel.draw.keys import Key
 from funnel.errors import AuditFailure
 from funnel.ledger.budget import check_promises
@@ -20,7 +18,6 @@ from funnel.plan.protect import look_back, protect, with_everybody
 from funnel.plan.reading import read_once
 from funnel.plan.records import Drafted
 from funnel.plan.summary import Summary
-from funnel.plan.write import write
 from funnel.policy import Policy
 from funnel.progress import Report, silent
 from funnel.release.publish import Publisher
@@ -70,6 +67,8 @@ def execute(
             else read.drawn(run, protected)
         )
         protected = names_since(protected, drawn, len(plan.write.keys), publisher.private_root)
+        from funnel.plan.write import write  # as `ahead` has it by now
+
         entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
         improbable = audit(publisher, run.signer, progress)
         progress(plan.publish.title)
@@ -91,6 +90,9 @@ def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> 
     What only chance speaks against is released, and returned in words: a law whose rarest outcomes are refused is
     another law than the one stated.
     """
+    from funnel.audit.audit import audit_release
+    from funnel.audit.kernel.verdict import CHANCE
+
     progress("audit")
     key = None if signer is None else signer.public_text
     found = audit_release(publisher.public, publisher.private, staged=True, public_key=key).of("failed")

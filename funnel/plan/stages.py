@@ -178,8 +178,9 @@ class Everybody:
 class People:
     """Take a private digest of who is in the table with which values, by which later releases know them again.
 
-    `content` is a hash of all rows. Of a sample of the `entities` the labels of all columns, `secret` and `public`,
-    are read: by `sampled`, which knows them as a table of the run; the two are None where no entity is named.
+    `content` is a hash of all rows, or of their counts where rows are nobody's. Of a sample of the `entities` the
+    labels of all columns, `secret` and `public`, are read: by `sampled`, which knows them as a table of the run; the
+    two are None where no entity is named.
     """
 
     title: ClassVar[str] = "people"
@@ -189,6 +190,11 @@ class People:
     content: str
     entities: str | None
     sampled: str | None
+
+    @property
+    def of_counts(self) -> bool:
+        """Whether the hash is that of a small table, and no row is read."""
+        return self.content.endswith("FROM raw")
 
 
 @dataclass(frozen=True)

@@ -106,13 +106,15 @@ def test_another_key_has_other_words_and_hashes(tmp_path: Path) -> None:
     assert not {row[0] for row in one.sample} & {row[0] for row in other.sample}
 
 
-def test_a_table_of_nobody_has_a_hash_of_all_its_columns(tmp_path: Path) -> None:
-    """Also of those that the policy does not name, for rows are known by nothing else."""
+def test_a_table_of_nobody_has_a_hash_of_its_name_and_its_counts(tmp_path: Path) -> None:
+    """Rows that are nobody's say no more of who is in it, and under another name nothing at all."""
     table, source = people([*range(40)]), {"table": "t.parquet"}
     fresh = {"source": source, "draws": {"kind": "fresh"}}
-    one, other = (taken(tmp_path, people(ids), **fresh) for ids in ([*range(40)], [*range(1, 41)]))
-    assert one.content != other.content
-    assert one == taken(tmp_path, table, **fresh)
+    one, again = (taken(tmp_path, people(ids), **fresh) for ids in ([*range(40)], [*range(1, 41)]))
+    assert one == again
+    moved = taken(tmp_path, people([*range(40)], x=["v"] * 20 + ["u"] * 20), **fresh)
+    elsewhere = taken(tmp_path, table, "u.parquet", **(fresh | {"source": {"table": "u.parquet"}}))
+    assert len({one.content, moved.content, elsewhere.content}) == 3
     assert (one.sample, one.labels, one.entity) == ((), ((), ()), None)
 
 
