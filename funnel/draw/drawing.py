@@ -19,7 +19,8 @@ _ROWS = 40
 Recode = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-def _as_it_is(batch: pa.RecordBatch) -> pa.RecordBatch:
+def as_it_is(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Codes that are those of the protocols."""
     return batch
 
 
@@ -41,7 +42,7 @@ class Drawing:
         *,
         permanent: bool,
         keys: Sequence[str] = (),
-        recode: Recode = _as_it_is,
+        recode: Recode = as_it_is,
         told: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._protocols, self._key, self._permanent = tuple(protocols), key, permanent

@@ -1,4 +1,4 @@
-"""Counting and drawing in one reading, where the values of a table are known before it is read."""
+"""Counting, drawing and digesting in one reading, where the values of a table are known before it is read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from funnel.data import AnyProtocol
 from funnel.data.joint import IntArray
 from funnel.draw.draw import CHUNK, Drawer
+from funnel.draw.drawing import Recode, as_it_is
 from funnel.draw.entity import Entities, read_entities
 from funnel.draw.keys import Key
 from funnel.draw.people import Words, sample_bits
@@ -23,24 +24,32 @@ _MOST_FLAGS = 1 << 28
 class Reading:
     """Rows in batches of entity, content (a hash of the row) and codes s, x0, x1, …, each counted and drawn for.
 
-    `sizes` are those of the alphabets of s, x0, x1, …. What is found is of use only where `add` took every batch.
+    `sizes` are those of the alphabets of s, x0, x1, …; `recode` makes codes of the protocols of them. What is found is
+    of use only where `add` took every batch.
     """
 
     def __init__(
-        self, protocols: Sequence[AnyProtocol], sizes: tuple[int, ...], key: Key, people: Key
+        self,
+        protocols: Sequence[AnyProtocol],
+        sizes: tuple[int, ...],
+        key: Key,
+        people: Key,
+        recode: Recode = as_it_is,
     ) -> None:
         self.tally = Tally(protocols)
         self.rows, self.content = 0, 0
         self._drawer = Drawer(protocols, key, permanent=True)
         self._counts, self._words, self._flags = counter(sizes), Words(people), Flags()
-        self._names = ["s", *(f"x{block}" for block in range(len(protocols)))]
+        self._names = ["s", *(f"x{block}" for block in range(len(sizes) - 1))]
+        self._recode = recode
         self._samples: list[IntArray] = []
 
     def add(self, batch: pa.RecordBatch) -> bool:
         """Take the next rows; False where one of them lacks its entity or a code."""
         if any(column.null_count for column in batch.columns):
             return False
-        self.tally.add(batch, self._drawer.draw(batch))
+        coded = self._recode(batch)
+        self.tally.add(coded, self._drawer.draw(coded))
         hashes = batch.column("content").to_numpy()
         self.content += (int((hashes >> np.uint64(32)).sum()) << 32) + int((hashes & np.uint64(0xFFFFFFFF)).sum())
         self.rows += batch.num_rows

@@ -14,7 +14,7 @@ from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
 from funnel.plan.once import once_stage
-from funnel.plan.people import people_stage
+from funnel.plan.people import CONTENT, people_stage
 from funnel.plan.population import NOTHING, WHOLE, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
     Audit,
@@ -59,8 +59,8 @@ def compile_plan(
     who = own_class(policy, names, predicate)
     everybody, know = everybody_stage(policy, names, who, lock, wanted), know_stage(policy, names)
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
-    usual = (names.key, cells, know, everybody, policy.estimate.epsilon, source.parted)
-    once = lock is not None and policy.draws.kind == "permanent" and not any(usual)
+    permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
+    once = lock is not None and permanent and not any((names.key, cells, know, everybody, private, source.parted))
     return Plan(
         policy.name,
         policy.sha256,
@@ -75,7 +75,7 @@ def compile_plan(
         everybody,
         people_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
-        _draw(policy, names),
+        _draw(policy, names, whose=permanent and lock is None and not any((names.key, cells, private, source.parted))),
         _write(policy, names),
         Audit(),
         _publish(policy),
@@ -197,16 +197,17 @@ def _pin(policy: Policy, lock: str) -> Pin:
     return Pin(lock, notion.notion, notion.epsilon, policy.mechanism.kind, estimate.epsilon, estimate.beliefs)
 
 
-def _draw(policy: Policy, names: Names) -> Draw:
+def _draw(policy: Policy, names: Names, *, whose: bool) -> Draw:
     notion = policy.privacy.notion
     reads_secret = policy.mechanism.may_read_secret(notion, secret_public=policy.secret_public)
     permanent = policy.draws.kind == "permanent"
     parts = [(f"x{j}", keys) for j, keys in enumerate(names.blocks)] + (
-        [("s", names.secret)] if reads_secret else []
+        [("s", names.secret)] if reads_secret or whose else []
     )
     same = "IS NOT DISTINCT FROM" if policy.source.missing == "category" else "="
     codes = tuple(_codes(name, keys) for name, keys in parts)
-    columns = (["kept.entity"] if permanent else []) + [f"codes_{name}.code AS {name}" for name, _ in parts]
+    hashed = [f"{CONTENT} AS content"] if whose else []
+    columns = (["kept.entity"] if permanent else []) + hashed + [f"codes_{name}.code AS {name}" for name, _ in parts]
     joins = [
         f"JOIN codes_{name} ON "
         + every(f"kept.{identifier(k.name)} {same} codes_{name}.{identifier(k.name)}" for k in keys)
@@ -217,7 +218,7 @@ def _draw(policy: Policy, names: Names) -> Draw:
         return Draw(policy.draws.kind, (), None)
     order = f" ORDER BY {listed(keys)}" if keys else ""
     statement = f"SELECT {listed([*columns, *keys])} FROM kept {' '.join(joins)}{order}"
-    return Draw(policy.draws.kind, codes, statement, tuple(keys))
+    return Draw(policy.draws.kind, codes, statement, tuple(keys), whose)
 
 
 def _codes(name: str, keys: list[Key]) -> str:

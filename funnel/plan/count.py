@@ -99,10 +99,13 @@ def look(
     engine: Engine,
     progress: Callable[[str], None] = lambda _: None,
     lock: Lock | None = None,
+    *,
+    people: bool = True,
 ) -> Looked:
     """Carry out a plan up to the table that is counted, and refuse tables that are not what the policy says.
 
-    Raises SourceError, PlanError.
+    Whether somebody is there twice is looked at where `people` are; else it is left to the draws. Raises SourceError,
+    PlanError.
     """
     progress(plan.scan.title)
     engine.prepare(plan.scan.statements)
@@ -111,7 +114,7 @@ def look(
     counts, refused = found[: len(plan.inspect.columns) + 1], found[len(plan.inspect.columns) + 1 :]
     checks.check_present(counts, plan.inspect.columns, policy.source.missing, policy.source.entity)
     checks.check_labels(refused, plan.inspect.refused)
-    if (one := plan.identify) is not None:
+    if people and (one := plan.identify) is not None:
         progress(one.title)
         checks.check_entities(
             engine, one.column, counts[0],
@@ -134,14 +137,15 @@ def count(
     *,
     lock: Lock | None = None,
     taking: Taking = LOOK,
+    people: bool = True,
 ) -> Counted:
     """Carry out a plan up to its count: the joint distribution N[s, x], fit to be protected.
 
     `taking` says which private estimate will do; where none is kept one is entered in the ledger, then drawn. A `lock`
-    names its own. Raises SourceError and PlanError for tables that no protocol can serve, LedgerError (`budget`) where
-    an estimate is one too many.
+    names its own; `people` as in `look`. Raises SourceError and PlanError for tables that no protocol can serve,
+    LedgerError (`budget`) where an estimate is one too many.
     """
-    looked = look(policy, plan, engine, progress, lock)
+    looked = look(policy, plan, engine, progress, lock, people=people)
     counted = _counted(policy, plan, engine, lock, taking)
     counted = replace(counted, partitions=looked.partitions, merged=looked.merged)
     if (know := plan.know) is not None:

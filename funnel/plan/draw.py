@@ -62,10 +62,7 @@ def draw(
     progress(stage.title)
     if stage.statement is None:
         return _for_counts(_truth(counted, protected.protection.joint), protected.protection.protocols)
-    for index, block in enumerate(counted.joint.blocks):
-        engine.provide(f"alphabet_x{index}", block)
-    engine.provide("alphabet_s", counted.joint.secret)
-    engine.prepare(stage.codes)
+    provide_codes(stage, engine, counted)
     protocols, total = protected.protection.protocols, counted.joint.rows
     tally = Tally(protocols)
     drawing = Drawing(
@@ -74,7 +71,7 @@ def draw(
         tally,
         permanent=stage.kind == "permanent",
         keys=stage.keys,
-        recode=_recode(counted, protected),
+        recode=recoding(counted, protected),
         told=lambda done: progress(stage.title, done, total),
     )
     with Spill(aside / "rows.parquet") as rows:
@@ -88,6 +85,14 @@ def draw(
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
     return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)
+
+
+def provide_codes(stage: Draw, engine: Engine, counted: Counted) -> None:
+    """Make the tables by which rows get the codes of what was counted."""
+    for index, block in enumerate(counted.joint.blocks):
+        engine.provide(f"alphabet_x{index}", block)
+    engine.provide("alphabet_s", counted.joint.secret)
+    engine.prepare(stage.codes)
 
 
 def _for_counts(joint: Joint, protocols: Sequence[AnyProtocol]) -> Drawn:
@@ -114,7 +119,7 @@ def _truth(counted: Counted, joint: Joint) -> Joint:
     return joint if counted.estimated is None else counted.estimated.truth(joint)
 
 
-def _recode(counted: Counted, protected: Protected) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+def recoding(counted: Counted, protected: Protected) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """From a batch in the codes that were counted to one in the codes of the protocols."""
     if protected.pinned is not None and counted.estimated is None:
         return protected.pinned.current.batch

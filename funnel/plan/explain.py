@@ -26,7 +26,7 @@ def explain(plan: Plan, found: Sizes | None = None) -> str:
 
 def readings(plan: Plan) -> str:
     """How often the table is read at most: what an engine knows from statistics of the files, it need not read."""
-    own = [(stage.title, _reads(stage)) for stage in plan.stages]
+    own = [(stage.title, _reads(stage, plan)) for stage in plan.stages]
     told = ", ".join(f"{title} {times}" for title, times in own if times)
     several = f"{sum(times for _, times in own)} times at most ({told})"
     once = "where it holds only values that the lock knows"
@@ -35,7 +35,7 @@ def readings(plan: Plan) -> str:
     return f"{several}; under a lock once {once}" if plan.may_be_read_once else several
 
 
-def _reads(stage: stages.Stage) -> int:
+def _reads(stage: stages.Stage, plan: Plan) -> int:
     """How many statements of a stage go through the rows of the table."""
     match stage:
         case stages.Inspect() | stages.Know() | stages.Count():
@@ -46,6 +46,8 @@ def _reads(stage: stages.Stage) -> int:
             return len(stage.counts) + (stage.once is not None)
         case stages.Cells():
             return len(stage.blocks)
+        case stages.People() if plan.draw.whose:
+            return 0
         case stages.People():
             return sum(one is not None for one in (stage.entities, stage.sampled)) + (not stage.of_counts)
         case stages.Draw():
@@ -84,6 +86,7 @@ def _summary(stage: stages.Stage) -> str:
             return "take the protocols of a lock, at the noisy counts that it pins; nothing is estimated or solved"
         case stages.Draw():
             how = "" if stage.statement else ", for the counts: no record is read again"
+            how += "; whose rows they are is looked at in the same reading" if stage.whose else ""
             return f"{stage.kind} draws, one per record and block{how}"
         case stages.Write():
             shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[

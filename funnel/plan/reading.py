@@ -1,4 +1,4 @@
-"""Carrying out the stage that counts and draws in one reading.
+"""Carrying out what reads a table as a whole: a stage that counts and draws at once, or one that draws and checks.
 
 Everything that a run refuses is refused as it is elsewhere, before anything is written: what was drawn by then is
 forgotten. A table that holds something else than the lock knows is looked at in the usual readings.
@@ -15,12 +15,13 @@ from funnel.data import Alphabet, Joint, Label
 from funnel.data.channel import MAX_CELLS
 from funnel.data.joint import IntArray
 from funnel.draw.once import Reading
-from funnel.engine import Engine
+from funnel.engine import Engine, changed
 from funnel.engine.checks import check_entities, refuse_repeated
 from funnel.ledger.people import PeopleKey, people_key
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_counts
-from funnel.plan.draw import BATCH, Drawn
+from funnel.plan.count import Counted
+from funnel.plan.draw import BATCH, Drawn, provide_codes, recoding
 from funnel.plan.prepare import Prepared
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Identify, Once
@@ -74,16 +75,40 @@ def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:
         engine.prepare(stage.undo)
         return None
     run.source.check_unchanged()
-    _check_people(engine, identify, reading)
+    _check_people(run.policy, engine, identify, reading)
     return Read(joint, reading, key, tuple(alphabets))
 
 
-def _check_people(engine: Engine, stage: Identify, reading: Reading) -> None:
-    """Refuse people with two rows; where flags do not hold them, by another reading of their column."""
-    repeated = reading.repeated()
+def read_drawing(
+    run: Prepared, engine: Engine, counted: Counted, protected: Protected, progress: Report
+) -> Read | None:
+    """Draw for a table that was counted, and see who is in it; None where that is done apart. Raises SourceError."""
+    stage, identify, joint = run.plan.draw, run.plan.identify, counted.joint
+    if not stage.whose or stage.statement is None or identify is None or run.dry:
+        return None
+    progress(stage.title)
+    provide_codes(stage, engine, counted)
+    key, alphabets = people_key(run.policy.path(run.policy.release.private)), (joint.secret, *joint.blocks)
+    engine.variables(people=key.salt)
+    protocols = protected.protection.protocols
+    reading = Reading(protocols, tuple(map(len, alphabets)), run.key, key, recoding(counted, protected))
+    for batch in engine.stream(stage.statement, BATCH):
+        if not reading.add(batch):
+            raise changed(run.source.name)
+        progress(stage.title, reading.rows, joint.rows)
+    run.source.check_unchanged()
+    progress(identify.title)
+    _check_people(run.policy, engine, identify, reading)
+    progress(run.plan.people.title)
+    return Read(joint, reading, key, alphabets)
+
+
+def _check_people(policy: Policy, engine: Engine, stage: Identify, reading: Reading) -> None:
+    """Refuse people with two rows; where flags do not hold all that have come, by another reading of their column."""
+    repeated = None if policy.source.missing == "drop" else reading.repeated()
     if repeated is None:
         check_entities(
-            engine, stage.column, reading.rows,
+            engine, stage.column, engine.row(stage.spread)[0],
             integer=stage.integer, spread=stage.spread, dense=stage.dense, listing=stage.listing,
         )  # fmt: skip
     else:

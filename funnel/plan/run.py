@@ -15,7 +15,7 @@ from funnel.plan.draw import draw, names_since
 from funnel.plan.estimate import LOOK, RELEASE, Taking
 from funnel.plan.prepare import opened, prepare
 from funnel.plan.protect import look_back, protect, with_everybody
-from funnel.plan.reading import read_once
+from funnel.plan.reading import read_drawing, read_once
 from funnel.plan.records import Drafted
 from funnel.plan.summary import Summary
 from funnel.policy import Policy
@@ -50,12 +50,14 @@ def execute(
     with opened(run) as (engine, publisher):
         read = read_once(run, engine, progress)
         if read is None:
-            counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking)
+            later = plan.draw.whose and not dry_run
+            counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking, people=not later)
         else:
             counted = fit(Counted(policy, read.joint), plan)
-        whose = take(run, engine, progress, read)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
+        read = read or read_drawing(run, engine, counted, protected, progress)
+        whose = take(run, engine, progress, read)
         composed = look_back(run, counted, protected.protection, whose, progress)
         if judged:
             check_promises(policy, composed, run.release)

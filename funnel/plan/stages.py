@@ -237,7 +237,8 @@ class Draw:
     """Stream the rows as codes and draw each block's released value.
 
     `keys` are the columns of a row's name in that stream, which is then in their order. Fresh values for rows without
-    a name are drawn for the counts instead: there is no `statement` then, and no record is read again.
+    a name are drawn for the counts instead: there is no `statement` then, and no record is read again. `whose`: it has
+    a hash of every row as well, and in the same reading nobody is found twice and the table's people are digested.
     """
 
     title: ClassVar[str] = "draw"
@@ -245,6 +246,7 @@ class Draw:
     codes: tuple[str, ...]
     statement: str | None
     keys: tuple[str, ...] = ()
+    whose: bool = False
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,7 @@ class Publish:
     old: Literal["replace", "keep"] | None = None
 
 
-_ABSENT = ("noise", "keys", "key_types", "beliefs", "counted", "partition", "also", "old")
+_ABSENT = ("noise", "keys", "whose", "key_types", "beliefs", "counted", "partition", "also", "old")
 """Fields that a plan does not tell of where they are empty."""
 
 Stage = (
@@ -342,10 +344,12 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages in the order in which they are carried out."""
-        counting = (self.scan, self.once, self.inspect, self.identify, self.cells, self.count, self.naming, self.know,
-                    self.everybody, self.people)  # fmt: skip
-        told = (one for one in counting if one is not None)
-        return (*told, self.protect, self.draw, self.write, self.audit, self.publish)
+        late = self.draw.whose
+        counting = (self.scan, self.once, self.inspect, None if late else self.identify, self.cells, self.count,
+                    self.naming, self.know, self.everybody, self.protect)  # fmt: skip
+        drawing = (self.draw, self.identify, self.people) if late else (self.people, self.draw)
+        told = (one for one in (*counting, *drawing) if one is not None)
+        return (*told, self.write, self.audit, self.publish)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: each stage with its name and fields; nothing of noise or keys where there are none."""

@@ -48,7 +48,7 @@ main()
 
 @pytest.mark.parametrize(
     ("stage", "number", "code"),
-    [("protect", signal.SIGINT, 130), ("draw", signal.SIGTERM, 143), ("publish", signal.SIGINT, 130),
+    [("protect", signal.SIGINT, 130), ("read_drawing", signal.SIGTERM, 143), ("publish", signal.SIGINT, 130),
      ("publish", signal.SIGTERM, 143)],
 )  # fmt: skip
 def test_an_interrupt_leaves_nothing_behind(stage, number, code, tmp_path, key, command):
@@ -82,7 +82,7 @@ def test_two_runs_at_once_the_second_is_told_who_is_first(cli, command, tmp_path
     assert command("run", path).code == 0
 
 
-@pytest.mark.parametrize("rows", ["", "1,single,x\n" * 2])
+@pytest.mark.parametrize("rows", ["", "1,single,x\n1,widowed,x\n" * 10])
 def test_an_error_about_the_table_names_it(tmp_path, key, monkeypatch, rows):
     """Also where the check that finds it knows nothing of files."""
     monkeypatch.setenv("FUNNEL_KEY", key)

@@ -19,6 +19,7 @@ from funnel.format.manifest import Manifest
 from funnel.ledger import estimates
 from funnel.plan import count, run, write
 from funnel.plan.draw import Drawn
+from funnel.plan.reading import Read
 from funnel.release import written
 from tests.support.audited import failures
 from tests.support.policies import write_policy
@@ -237,8 +238,8 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
         wrapped(write, "counts_file", rows_of("cells", one_more)), {"counts"}, {},
     ),
     "draws told otherwise": (wrapped(write, "draws_file", of_draws), {"draw-outputs"}, {}),
-    "draws without chance": (wrapped(run, "draw", likeliest), {"draw-fit"}, {}),
-    "blocks drawn together": (wrapped(run, "draw", paired), {"draw-independence"}, TWO),
+    "draws without chance": (wrapped(Read, "drawn", likeliest), {"draw-fit"}, {}),
+    "blocks drawn together": (wrapped(Read, "drawn", paired), {"draw-independence"}, TWO),
     "released labels told otherwise": (
         wrapped(write, "released_file", rows_of("rows", first_to_second)), {"draw-outputs"}, {},
     ),
@@ -318,7 +319,7 @@ def test_counts_of_another_table_are_found_with_the_table(tmp_path: Path, key: s
         return replace(joint, counts=numbers)
 
     monkeypatch.setattr(count.counting, "joint_distribution", other)
-    monkeypatch.setattr(run, "draw", drawn_for_others)
+    monkeypatch.setattr(Read, "drawn", drawn_for_others)
     monkeypatch.setattr(run, "audit", lambda *_: [])
     second = funnel.run(policy).release
     monkeypatch.undo()
@@ -326,11 +327,11 @@ def test_counts_of_another_table_are_found_with_the_table(tmp_path: Path, key: s
     assert failures(funnel.audit_release(second, private, table=source)) == {"source-counts", "ledger-identity"}
 
 
-def drawn_for_others(stage: Any, engine: Any, source: Any, key: Any, counted: Any, protected: Any, *_: Any) -> Drawn:
+def drawn_for_others(read: Read, _: Any, protected: Any) -> Drawn:
     """Values drawn for the counts that were told, from chance alone."""
     (protocol,), random = protected.protection.protocols, np.random.default_rng(3)
     chances = protocol.weights[:, 0, :] / (1 << protocol.bits)
-    records = counted.joint.table().sum(axis=0)
+    records = read.joint.table().sum(axis=0)
     table = np.array([random.multinomial(n, p) for n, p in zip(records, chances.T, strict=True)])
     totals = table.sum(axis=0)
     return Drawn(np.flatnonzero(totals)[:, None], totals[totals > 0], (table,))

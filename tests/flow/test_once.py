@@ -1,4 +1,4 @@
-"""One reading under a lock counts and draws: the same files as with two, the same refusals, and nothing half done."""
+"""One reading under a lock counts and draws, and without one draws and checks: the same files and refusals as apart."""
 
 from __future__ import annotations
 
@@ -43,17 +43,16 @@ def locked(tmp_path, key, monkeypatch):
     return policy
 
 
-def released(policy: Path) -> tuple[list[str], dict[str, bytes]]:
-    """The stages of a run under the lock, and the bytes of what it wrote but for the release's own name."""
+def released(policy: Path, *, locked: bool = True) -> tuple[list[str], dict[str, bytes]]:
+    """The stages of a run, and the bytes of what it wrote but for the release's own name."""
     told = dict[str, None]()
     loaded = load(policy)
-    summary = execute(
-        loaded, lock=lock_of(loaded), progress=lambda stage, *_: told.setdefault(stage)
-    )
+    lock = lock_of(loaded) if locked else None
+    summary = execute(loaded, lock=lock, progress=lambda stage, *_: told.setdefault(stage))
     release = Path(summary.release)
     kept = policy.parent / "private" / release.name
     found = {name: (release / name).read_bytes() for name in FILES}
-    return list(told), found | {name: (kept / name).read_bytes() for name in KEPT}
+    return list(told), found | {name: (kept / name).read_bytes() for name in KEPT if (kept / name).exists()}
 
 
 @pytest.mark.parametrize("entity", ["CAST(i * 3 AS VARCHAR) || 'p'", "5000000 - i", "i * 1000000000000"])
@@ -93,6 +92,58 @@ def test_what_is_refused_is_refused_as_ever(locked, change, code):
     assert nothing_published(locked.parent)
 
 
+MORE = {
+    "two blocks": {},
+    "one from two": {"privacy__notion": "srlip"},
+    "rare": {"public": [{"name": "age", "rare": "bin"}, {"name": "x", "rare": "other"}], "estimate": {"minimum": 900}},
+    "filter": {"source": {"filter": "age > 3"}},
+    "dropped": {"source": {"missing": "drop"}},
+    "sets": {"privacy": {"notion": "ldp-x", "epsilon": 1.5}, "mechanism": "unary-encoding", "public": ["x"]},
+}
+
+
+@pytest.mark.parametrize("changes", MORE.values(), ids=MORE)
+def test_draws_check_what_else_would_be_read_apart(locked, changes, monkeypatch):
+    """Whose rows they are is found with the draws: the same bytes as in readings of their own."""
+    usual = {
+        "public": [{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
+        "privacy": {"notion": "lip", "epsilon": 1.5},
+    }
+    source = {"table": "people.parquet", "entity": "id", "missing": "category"} | changes.get("source", {})
+    policy = write_policy(locked.parent, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
+    stages, one = released(policy, locked=False)
+    assert stages.index("draw") < stages.index("identify") < stages.index("people")
+    monkeypatch.setattr(running, "read_drawing", lambda *_: None)
+    stages, apart = released(policy, locked=False)
+    assert "identify" not in stages
+    assert one == apart
+    assert json.loads(one["people.json"])["sample"]
+
+
+@pytest.mark.parametrize("entity", ["i // 2", "'p' || (i // 2)", "i // 2 * 1000000000000"])
+def test_people_who_are_there_twice_are_found_with_the_draws(locked, entity):
+    people(locked.parent, entity=entity)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(locked)
+    assert refused.value.code == "entity-repeated"
+    assert nothing_published(locked.parent)
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_who_is_there_twice_is_refused_where_one_of_the_rows_is_left_out(locked, pinned):
+    people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1'")
+    policy = locked.read_text().replace("missing: category", "missing: drop")
+    locked.write_text(policy)
+    if pinned:
+        people(locked.parent)
+        funnel.make_lock(locked, force=True)
+        assert funnel.run(locked, locked=True).release
+        people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1'")
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(locked, locked=pinned)
+    assert refused.value.code == "entity-repeated"
+
+
 def test_a_secret_that_is_new_takes_the_usual_readings(locked):
     other = f"SELECT id || 'q' AS id, 's9' AS s, age, x, z FROM '{locked.parent}/people.parquet' WHERE hash(id) % 5 = 0"
     duckdb.sql(f"COPY (FROM '{locked.parent}/people.parquet' UNION ALL {other}) TO '{locked.parent}/more.parquet'")
@@ -101,7 +152,8 @@ def test_a_secret_that_is_new_takes_the_usual_readings(locked):
     assert {"count and draw", "inspect", "count", "people", "draw"} < set(stages)
 
 
-def test_a_source_that_moves_during_the_reading_is_refused(locked, monkeypatch):
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_source_that_moves_during_the_reading_is_refused(locked, pinned, monkeypatch):
     plain = once.Reading.add
 
     def moving(self, batch):
@@ -110,7 +162,7 @@ def test_a_source_that_moves_during_the_reading_is_refused(locked, monkeypatch):
 
     monkeypatch.setattr(once.Reading, "add", moving)
     with pytest.raises(FunnelError) as refused:
-        funnel.run(locked, locked=True)
+        funnel.run(locked, locked=pinned)
     assert refused.value.code == "source-changed"
     assert nothing_published(locked.parent)
 

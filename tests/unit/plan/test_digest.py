@@ -112,7 +112,7 @@ def test_a_table_of_nobody_has_a_hash_of_its_name_and_its_counts(tmp_path: Path)
     fresh = {"source": source, "draws": {"kind": "fresh"}}
     one, again = (taken(tmp_path, people(ids), **fresh) for ids in ([*range(40)], [*range(1, 41)]))
     assert one == again
-    moved = taken(tmp_path, people([*range(40)], x=["v"] * 20 + ["u"] * 20), **fresh)
+    moved = taken(tmp_path, people([*range(40)], x=["u"] * 30 + ["v"] * 10), **fresh)
     elsewhere = taken(tmp_path, table, "u.parquet", **(fresh | {"source": {"table": "u.parquet"}}))
     assert len({one.content, moved.content, elsewhere.content}) == 3
     assert (one.sample, one.labels, one.entity) == ((), ((), ()), None)

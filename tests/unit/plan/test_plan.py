@@ -32,7 +32,11 @@ def codes(path) -> list[tuple[str, int]]:
 def test_steps_come_in_the_order_of_the_work(tmp_path):
     titles = [stage.title for stage in compiled(write_policy(tmp_path)).stages]
     assert titles == [
-        "scan", "inspect", "identify", "count", "people", "solve", "draw", "write", "audit", "publish",
+        "scan", "inspect", "count", "solve", "draw", "identify", "people", "write", "audit", "publish",
+    ]  # fmt: skip
+    named = [stage.title for stage in compiled(write_policy(tmp_path, release__identify=["person_id"])).stages]
+    assert named == [
+        "scan", "inspect", "identify", "count", "name", "solve", "people", "draw", "write", "audit", "publish",
     ]  # fmt: skip
     fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
     assert compiled(fresh).identify is None
@@ -127,8 +131,8 @@ def test_explain_shows_every_statement_that_runs_and_the_solver(tmp_path):
             *((step.statement,) if isinstance(step, Draw) else ()),
         ):
             assert statement in text
-    times = "inspect 1, identify 2, count 1, people 3, draw 1"
-    assert f"the table is read 8 times at most ({times}); under a lock once" in text
+    times = "inspect 1, count 1, draw 1, identify 2"
+    assert f"the table is read 5 times at most ({times}); under a lock once" in text
     told = explained.sizes.as_dict()
     assert (told["sensitive"], told["public"]) == (7, [16])
     assert told["solver"][0] in text
