@@ -40,12 +40,13 @@ class Expression:
 class Use:
     """A column as an expression reads it: compared with `constants`, as texts, by an operator of DuckDB's tree.
 
-    None where it is read otherwise; none of them where it is asked whether the column is missing.
+    None where it is read otherwise; none of them where it is asked whether the column is missing. `types` are theirs.
     """
 
     column: str
     operator: str
     constants: tuple[str | None, ...] | None
+    types: tuple[str, ...] = ()
 
 
 def parse(text: str) -> Expression:
@@ -116,8 +117,9 @@ def _uses(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: Any
             return
         columns, others = _operands(node)
         if len(columns) == 1:
-            constants = tuple(_constant(connection, tree, other) for other in others)
-            yield Use(_column(columns[0]), str(node["type"]), constants)
+            found = [_constant(connection, tree, other) for other in others]
+            constants, types = tuple(text for text, _ in found), tuple(kind for _, kind in found)
+            yield Use(_column(columns[0]), str(node["type"]), constants, types)
             return
         for one in node.values():
             yield from _uses(connection, tree, one)
@@ -135,15 +137,18 @@ def _operands(node: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     return (columns, others) if plain else ([], [])
 
 
-def _constant(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]) -> str | None:
-    """The value of an expression without columns, as text."""
+def _constant(
+    connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]
+) -> tuple[str | None, str]:
+    """The value of an expression without columns, as text, and its type."""
     (statement,) = tree["statements"]
     alone = {**tree, "statements": [{**statement, "node": {**statement["node"], "select_list": [node]}}]}
     try:
-        found = connection.execute(f"SELECT CAST(({_sql(connection, alone)}) AS VARCHAR)").fetchone()
+        sql = _sql(connection, alone)
+        found = connection.execute(f"SELECT CAST(({sql}) AS VARCHAR), typeof({sql})").fetchone()
     except duckdb.Error as error:
         raise ExpressionError(str(error).splitlines()[0]) from None
-    return None if found is None else found[0]
+    return (None, "NULL") if found is None else (found[0], found[1])
 
 
 def _serialise(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:

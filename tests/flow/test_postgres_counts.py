@@ -32,7 +32,8 @@ CREATE TABLE odd AS SELECT
     (ARRAY[-3, -2, -1, 0, 1, 2, 3, 9007199254740993])[i % 8 + 1] AS whole,
     (DATE '2019-12-30' + i % 400) AS born,
     (TIMESTAMP '2020-01-01 00:00:00' + i * INTERVAL '7 hours') AS seen,
-    (i % 5 = 0) AS grown
+    (i % 5 = 0) AS grown,
+    md5(i::text) AS note
 FROM generate_series(0, 2999) AS t(i);
 GRANT SELECT ON odd TO reader;
 """
@@ -60,6 +61,46 @@ def policy(folder: Path, server: Server, public: list[object] = PUBLIC, **source
     return write_policy(
         folder, source=told, sensitive=["answer"], public=public, draws={"kind": "fresh"}, estimate__minimum=1
     )
+
+
+FILTERS = [
+    "whole <> 2 AND share IS NOT NULL",
+    "whole IN (-2, 0, 9007199254740993)", "whole > 1.5 OR whole IS NULL", "whole BETWEEN -1 AND 9e15",
+    "share < 0.15 OR share >= 17.5", "share = -0.0", "share <> 0.1500000000000000001", "share IS DISTINCT FROM 30",
+    "paid >= 60.125", "paid + 1 > 60", "share > '0.1'",
+    "born >= '2020-02-29' AND born <> DATE '2020-12-31'", "born < TIMESTAMP '2020-06-01 12:00:00'",
+    "seen > TIMESTAMP '2020-03-01 07:00:00' OR seen = '2020-01-01'", "year(seen) = 2021",
+    "name = 'a' OR name IN ('é', ' a ')", "colour <> 'red ' AND colour <> 'o''clock'", "colour > 'gray'",
+    "name LIKE 'a%'", "NOT grown", "grown = true",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("predicate", FILTERS)
+def test_what_a_filter_compares_is_grouped_as_it_compares_it(
+    server: Server, tmp_path: Path, predicate: str
+) -> None:
+    """Comparisons have the same answer for all values of a group; whatever else is read, is read value by value."""
+    loaded = load(policy(tmp_path, server, ["colour"], filter=predicate))
+    with planned(loaded) as (plan, counting, table):
+        there = seen_of(loaded, plan, counting), everybody(plan, counting)
+    with DuckDB(replace(table, seen=None)) as engine:
+        engine.fetch(plan.reads(engine.schema()))
+        assert there == (seen_of(loaded, plan, engine), everybody(plan, engine))
+
+
+def everybody(plan, engine) -> list:
+    """The counts of all who are in the source, by whether they are in the release."""
+    engine.prepare(plan.everybody.statements)
+    return [sorted(engine.rows(one), key=str) for one in plan.everybody.counts]
+
+
+def test_columns_that_a_filter_compares_leave_few_groups(server: Server, tmp_path: Path) -> None:
+    """A moment before or after another, a note or not that one: of all others nobody learns which they are."""
+    predicate = f"seen >= '2020-06-01' AND note <> 'x' AND paid < {1e16}"
+    for terms, most in ((predicate, 2 * 2 * 3), (predicate.replace("< 1e+16", "< 60"), 2 * 2 * 3 * 2)):
+        with planned(load(policy(tmp_path, server, ["grown"], filter=terms))) as (_, engine, _):
+            (groups,) = engine.row("SELECT count(*) FROM counted")
+        assert (groups <= most) == (terms != predicate)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,14 @@ class Within:
     part: Literal["day", "week", "month", "quarter", "year"]
 
 
-Seen = Between | Nearest | Within
+@dataclass(frozen=True)
+class Compared:
+    """Only how it compares with constants, texts of these types of DuckDB; without `order` only which it equals."""
+
+    constants: tuple[tuple[str, str], ...]
+    order: bool
+
+
+Seen = Between | Nearest | Within | Compared
 Columns = Mapping[str, Seen | None]
 """By the name of a column; None: every value is seen."""
