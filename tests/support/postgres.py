@@ -28,23 +28,14 @@ class Server:
         """As a policy names a table of it."""
         return f"postgresql://{user}@{host}:{self.port}/postgres#{table}"
 
-    def run(self, statements: str) -> None:
-        """Carry out statements as the owner."""
-        command = [
-            "psql",
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            str(self.port),
-            "-U",
-            "owner",
-            "postgres",
-        ]
+    def run(self, statements: str) -> str:
+        """Carry out statements as the owner; what psql prints of them, without frills."""
+        command = ["psql", "-qtA", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port), "-U", "owner"]
         environment = os.environ | {"PGPASSWORD": PASSWORD}
-        subprocess.run(command, input=statements, text=True, check=True, env=environment, capture_output=True)
+        done = subprocess.run(
+            [*command, "postgres"], input=statements, text=True, check=True, env=environment, capture_output=True
+        )
+        return done.stdout.strip()
 
 
 def programs() -> Path | None:

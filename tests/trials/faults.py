@@ -5,9 +5,10 @@
 
 Runs of the real command over a small table are killed before every step that changes the disk and at random moments;
 their disks fill up, refuse and fail at every step; their table changes while it is read; a second run comes between any
-two steps of the first; clocks go back, keys and records are lost, cut and changed. After each fault an oracle looks
-at what can be seen, at ledger and charges, and at what was said; the advice given is followed, one more run has to
-publish a release that its audit accepts, and nothing may be left lying about. A finding is printed with its case.
+two steps of the first; they are killed before whatever they ask of a database that the release is for; clocks go back,
+keys and records are lost, cut and changed. After each fault an oracle looks at what can be seen, at ledger and charges,
+and at what was said; the advice given is followed, one more run has to publish a release that its audit accepts, and
+nothing may be left lying about. A finding is printed with its case.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from queue import Queue
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.support.postgres import PASSWORD, Server, programs, served
 from tests.trials.faulting.case import Case, Result, carry_out
 from tests.trials.faulting.disks import disks
 from tests.trials.faulting.kills import killed_again, kills
 from tests.trials.faulting.pins import pins
+from tests.trials.faulting.places import places
 from tests.trials.faulting.records import records
 from tests.trials.faulting.rivals import rivals
 from tests.trials.faulting.tables import tables
@@ -95,12 +98,14 @@ def trial(
     results: list[Result] = []
     with ExitStack() as stack:
         templates = Path(stack.enter_context(TemporaryDirectory(dir=quick())))
-        make_templates(templates)
+        server = stack.enter_context(served()) if programs() else None
+        os.environ["PGPASSWORD"] = PASSWORD
+        make_templates(templates, server)
         benches: Queue[Bench] = Queue()
         for _ in range(workers):
             benches.put(stack.enter_context(Bench(templates)))
         first = benches.get()
-        cases = list(_chosen(_cases(first, number, random.Random(seed)), each, only, random.Random(seed)))
+        cases = list(_chosen(_cases(first, server, number, random.Random(seed)), each, only, random.Random(seed)))
         benches.put(first)
         kinds = {case.fault: place for place, case in enumerate(cases)}
         # In any order, so that what is tried before a stop from outside is some of everything.
@@ -112,12 +117,13 @@ def trial(
     return sorted(results, key=lambda one: kinds[one.fault]), len(cases)
 
 
-def _cases(bench: Bench, number: int, chance: random.Random) -> Iterator[Case]:
+def _cases(bench: Bench, server: Server | None, number: int, chance: random.Random) -> Iterator[Case]:
     """All of them."""
     yield from kills(bench, number, chance)
     yield from killed_again(bench)
     for kind in (disks, tables, rivals, records, pins):
         yield from kind(bench)
+    yield from places(bench, server)
 
 
 def _chosen(cases: Iterable[Case], each: int | None, only: str, chance: random.Random) -> Iterator[Case]:

@@ -2,7 +2,8 @@
 
 A step is a call, through `os`, `open` or `fcntl`, that changes what lies under one folder, or makes it durable; between
 two steps that folder stays as it is, so a kill before each of them visits every state that a run can leave. What
-libraries in C++ write goes to staged files only; small disks and random moments are for those.
+libraries in C++ write goes to staged files only; small disks and random moments are for those. What is asked of a
+database is a step as well, where that is wished.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LETTING_GO = ("unlink", "rmdir", "ftruncate", "flock", "fsync")
 class Harm:
     """What to do at step `at` (from 0): kill, stop, fail with `error` once, or fail from then on.
 
-    `under` is the folder watched. Every step is written to `log`, a line each.
+    `under` is the folder watched, `database` says that databases are, too. Every step is written to `log`, a line each.
     """
 
     under: str
@@ -35,6 +36,7 @@ class Harm:
     at: int = -1
     error: str = "EIO"
     log: str | None = None
+    database: bool = False
 
     def light(self) -> None:
         """Watch this process from now on."""
@@ -58,6 +60,19 @@ class _Fuse:
         os.open = self._watched("open", os.open, _opened)
         fcntl.flock = self._watched("flock", fcntl.flock, lambda first, *_: (first, {}))
         io.open = self._file
+        if self.harm.database:
+            from adbc_driver_manager import dbapi
+
+            for kind, names in ((dbapi.Cursor, ("execute", "adbc_ingest")), (dbapi.Connection, ("commit",))):
+                for name in names:
+                    setattr(kind, name, self._asked(name, getattr(kind, name)))
+
+    def _asked(self, name: str, original: Callable[..., Any]) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._step(name, self.folder, None)
+            return original(*arguments, **options)
+
+        return call
 
     def _watched(self, name: str, original: Callable[..., Any], target: Callable[..., Any]) -> Any:
         def call(*arguments: Any, **options: Any) -> Any:

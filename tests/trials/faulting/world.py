@@ -19,6 +19,7 @@ from typing import Any, Self
 import yaml
 
 import funnel
+from tests.support.postgres import Server
 from tests.trials.faulting.forked import ROOT, Forker, Job
 from tests.trials.faulting.fuse import Harm
 
@@ -48,6 +49,8 @@ RICH = POLICY | {
     "release": {"to": "releases", "private": "private", "format": "csv", "sign": "file:sign.key"},
 }
 LOCK = ("lock", "policy.yaml", "--json")
+TABLE = "public.world"
+"""Stands for the table of a world's own in a database."""
 POLICIES = {"plain": POLICY, "rich": RICH}
 """rich: its protocol follows from noise that is charged and kept, and it is signed."""
 
@@ -216,8 +219,11 @@ def quick() -> Path | None:
     return memory if os.access(memory, os.W_OK) else None
 
 
-def make_templates(root: Path) -> None:
-    """`plain-0` and `rich-0` to `plain-2` and `rich-2`: worlds with so many releases; `locked-1`, with a lock, too."""
+def make_templates(root: Path, server: Server | None = None) -> None:
+    """`plain-0` and `rich-0` to `plain-2` and `rich-2`: worlds with so many releases; `locked-1`, with a lock, too.
+
+    With a server `also-1`: its releases are for a table there.
+    """
     for name, policy in POLICIES.items():
         world = found(root / f"{name}-0", policy)
         last = world.folder
@@ -229,6 +235,10 @@ def make_templates(root: Path) -> None:
     locked = root / "locked-1"
     shutil.copytree(root / "plain-1", locked, symlinks=True)
     funnel.make_lock(locked / "policy.yaml")
+    if server is not None:
+        shutil.copytree(root / "plain-1", root / "also-1", symlinks=True)
+        policy = POLICY | {"release": POLICY["release"] | {"also": server.address("owner", TABLE)}}
+        (root / "also-1" / "policy.yaml").write_text(yaml.safe_dump(policy, sort_keys=False))
 
 
 def wait_until(seen: Any, seconds: float = 60) -> None:
