@@ -6,7 +6,7 @@ import math
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -23,7 +23,6 @@ from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.product import protect
 from funnel.notions import Notion, RobustDemand
-from funnel.optimise import memory
 from funnel.optimise.groups import maximise_groups
 from funnel.optimise.solve import Solution, maximise
 
@@ -32,8 +31,6 @@ ENOUGH, MOST = 1.0, 21
 """Processor seconds after which nothing is measured again, and times at most."""
 _PATIENCE = 4.0
 """Times the seconds asked for that a search may take by the clock on the wall, as other work may share the machine."""
-_POINTS = 0.67
-"""A curve that costs little more than a point takes at most one and a half times as long."""
 _EXPLICIT = 20.0
 """Seconds for each explicit mechanism."""
 _SEARCHES = {"optimal", "polyopt", "non-robust"}
@@ -201,42 +198,6 @@ def explicit(joint: Joint, notion: Notion) -> tuple[str, float]:
             continue
         best = max(best, (kind, found.kept), key=lambda one: one[1])
     return best
-
-
-def against_curve(joint: Joint, points: Sequence[Notion], about: str) -> Iterator[Row]:
-    """All points one after the other, each beginning with what the ones before found, against each by itself."""
-    prior = joint.table().sum(axis=0) / joint.rows
-    cones = [point.demand(joint, {}, 0).cone() for point in points]
-
-    def at(place: int) -> Solution:
-        return maximise(cones[place], prior, budget=60.0)
-
-    def together() -> list[Solution]:
-        with memory.remembering():
-            return [at(place) for place in range(len(cones))]
-
-    found, taken, runs = timed(together)
-    alone = [timed(lambda place=place: at(place))[1] for place in range(len(cones))]
-    worst = max(found, key=lambda one: one.gap)
-    for name, other, asked in (
-        ("each by itself", sum(alone), None),
-        ("one of them", statistics.median(alone), _POINTS),
-    ):
-        yield Row(
-            f"{points[0].notion}, {len(points)} epsilons, {about}",
-            worst.value,
-            entropy(prior),
-            worst.bound,
-            taken,
-            runs,
-            "/".join(sorted({one.method for one in found})),
-            sum(one.rays for one in found),
-            sum(one.nodes for one in found),
-            1e-6,
-            than=name,
-            faster=other / taken,
-            asked_faster=asked,
-        )
 
 
 def against_polytope(a: int, c: int, epsilon: float, asked: float | None) -> Row:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from measuring import Row, against_curve, against_polytope, kept, solved
+from measuring import Row, against_polytope, kept, solved
 
 from funnel.data import Alphabet, Joint
 from funnel.data.joint import IntArray
@@ -20,7 +20,6 @@ RECORDS = 32_561
 EPSILONS = (0.5, 1.0, 2.0)
 _QUICK = 10.0
 """Seconds on the wall for a search that would take long."""
-CURVE = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
 
 @dataclass(frozen=True)
@@ -123,14 +122,6 @@ def robust(gap: float, seconds: float, quick: bool) -> Iterator[Row]:
             yield kept(whole(drawn(shape, count)), notion("rldp", 1.0), "optimal", gap, seconds, str(shape))
 
 
-def curves(quick: bool) -> Iterator[Row]:
-    """Eight epsilons one after the other, each beginning with what the ones before found."""
-    for pair in (("occupation", "education"), ("relationship", "native_country"))[: 1 if quick else 2]:
-        for kind in ("lip", "ldp"):
-            points = [notion(kind, epsilon) for epsilon in (CURVE[4:] if quick else CURVE)]
-            yield from against_curve(census(*pair), points, pair[1])
-
-
 def theorem(quick: bool) -> Iterator[Row]:
     """The polytope of [DS] Theorem 2; a = 5 takes it minutes."""
     for a in (3, 4) if quick else (3, 4, 5):
@@ -176,6 +167,5 @@ CASES: dict[str, Case] = {
         partial(boxes, partial(records, "native_country", "relationship"), 1e-2, 600.0),
     ),
     "robust": Case("exactly robust, c x a2 drawn, 32,561 and 500 records", 900, partial(robust, 1e-3, 60.0)),
-    "curve": Case("eight epsilons one after the other, education and native country", 600, curves),
     "theorem-2": Case("the literal polytope of [DS] Theorem 2, c = 2, epsilon 0.5", 900, theorem),
 }

@@ -19,7 +19,6 @@ from funnel.mechanisms.choice import PASSED_OVER, why_not
 from funnel.mechanisms.product import Protection, protect
 from funnel.notions import NOTIONS, Notion
 from funnel.notions.base import MAX_EPSILON
-from funnel.optimise import memory
 from funnel.plan.compiled import USUAL, Limits, planned
 from funnel.plan.count import Counted, count
 from funnel.policy import Policy
@@ -188,7 +187,7 @@ def compare(
     For steps of `beliefs` the policy's mechanism is solved from beliefs rounded to each, 0 for beliefs as counted, and
     rldp stands beside it; a policy that rounds them is compared with beliefs as counted where none are asked for.
     A split of epsilon that the policy leaves to a search is the equal one here. `seconds` is for one mechanism at
-    one epsilon; each epsilon begins with what was found at smaller ones. Raises PolicyError, SourceError, PlanError.
+    one epsilon. Raises PolicyError, SourceError, PlanError.
     """
     asked, steps = _epsilons(policy.privacy, epsilons), _steps(policy, beliefs)
     with planned(policy, limits) as (plan, engine, _):
@@ -197,16 +196,15 @@ def compare(
     tasks = [*_tasks(policy), *_rounded(policy, steps)]
     study = _Study(counted, seconds)
     done, lines = 0, []
-    with memory.remembering():
-        for keeps, mechanism, step in tasks:
-            points = []
-            for epsilon in asked:
-                progress("compare", done, len(tasks) * len(asked))
-                points.append(study.point(keeps, mechanism, epsilon, step))
-                done += 1
-            other = None if keeps is policy.privacy else keeps.notion
-            told = None if step == policy.estimate.beliefs or other else step or 0.0
-            lines.append(Line(mechanism.kind, other, tuple(points), told))
+    for keeps, mechanism, step in tasks:
+        points = []
+        for epsilon in asked:
+            progress("compare", done, len(tasks) * len(asked))
+            points.append(study.point(keeps, mechanism, epsilon, step))
+            done += 1
+        other = None if keeps is policy.privacy else keeps.notion
+        told = None if step == policy.estimate.beliefs or other else step or 0.0
+        lines.append(Line(mechanism.kind, other, tuple(points), told))
     blocks = tuple(block.labels for block in policy.blocks)
     return Comparison(
         policy.name,

@@ -13,7 +13,6 @@ from funnel.mechanisms.base import Choice, Mechanism
 from funnel.mechanisms.product import Candidate, Protection, protect
 from funnel.mechanisms.split import best_split
 from funnel.notions import Notion
-from funnel.optimise import memory
 
 _NOT_HERE = "it is not offered for a table like this"
 """Too many values, or a secret value with too few records: which of them it is would tell of a rare secret."""
@@ -54,15 +53,14 @@ def choose(
         return protect(joint, notion, one, split, progress, minimum=minimum, beliefs=beliefs)
 
     tried: tuple[Candidate, ...] | None = None
-    with memory.remembering():
-        choice = mechanism.choice(notion.notion, secret_public=tells_secret(joint))
-        if choice is None:
-            found = solve(mechanism, shares)
-        else:
-            found, tried = _best(choice, lambda one: solve(one, shares), secret_rare)
-        if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
-            used = found.mechanism
-            found = best_split(found, lambda split: solve(used, split), progress)
+    choice = mechanism.choice(notion.notion, secret_public=tells_secret(joint))
+    if choice is None:
+        found = solve(mechanism, shares)
+    else:
+        found, tried = _best(choice, lambda one: solve(one, shares), secret_rare)
+    if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
+        used = found.mechanism
+        found = best_split(found, lambda split: solve(used, split), progress)
     return replace(found, candidates=_retold(tried, found))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise import memory
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
 from funnel.optimise.columns.search import columns
@@ -26,8 +25,8 @@ _FINISH = 0.9
 """Share of the budget after which no more rows are looked for."""
 _LAST = 10.0
 """Seconds for the last linear program: it is small, and without it there is nothing."""
-_NEAR = 0.05
-"""Nats below its worth in the optimum up to which a row may serve again when epsilon changes."""
+_INSIDE = 1e-12
+"""Share of a row's mass by which it may exceed a constraint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,24 +59,21 @@ def maximise(
     gap: float = 1e-6,
     ceiling: float | None = None,
     rays: csr_array | None = None,
-    start: FloatArray | None = None,
 ) -> Solution:
     """The most informative protocol among those whose rows all lie in the cone, and a bound on all of them.
 
     `prior` (a,) is positive and sums to one; `budget`, or its seconds, is for everything, and a number of seconds is
     never more than the `clock` leaves. b <= a. Rows meet the cone up to rounding errors: `integers.round_inward`
     brings them inside. `ceiling` (nats) is an upper bound known beforehand, `rays` (k, a) are all extreme rays where
-    theory lists them, `start` (k, a) rows to begin with, such as those of a smaller epsilon: what is outside the cone
-    is left out. The search ends when bound and value differ by the share `gap` of H(X), or with what it has when the
-    budget is spent: then the bound says how good that is. Inside `memory.remembering` it begins with what earlier
-    searches found. SolverError with status time or failed.
+    theory lists them. The search ends when bound and value differ by the share `gap` of H(X), or with what it has when
+    the budget is spent: then the bound says how good that is. SolverError with status time or failed.
     """
     if prior.shape != (cone.dimension,) or prior.min() <= 0:
         raise ValueError("the prior is a positive number per coordinate of the cone")
     budget = Budget.of(budget)
     tolerance = gap * float(-prior @ np.log(prior))
     limit = math.inf if ceiling is None else ceiling
-    problem = _Problem(cone, prior, budget, tolerance, limit, start)
+    problem = _Problem(cone, prior, budget, tolerance, limit)
     if rays is not None:
         return problem.known(rays)
     return problem.paired() or problem.priced()
@@ -92,7 +88,6 @@ class _Problem:
     budget: Budget
     tolerance: float
     ceiling: float
-    start: FloatArray | None
 
     def paired(self) -> Solution | None:
         """The best protocol of pairs of values, for a planar cone."""
@@ -111,33 +106,26 @@ class _Problem:
 
     def priced(self) -> Solution:
         """The best protocol of the rows that were found in time."""
-        from scipy.sparse import csr_array
-
         found = columns(
             self.cone,
             self.prior,
             budget=self.budget.part(_FINISH),
             tolerance=self.tolerance,
             ceiling=self.ceiling,
-            start=self._known_rows(),
+            start=self._noisy(),
         )
-        duals = found.certificate.duals
-        near = information(csr_array(found.rays), self.prior) > found.rays @ duals - _NEAR
-        memory.keep(self.cone, self.prior, found.rays[near])
         solution = self._solution("columns", found.rays, Budget(_LAST), found.certificate)
         return replace(solution, nodes=found.nodes)
 
-    def _known_rows(self) -> FloatArray:
-        """Rows of the cone that are known before the search, so that there is a protocol whatever the budget: each
-        value with as much noise as it needs, what earlier searches found, and what the caller knows."""
-        known = [memory.recall(self.cone, self.prior)]
-        if self.start is not None:
-            known.append(memory.allowed(self.cone, self.prior, self.start))
-        if not (self.cone.equalities or self.cone.lift is not None):
-            single = np.eye(self.cone.dimension)
-            noisy = single + self.cone.violation(single)[:, None]
-            known.append(memory.allowed(self.cone, self.prior, noisy))
-        return np.vstack(known)
+    def _noisy(self) -> FloatArray | None:
+        """Each value with as much noise as it needs (k, a): so there is a protocol whatever the budget."""
+        if self.cone.equalities or self.cone.lift is not None:
+            return None
+        single = np.eye(self.cone.dimension)
+        rows = single + self.cone.violation(single)[:, None]
+        rows = rows / (rows @ self.prior)[:, None]
+        excess = (rows * self.prior) @ self.cone.constraints(self.prior).T
+        return np.asarray(rows[excess.max(axis=1, initial=0.0) <= _INSIDE])
 
     def _solution(
         self, method: Method, rays: csr_array | FloatArray, budget: Budget, proof: Certificate | None = None

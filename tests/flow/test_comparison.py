@@ -10,7 +10,6 @@ import funnel
 from funnel.errors import PlanError, SourceError
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.choice import PASSED_OVER
-from funnel.optimise import memory
 from tests.support.policies import write_policy
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -72,22 +71,6 @@ def test_a_point_without_a_figure_says_why_and_is_not_zero(tmp_path):
     assert text.count(PASSED_OVER["solver-time"]) == len(found.lines)
     crosses = list(ElementTree.fromstring(found.svg()).iter(f"{SVG}path"))
     assert len(crosses) == len(found.lines)
-
-
-def test_each_epsilon_begins_with_what_smaller_ones_found(tmp_path, monkeypatch):
-    """And with nothing else: the next comparison begins anew."""
-    recalled, recall = [], memory.recall
-
-    def recorded(cone, prior):
-        recalled.append(len(recall(cone, prior)))
-        return recall(cone, prior)
-
-    monkeypatch.setattr(memory, "recall", recorded)
-    for _ in range(2):
-        recalled.clear()
-        funnel.compare(write_policy(tmp_path, public=["relationship"]), (1.0, 0.5))
-        assert recalled[0] == 0
-        assert recalled[1] > 0
 
 
 def test_what_reads_the_secret_is_refused_where_some_secret_is_rare(tmp_path):
