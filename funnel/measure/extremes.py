@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
 from funnel.measure.ball import Ball, RowExtremes
@@ -240,31 +239,3 @@ def _divide(one: _Side, two: _Side, start: FloatArray, base: FloatArray) -> None
         active = active[go_on]
         if not active.size:
             break
-
-
-def extreme(ball: Ball, rows: RowExtremes, pairs: Pairs, index: int) -> tuple[FloatArray, FloatArray]:
-    """R1 and R2 (a,) of one candidate: P_{X|s} and P_{X|s'} for some P of F (a wider set for α < 1/2)."""
-    y, first, second = int(pairs.y[index]), int(pairs.first[index]), int(pairs.second[index])
-    ends = (rows.top[y, first], rows.bottom[y, second])
-    return (
-        _distribution(ball, rows.values[y, first] == ends[0], first, rows.above[y, first], pairs, 0, index),
-        _distribution(
-            ball, rows.values[y, second] == ends[1], second, rows.below[y, second], pairs, 1, index
-        ),
-    )
-
-
-def _distribution(
-    ball: Ball, end: npt.NDArray[np.bool_], s: int, gaps: FloatArray, pairs: Pairs, half: int, index: int
-) -> FloatArray:
-    """R ∝ P (g+τ)^{-1/α}; where its divergence D_0 is below D, e^{D_0-D} of it, and the rest at the row's `end`."""
-    shift, order = pairs.shifts[half][index], float(ball.order)
-    chances = ball.given[s]
-    tilted = chances * (1 + gaps / shift) ** (-1 / order)
-    reached = moments(order, chances[None], gaps[None], np.array([shift])).divergence[0]
-    kept = min(1.0, float(np.exp(reached - pairs.divergences[half][index])))
-    kept = 1.0 if kept > 1 - 1e-6 else kept
-    result = np.zeros(ball.table.shape[1])
-    np.add.at(result, ball.support[s], kept * tilted / tilted.sum())
-    result[np.flatnonzero(end & ball.possible[s])[0]] += 1 - kept
-    return result

@@ -21,7 +21,7 @@ from funnel.data.sending import sent
 from funnel.measure import clock, leakage
 from funnel.measure.ball import Ball, RowExtremes
 from funnel.measure.certificate import Certifier, proved
-from funnel.measure.extremes import CHUNK, FARTHEST, Pairs, extreme, paired, whole
+from funnel.measure.extremes import CHUNK, FARTHEST, Pairs, paired, whole
 from funnel.measure.leakage import Leakage
 from funnel.measure.uncertainty import divergence_at
 
@@ -74,51 +74,11 @@ def robust_holds(
     if radius == 0:
         return leakage.ldp(sent(table, weights)).within(bound)
     search = Search.of(table, weights[weights.any(axis=(1, 2))], possible, radius, order)
-    if bound < 1 or search.violates(float(bound)):
+    if bound < 1 or search.exceeds(float(bound) * (1 + _REJECTED)):
         return False
     certifier = Certifier(search.ball, search.rows)
     certified = (certifier.ratio(*one) for one in clock.in_time(search.unproved(bound)))
     return all(ratio is not None and ratio <= bound for ratio in certified)
-
-
-@dataclass(frozen=True, eq=False)
-class Worst:
-    """R1·v_s / R2·v_s' = ratio at output y, s = secret, s' = other, R1 = distribution, R2 = other_distribution (a,)."""
-
-    y: int
-    secret: int
-    other: int
-    ratio: float
-    distribution: FloatArray
-    other_distribution: FloatArray
-
-
-def worst_cases(
-    table: IntArray,
-    rows: npt.NDArray[Any],
-    possible: npt.NDArray[np.bool_],
-    radius: Fraction,
-    order: Fraction = Fraction(2),
-    above: float = 0.0,
-    most: int = 100,
-) -> list[Worst]:
-    """For rows (b, s|1, x) in any unit and each (y, s, s') whose ratio exceeds `above` the worst of F, largest first.
-
-    In floats. (R1, R2) is a linear cut R1·v_s <= k R2·v_s' that every allowed row keeps and this row does not, for
-    k < ratio. Without `above` only the single worst case; with it, `most` at most.
-    """
-    search = Search.of(table, rows, possible, radius, order)
-    found = search.above(above)[:most] if above else [top] if (top := search.largest()) is not None else []
-    return [
-        Worst(
-            int(pairs.y[index]),
-            int(pairs.first[index]),
-            int(pairs.second[index]),
-            float(pairs.ratio[index]),
-            *extreme(search.ball, search.rows, pairs, index),
-        )
-        for pairs, index in found
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,20 +144,9 @@ class Search:
                 break
         return best
 
-    def above(self, bound: float) -> list[tuple[Pairs, int]]:
-        """Candidates whose ratio exceeds the bound, largest first."""
-        found = [
-            (pairs, int(index))
-            for pairs in self.candidates(bound)
-            for index in np.flatnonzero(pairs.ratio > bound)
-        ]
-        return sorted(found, key=lambda one: -one[0].ratio[one[1]])
-
-    def violates(self, bound: float) -> bool:
-        """Whether floats find a ratio clearly above the bound."""
-        return any(
-            (pairs.ratio > bound * (1 + _REJECTED)).any() for pairs in clock.in_time(self.candidates(bound))
-        )
+    def exceeds(self, bound: float) -> bool:
+        """Whether floats find a ratio above the bound at all."""
+        return any((pairs.ratio > bound).any() for pairs in clock.in_time(self.candidates(bound)))
 
     def unproved(self, bound: Fraction) -> list[tuple[Pairs, int]]:
         """Candidates that floats do not show to keep the bound, by more than rounding can have cost."""

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.data import Joint
 from funnel.data.joint import FloatArray
 from funnel.measure.adversary import LEAST_ORDER, Adversary
-from funnel.measure.robust import worst_cases
+from funnel.measure.robust import Search
 from funnel.mechanisms.base import Solved
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Ldp, RobustDemand
@@ -146,9 +146,8 @@ def within(
 
 def _exceeds(protocol: FloatArray, demand: RobustDemand) -> bool:
     """Whether a real protocol (b, a) exceeds e^ε anywhere in F, as the measurement sees it."""
-    radius, order = demand.ball
-    most = demand.notion.ratio
-    return bool(worst_cases(demand.table, protocol[:, None, :], demand.possible, radius, order, most, 1))
+    search = Search.of(demand.table, protocol[:, None, :], demand.possible, *demand.ball)
+    return search.exceeds(demand.notion.ratio)
 
 
 def _at_the_estimate(known: SeparationOracle, size: int) -> FloatArray:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.measure.adversary import Adversary
-from funnel.measure.robust import worst_cases
 from funnel.measure.uncertainty import radius
+from tests.support.worst import worst_cases
 
 RATIO = math.exp(1.0)
 

@@ -14,10 +14,11 @@ from scipy.optimize import minimize
 
 from funnel.data.sending import sent
 from funnel.measure import leakage
-from funnel.measure.robust import robust_holds, robust_leakage, worst_cases
+from funnel.measure.robust import robust_holds, robust_leakage
 from funnel.measure.uncertainty import limits, project, radius
 from tests.support.balls import divergence, onto
 from tests.support.robust import CONVEX, ORDERS, RADII, cases
+from tests.support.worst import worst_cases
 
 FEWER = settings(max_examples=20)
 """Each example measures several protocols."""

@@ -18,9 +18,10 @@ from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.format.manifest import Parameters
 from funnel.format.robust import NAME, RobustFile
 from funnel.format.schema import read, write
-from funnel.measure.robust import robust_leakage, worst_cases
+from funnel.measure.robust import robust_leakage
 from funnel.measure.robust_certificate import robust_certificate
 from tests.support.robust import CONVEX, ORDERS, RADII, cases
+from tests.support.worst import worst_cases
 
 FEWER = settings(max_examples=30)
 """Each example measures a protocol."""

@@ -15,7 +15,6 @@ from funnel.data import Alphabet, Joint
 from funnel.data.records import Records
 from funnel.measure import leakage as measures
 from funnel.measure.information import kept_information, public_entropy
-from funnel.measure.robust import worst_cases
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.product import protect
 from funnel.notions import Ldp, LdpX, Rldp
@@ -23,6 +22,7 @@ from funnel.optimise.budget import Budget
 from funnel.optimise.solve import maximise
 from tests.support.census import census
 from tests.support.rays import listed_rays
+from tests.support.worst import worst_cases
 
 SETTINGS = settings(
     max_examples=6,
@@ -108,7 +108,6 @@ def robust_rows(demand, prior: np.ndarray, count: int) -> np.ndarray:
             radius,
             order,
             math.exp(demand.notion.epsilon),
-            10**6,
         )
         out = np.isin(np.arange(count), [one.y for one in worst])
         low, high = np.where(out, low, middle), np.where(out, middle, high)
