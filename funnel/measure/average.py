@@ -10,14 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from funnel.data.sending import ExactArray
+from funnel.measure.exact import ends
 
 STEP = Fraction(1, 10**12)
 """Nats to which a mutual information is stated."""
@@ -28,12 +27,8 @@ The p have three roundings each, the quotient eleven, and a logarithm errs by at
 """
 _MOST_BITS = 450
 """Bits of n up to which no product of two probabilities leaves the range of floats."""
-_FIRST_BITS = 96
-_INDEX = 7
-"""Leading bits of a number after its first one that choose the tabulated logarithm next to it."""
-_UNITS = 1 << 16
-"""Error of a fixed-point logarithm in units of the last place: a few roundings per term and bit of the number."""
-_CHUNK = 1 << 16
+_FIRST_BITS = 128
+"""Binary digits of the first balls."""
 
 
 def information_above(table: ExactArray) -> Fraction:
@@ -59,7 +54,7 @@ def information_within(table: ExactArray, bound: Fraction) -> bool:
 
 
 def _enclosures(table: ExactArray) -> Iterator[tuple[Fraction, Fraction]]:
-    """Ever narrower intervals that hold I(S;Y): from floats, then from fixed-point numbers of more and more bits."""
+    """Ever narrower intervals that hold I(S;Y): from floats, then from balls of more and more binary digits."""
     flat = table.reshape(len(table), -1)
     flat = flat[flat.any(axis=1)]
     flat = flat[:, flat.any(axis=0)]
@@ -71,13 +66,12 @@ def _enclosures(table: ExactArray) -> Iterator[tuple[Fraction, Fraction]]:
     if (exact * total == np.multiply.outer(by_secret, by_output)).all():
         while True:
             yield Fraction(0), Fraction(0)
+    from flint import ctx
+
     for doubled in itertools.count():
-        bits = _FIRST_BITS << doubled
-        weight = _weighted(exact.ravel(), bits) - _weighted(by_secret, bits) - _weighted(by_output, bits)
-        weight += total * int(_logarithms(np.array([total], object), bits)[0])
-        # Each of the four sums is one of logarithms with weights n in all.
-        middle, error = Fraction(weight, total << bits), Fraction(4 * _UNITS, 1 << bits)
-        yield middle - error, middle + error
+        with ctx.workprec(total.bit_length() + (_FIRST_BITS << doubled)):
+            weight = _weighted(exact.ravel()) - _weighted(by_secret) - _weighted(by_output)
+            yield ends((weight + _weighted([total])) / total)
 
 
 def _by_floats(flat: ExactArray) -> tuple[Fraction, Fraction]:
@@ -92,38 +86,8 @@ def _by_floats(flat: ExactArray) -> tuple[Fraction, Fraction]:
     return Fraction(value) - Fraction(error), Fraction(value) + Fraction(error)
 
 
-def _weighted(numbers: Any, bits: int) -> int:
-    """Σ t ln t of non-negative integers (m,), in units of 2^-bits; off by at most _UNITS for each of their sum."""
-    numbers = numbers[numbers > 1]
-    parts = (numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK))
-    return sum(int((part * _logarithms(part, bits)).sum()) for part in parts)
+def _weighted(numbers: Any) -> Any:
+    """Σ t ln t of non-negative integers (m,), as a ball."""
+    from flint import arb
 
-
-def _logarithms(numbers: Any, bits: int) -> Any:
-    """ln t of positive integers (m,) in units of 2^-bits, off by at most _UNITS.
-
-    t = 2^e m with m in [1, 2), k/2^7 the seven bits of m after the point, and ln m = ln(k/2^7) + 2 artanh u with
-    u = (m - k/2^7) / (m + k/2^7) < 2^-8.
-    """
-    exponent = np.array([number.bit_length() - 1 for number in numbers], object)
-    # A number of more bits than are kept is cut: two shifts, as neither may be negative.
-    mantissa = (numbers << np.maximum(bits - exponent, 0)) >> np.maximum(exponent - bits, 0)
-    leading = mantissa >> (bits - _INDEX)
-    near = leading << (bits - _INDEX)
-    argument = ((mantissa - near) << bits) // (mantissa + near)
-    square = (argument * argument) >> bits
-    term, series = argument, argument
-    for odd in range(3, bits // (_INDEX + 1) + 3, 2):
-        term = (term * square) >> bits
-        series = series + term // odd
-    table = _tabulated(bits)
-    return exponent * table[-1] + table[leading.astype(int) - (1 << _INDEX)] + 2 * series
-
-
-@cache
-def _tabulated(bits: int) -> Any:
-    """ln(k/2^7) for k = 2^7 … 2^8, in units of 2^-bits, rounded down; the last one is ln 2."""
-    context = Context(prec=bits // 3 + 20)
-    scale, first = Decimal(1 << bits), 1 << _INDEX
-    ratios = (context.divide(Decimal(k), Decimal(first)) for k in range(first, 2 * first + 1))
-    return np.array([int(context.multiply(context.ln(ratio), scale)) for ratio in ratios], object)
+    return sum((t * arb(t).log() for t in map(int, numbers) if t > 1), arb(0))

@@ -14,22 +14,23 @@ is worst where one secret spends all it can and the other what is left: a bound 
 or as soon as top of v_s <= k · bottom of v_s', whatever the distributions.
 
 The tangent at h(D) = g is d = E(g)/(1+rg), c = d (1+(1+r)g). For α = 2 all numbers but e^{B/2} are rationals: A =
-(Σ P̂ √z)² from integer square roots, E(g) = (1+g/2)^-2. For other orders they are decimals of 100 digits, moved by a
-relative 10^-40 to the side of privacy, where rounding has cost 10^-80.
+(Σ P̂ √z)² from integer square roots, E(g) = (1+g/2)^-2. For other orders they are the ends of enclosures on the side of
+privacy, 300 binary digits wide.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.measure.ball import Ball, RowExtremes
+from funnel.measure.exact import ends
 from funnel.measure.extremes import Pairs
 from funnel.measure.uncertainty import budget
 
@@ -37,8 +38,8 @@ _POINT = 192
 """Binary digits behind the point under square roots, which keep half of them."""
 _GRID = 10**18
 """Certified ratios are rounded up to a multiple of 1/_GRID."""
-_CONTEXT = Context(prec=100)
-_FINE = Fraction(1, 10**40)
+_BITS = 300
+"""Binary digits of enclosures."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ def proved(ball: Ball, rows: RowExtremes, pairs: Pairs) -> FloatArray:
         rows.peak[pairs.y, pairs.first] + pairs.shifts[0] - c1,
         rows.base[pairs.y, pairs.second] - pairs.shifts[1] + c2,
     )
-    ends = [(upper + d1 * h1, lower - d2 * h2) for h1, h2 in ball.corners(pairs.first, pairs.second)]
-    return np.maximum(*(np.where(low > 0, high / np.maximum(low, 1e-300), np.inf) for high, low in ends))
+    both = [(upper + d1 * h1, lower - d2 * h2) for h1, h2 in ball.corners(pairs.first, pairs.second)]
+    return np.maximum(*(np.where(low > 0, high / np.maximum(low, 1e-300), np.inf) for high, low in both))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +95,11 @@ class Certifier:
         a1 = self._mean(first, [upper - int(v) for v in self.rows.values[y, first]])
         a2 = self._mean(second, [int(v) - lower for v in self.rows.values[y, second]])
         (c1, d1), (c2, d2) = self._line(shown.spent, first), self._line(shown.other_spent, second)
-        ends = [
+        both = [
             (upper - a1 * (c1 - d1 * h1), lower + a2 * (c2 - d2 * h2))
             for h1, h2 in self._corners(first, second)
         ]
-        exact = max(high / low for high, low in ends) if all(low > 0 for _, low in ends) else None
+        exact = max(high / low for high, low in both) if all(low > 0 for _, low in both) else None
         if bottom > 0:
             exact = min(Fraction(top, bottom), exact) if exact is not None else Fraction(top, bottom)
         return None if exact is None else Fraction(math.ceil(exact * _GRID), _GRID)
@@ -120,7 +121,7 @@ class Certifier:
             return Fraction(total * total, self._records[s] ** 2 << _POINT)
         if any(z == 0 for _, z in terms):  # a lower bound whatever the order
             return Fraction(0)
-        return _power_mean(self._exponent, terms)
+        return _mean_below(self._exponent, terms)
 
     def _line(self, spent: float, s: int) -> tuple[Fraction, Fraction]:
         """An affine lower bound c - d·h of E(h), proved; the numbers of `affine`."""
@@ -132,12 +133,15 @@ class Certifier:
 
     def _remains(self, spent: Fraction) -> Fraction:
         """E(h) = (1+rh)^(-1/r) from below; a tangent may be lowered to a share of itself, for E is never negative."""
+        from flint import ctx
+
         r, base = self._exponent, 1 + self._exponent * spent
         if base <= 0:
             return Fraction(0)
         if self.ball.order == 2:
             return 1 / base**2
-        return _lowered(_power(base, -1 / r) if r else _exp(-spent))
+        with ctx.workprec(_BITS):
+            return ends(_ball(base) ** _ball(-1 / r) if r else _ball(-spent).exp())[0]
 
     def _spendable(self, s: int) -> Fraction:
         """h(B)/P̂_s from above."""
@@ -157,40 +161,28 @@ class Certifier:
     @cached_property
     def _budget(self) -> Fraction:
         """h(B) from above."""
+        from flint import ctx
+
         r, radius = self._exponent, self.ball.radius
-        return (_exp(r * radius) * (1 + _FINE if r > 0 else 1 - _FINE) - 1) / r if r else radius
+        with ctx.workprec(_BITS):
+            return ends((_ball(r * radius).exp() - 1) / _ball(r))[1] if r else radius
 
 
-def _power_mean(r: Fraction, terms: list[tuple[int, Fraction]]) -> Fraction:
+def _mean_below(r: Fraction, terms: list[tuple[int, Fraction]]) -> Fraction:
     """(Σ n z^r / Σ n)^{1/r} of positive z with weights n, or its limit at r = 0, from below."""
+    from flint import arb, ctx
+
     total = sum(count for count, _ in terms)
-    logs = [(count, _log(z)) for count, z in terms]
-    if r == 0:
-        return _lowered(_exp(sum((count * log for count, log in logs), Fraction(0)) / total))
-    powers = sum((count * _exp(r * log) for count, log in logs), Fraction(0)) / total
-    return _lowered(_power(powers, 1 / r))
+    with ctx.workprec(_BITS):
+        if r == 0:
+            logs = sum((count * _ball(z).log() for count, z in terms), arb(0))
+            return ends((logs / total).exp())[0]
+        powers = sum((count * _ball(z) ** _ball(r) for count, z in terms), arb(0))
+        return ends((powers / total) ** _ball(1 / r))[0]
 
 
-def _decimal(number: Fraction) -> Decimal:
-    """A rational to 100 digits."""
-    return _CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
+def _ball(number: Fraction) -> Any:
+    """A rational, enclosed to the digits asked for."""
+    from flint import arb, fmpq
 
-
-def _exp(exponent: Fraction) -> Fraction:
-    """e^exponent to 90 digits or more."""
-    return Fraction(_CONTEXT.exp(_decimal(exponent)))
-
-
-def _log(number: Fraction) -> Fraction:
-    """ln(number) to 90 digits or more."""
-    return Fraction(_CONTEXT.ln(_decimal(number)))
-
-
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    """base^exponent for a positive base, to 70 digits or more."""
-    return _exp(_log(base) * exponent)
-
-
-def _lowered(number: Fraction) -> Fraction:
-    """Less than the number that this one approximates."""
-    return number * (1 - _FINE)
+    return arb(fmpq(number.numerator, number.denominator))

@@ -6,6 +6,7 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 _DIGITS = 60
 _MARGIN = Fraction(1, 10**50)
@@ -39,3 +40,12 @@ def log_above(ratio: Fraction | None) -> float:
     context = Context(prec=_DIGITS)
     value = context.ln(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
     return float(value.quantize(Decimal("1e-12"), rounding=ROUND_CEILING))
+
+
+def ends(ball: Any) -> tuple[Fraction, Fraction]:
+    """The ends of an enclosure (`flint.arb`), exactly."""
+    found = []
+    for end in (ball.lower(), ball.upper()):
+        mantissa, exponent = map(int, end.man_exp())
+        found.append(Fraction(mantissa) * Fraction(2) ** exponent)
+    return found[0], found[1]

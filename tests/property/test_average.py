@@ -117,16 +117,6 @@ def test_far_from_the_bound_floats_decide_alone(monkeypatch):
     assert not seen
 
 
-@given(st.lists(st.integers(1, 2**300), min_size=1, max_size=6), st.sampled_from([96, 192, 384]))
-@example([1, 2, 3, 2**96 - 1, 2**96, 2**97 + 1, 255, 256, 257], 96)
-def test_fixed_point_logarithms(numbers, bits):
-    found = average._logarithms(np.array(numbers, object), bits)
-    with localcontext() as context:
-        context.prec = 160
-        for number, value in zip(numbers, found, strict=True):
-            assert abs(Fraction(Decimal(number).ln()) * 2**bits - int(value)) < average._UNITS
-
-
 def test_several_outputs_are_one():
     table = np.arange(1, 25).reshape(2, 3, 4)
     assert information_above(table) == information_above(table.reshape(2, 12))
