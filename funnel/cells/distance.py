@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -47,23 +46,6 @@ def coding(column: Column, codes: Codes, quantiles: int = QUANTILES) -> IntArray
     found = np.minimum(before * quantiles // total, quantiles - 1)
     coded = np.unique(found, return_inverse=True)[1]
     return np.append(coded, [coded.max(initial=-1) + 1] * (len(column) - numbers)).astype(np.int64)
-
-
-def marginals(columns: int, triples: int, draw: np.random.Generator) -> list[Marginal]:
-    """All single columns and pairs, and of the triples at most so many, drawn without repetition."""
-    found = [key for size in (1, 2) for key in combinations(range(columns), size)]
-    every = list(combinations(range(columns), 3))
-    chosen = draw.permutation(len(every))[:triples]
-    return found + [every[place] for place in sorted(chosen)]
-
-
-def between(
-    first: Sequence[Codes], second: Sequence[Codes], codings: Sequence[IntArray], keys: Iterable[Marginal]
-) -> Distances:
-    """Distances between two tables, given by the codes (n,) of their columns."""
-    one, other = ([coded[column] for coded, column in zip(codings, t, strict=True)] for t in (first, second))
-    sizes = [int(coded.max()) + 1 for coded in codings]
-    return Distances({key: _variation(_table(one, sizes, key), _table(other, sizes, key)) for key in keys})
 
 
 def expected(

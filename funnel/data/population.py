@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.alphabet import Alphabet, Label
+from funnel.data.finer import added_up
 from funnel.data.joint import IntArray, Joint
 
 Flags = npt.NDArray[np.bool_]
@@ -103,17 +104,11 @@ class Population:
             alphabets.append(alphabet)
         if (cells < 0).any():
             raise ValueError("some record has no label")
-        distinct, code = np.unique(cells, axis=0, return_inverse=True)
-        counts = np.zeros(len(distinct), np.int64)
-        np.add.at(counts, code.ravel(), self.counts[rows])
-        return Joint(self.secret, tuple(alphabets), distinct, counts, complete=False)
+        return Joint(self.secret, tuple(alphabets), *added_up(cells, self.counts[rows]), complete=False)
 
 
 def _added_up(one: Population) -> Population:
     """With rows that have become alike put together."""
-    keys = np.column_stack([one.cells, one.present.astype(np.int64)])
-    distinct, code = np.unique(keys, axis=0, return_inverse=True)
-    counts = np.zeros(len(distinct), np.int64)
-    np.add.at(counts, code.ravel(), one.counts)
+    distinct, counts = added_up(np.column_stack([one.cells, one.present.astype(np.int64)]), one.counts)
     width = one.cells.shape[1]
     return replace(one, cells=distinct[:, :width], present=distinct[:, width:].astype(bool), counts=counts)

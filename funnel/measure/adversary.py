@@ -38,7 +38,7 @@ _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _Half:
     """One half of every pair: P over what is possible (q, m), w (q,), places in a row (q, m), and which are real."""
 
     chances: FloatArray
@@ -75,7 +75,7 @@ class _Gaps:
     last: FloatArray
 
     @classmethod
-    def of(cls, sides: tuple[_Side, _Side], parts: tuple[FloatArray, FloatArray]) -> _Gaps:
+    def of(cls, sides: tuple[_Half, _Half], parts: tuple[FloatArray, FloatArray]) -> _Gaps:
         """Of both sides, one after the other; gaps (k, m) are infinite where nothing is possible."""
         gaps = np.concatenate(parts)
         end = np.zeros(gaps.shape)
@@ -223,11 +223,11 @@ class Adversary:
             return budget(np.log1p(np.maximum(raised, -1.0)) / step, self._exponent)
 
 
-def _side(ball: Ball, secrets: npt.NDArray[np.intp]) -> _Side:
+def _side(ball: Ball, secrets: npt.NDArray[np.intp]) -> _Half:
     """What each pair sees of these secrets."""
     width = int(ball.possible.sum(axis=1).max())
     place = np.argsort(~ball.possible, axis=1, kind="stable")[:, :width].astype(np.int64)
     counts = np.take_along_axis(ball.table, place, axis=1)
     chances = counts / ball.table.sum(axis=1, keepdims=True)
     real = np.take_along_axis(ball.possible, place, axis=1)
-    return _Side(chances[secrets], ball.shares[secrets], place[secrets], real[secrets])
+    return _Half(chances[secrets], ball.shares[secrets], place[secrets], real[secrets])

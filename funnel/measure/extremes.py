@@ -159,7 +159,7 @@ def paired(ball: Ball, rows: RowExtremes, y: IntArray, first: IntArray, second: 
 
     For α < 1/2 both take the whole budget, which is more than they can have together.
     """
-    one, two = _Side(ball, rows.above, y, first), _Side(ball, rows.below, y, second)
+    one, two = _Spending(ball, rows.above, y, first), _Spending(ball, rows.below, y, second)
     start, base = rows.peak[y, first], rows.base[y, second]
     if 2 * ball.order < 1:
         one.spend(np.ones(len(y)))
@@ -175,13 +175,13 @@ def whole(ball: Ball, rows: RowExtremes) -> list[tuple[FloatArray, FloatArray]]:
     """Shifts and means, (b, c) each, for gaps above and below when a secret has the whole radius to itself."""
     shape = rows.top.shape
     y, s = (np.ravel(index) for index in np.indices(shape))
-    sides = [_Side(ball, gaps, y, s) for gaps in (rows.above, rows.below)]
+    sides = [_Spending(ball, gaps, y, s) for gaps in (rows.above, rows.below)]
     for side in sides:
         side.spend(np.ones(len(y)))
     return [(side.shift.reshape(shape), side.mean.reshape(shape)) for side in sides]
 
 
-class _Side:
+class _Spending:
     """One secret's half of many pairs: the least mean gap it reaches with a share of the budget."""
 
     def __init__(self, ball: Ball, gaps: FloatArray, y: IntArray, s: IntArray) -> None:
@@ -207,7 +207,7 @@ class _Side:
         self.gain[where] = np.where(useful, gain, -2000.0)
 
 
-def _divide(one: _Side, two: _Side, start: FloatArray, base: FloatArray) -> None:
+def _divide(one: _Spending, two: _Spending, start: FloatArray, base: FloatArray) -> None:
     """Divide the budget between the two secrets so that both gain the same by a little more of it.
 
     The unknown is ψ = ln tan φ; the logarithm of the gains' quotient falls in ψ with a slope near -1, so a

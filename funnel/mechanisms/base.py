@@ -26,6 +26,8 @@ LOSS = 2e-5
 NEAR = 1e-4
 """Share of the information by which a calibrated mechanism on few bits may differ from itself on many."""
 
+_SEARCHING = 0.8
+"""Share of the time that is left by the clock for a search: rounding and measuring come after it."""
 _SLACK = 20
 """The finest strength is found up to a part of 2^-20: it only says what coarser weights should come near to."""
 _STEPS = 2
@@ -180,6 +182,11 @@ class Mechanism(BaseModel, ABC):
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """How a problem of c = `secret` and a = `public` values would be solved without such a search, in words."""
         return "bisection on the measured leakage"
+
+
+def searching(time_limit: float) -> float:
+    """Seconds for a search that may take so many: no more than the clock leaves, with some for what comes after."""
+    return min(time_limit, _SEARCHING * clock.left())
 
 
 def calibrate(build: Callable[[int, int], Protocol], joint: Joint, demand: Demand) -> Protocol:

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Protocol
-from funnel.data.joint import FloatArray, IntArray
+from funnel.data.joint import FloatArray
 from funnel.errors import PlanError, SolverError
 from funnel.measure import gaussian
 from funnel.mechanisms.base import Mechanism, Solved
@@ -147,13 +147,15 @@ class _Model:
 
     def protocol(self, budget: float) -> Protocol:
         """The channel at a budget, on integers. Raises PlanError where it has too many outputs."""
+        from funnel.optimise.rounding.rows import nearest_weights
+
         try:
             chances, outputs = gaussian.channel(
                 self.grid.points, self.mean, self.found, self.errors(budget), self.grid.steps
             )
         except ValueError as error:
             raise PlanError("alphabet-too-large", str(error), advice="Use a larger `round`.") from None
-        weights = _apportioned(chances)
+        weights = nearest_weights(chances, _BITS)
         used = weights.any(axis=1)
         return Protocol(self.grid.inputs, self.grid.alphabet(outputs[used]), _BITS, weights[used][:, None, :])
 
@@ -182,14 +184,3 @@ def _step(values: Sequence[int], column: str) -> int:
     if len(set(values)) < 2:
         raise PlanError("column-type", f"{column} takes a single value; there is nothing to release of it")
     return step
-
-
-def _apportioned(chances: FloatArray) -> IntArray:
-    """Integer weights (b, a) with columns that sum to 2^16, by largest remainders."""
-    exact = np.asarray(chances) * (1 << _BITS)
-    weights = np.floor(exact).astype(np.int64)
-    missing = (1 << _BITS) - weights.sum(axis=0)
-    order = np.argsort(weights - exact, axis=0, kind="stable")
-    for x, count in enumerate(missing):
-        weights[order[:count, x], x] += 1
-    return weights

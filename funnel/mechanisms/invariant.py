@@ -9,8 +9,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.joint import FloatArray
-from funnel.measure import clock
-from funnel.mechanisms.base import Mechanism, Solved, Totals
+from funnel.mechanisms.base import Mechanism, Solved, Totals, searching
 from funnel.mechanisms.distance import DISTANCE_SCHEMA, Rule, as_distance, distances
 from funnel.mechanisms.exactly_robust import adversary, polytope
 from funnel.mechanisms.optimal import TimeLimit
@@ -27,8 +26,6 @@ MANY = 30_000
 """Coefficients of the sides of one row beyond which corners are too many to be gone along."""
 _OPEN = 1e-5
 """Distance between a plan and its bound beyond which the program was not solved."""
-_SEARCHING = 0.8
-"""Share of the time that is left by the clock for the programs: measuring comes after them."""
 
 Distance = Annotated[
     Rule | dict[str, Rule],
@@ -74,7 +71,7 @@ class Invariant(Mechanism):
 
         block, counts, kept = joint.blocks[0], joint.table().sum(axis=0), self.totals == "kept"
         cost = distances(block, self.distance)
-        budget = Budget(min(self.time_limit, _SEARCHING * clock.left()))
+        budget = Budget(searching(self.time_limit))
         oracle, equalities, fine = _sides(joint, demand)
         program = _program(cost, counts / joint.rows, oracle, kept=kept, equalities=equalities, fine=fine)
         best = program.solve(budget)

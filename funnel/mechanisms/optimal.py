@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from funnel.data import Joint
-from funnel.measure import clock
-from funnel.mechanisms.base import Mechanism, Outlook, Solved
+from funnel.mechanisms.base import Mechanism, Outlook, Solved, searching
 from funnel.mechanisms.believed import best_against
 from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
@@ -28,8 +27,6 @@ Gap = Annotated[
     ),
 ]
 TIME_LIMIT, GAP = 60.0, 1e-6
-_SEARCHING = 0.8
-"""Share of the time that is left by the clock for a search: rounding and measuring come after it."""
 
 
 class Optimal(Mechanism):
@@ -52,15 +49,14 @@ class Optimal(Mechanism):
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
         if (robust := as_robust(demand)) is not None:
-            return exactly_robust(joint, robust, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
+            return exactly_robust(joint, robust, searching(self.time_limit), self.gap)
         if (oracle := demand.oracle()) is not None:
-            return best_against(oracle, joint, demand, min(self.time_limit, _SEARCHING * clock.left()), self.gap)
+            return best_against(oracle, joint, demand, searching(self.time_limit), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 
     def outlook(self, extent: Extent) -> Outlook:
         """The method that should serve, in the time and to the gap allowed."""
         return Outlook(extent, self.time_limit, self.gap)
-
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """Where there is no cone to look at beforehand."""
@@ -80,7 +76,7 @@ def best_inside(cone: Cone, joint: Joint, demand: Demand, time_limit: float, gap
     solution = maximise(
         cone,
         prior,
-        budget=min(time_limit, _SEARCHING * clock.left()),
+        budget=searching(time_limit),
         gap=gap,
         ceiling=ceiling,
         rays=demand.rays(prior),

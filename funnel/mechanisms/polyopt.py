@@ -8,8 +8,7 @@ from pydantic import Field
 
 from funnel.data import Joint
 from funnel.errors import InternalError
-from funnel.measure import clock
-from funnel.mechanisms.base import Mechanism, Outlook, Solved
+from funnel.mechanisms.base import Mechanism, Outlook, Solved, searching
 from funnel.mechanisms.naming import round_named
 from funnel.mechanisms.optimal import GAP, TIME_LIMIT, TimeLimit, best_inside
 from funnel.notions import Demand
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 _SMALL = 20
 """Coordinates up to which rows are searched as a whole, to a closer gap."""
-_SEARCHING = 0.8
-"""Share of the time that is left by the clock for a search."""
 
 
 class Polyopt(Mechanism):
@@ -58,7 +55,7 @@ class Polyopt(Mechanism):
 
 
 def best_of_groups(
-    sets: UncertaintySets, joint: Joint, demand: RobustDemand, time_limit: float, gap: float | None = None
+    sets: UncertaintySets, joint: Joint, demand: RobustDemand, time_limit: float
 ) -> Solved:
     """The most informative protocol that is robust over sets of distributions, where the secret is released too.
 
@@ -68,10 +65,7 @@ def best_of_groups(
 
     prior = joint.table().sum(axis=0) / joint.rows
     ratio, ceiling = demand.notion.ratio, demand.ceiling()
-    limit = min(time_limit, _SEARCHING * clock.left())
-    found = groups.maximise_groups(
-        sets, ratio, prior, budget=limit, gap=groups.GAP if gap is None else gap, ceiling=ceiling
-    )
+    found = groups.maximise_groups(sets, ratio, prior, budget=searching(time_limit), ceiling=ceiling)
     protocol = round_named(found.protocol, groups.GroupCone(sets, ratio), joint, demand)
     known = (
         f"at most {found.bound:.6g} nats over these sets"

@@ -43,8 +43,7 @@ class Budget:
         if self._whole is not None:
             self._whole.spend(nodes)
 
-    def part(self, share: float = 1.0, *, seconds: float = math.inf, nodes: float = math.inf) -> Budget:
-        """A share of what is left of both, and no more than so many nodes; nor seconds, where these are limited."""
-        own = self.nodes if math.isinf(self.nodes) else math.ceil(share * self.nodes)
-        left = share * self.seconds
-        return Budget(left if math.isinf(left) else min(left, seconds), min(own, nodes), whole=self)
+    def part(self, share: float) -> Budget:
+        """A share of what is left of both."""
+        nodes = self.nodes if math.isinf(self.nodes) else math.ceil(share * self.nodes)
+        return Budget(share * self.seconds, nodes, whole=self)

@@ -14,7 +14,7 @@ from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.linear.highs import Answer, Method, Program
 
-CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
+_CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
 """Feasibility asked of the master; the finest may be finer than floats allow."""
 
 Oracle = Callable[[Answer], bool]
@@ -24,11 +24,10 @@ Oracle = Callable[[Answer], bool]
 class RestrictedMaster:
     """max Σ θ_k worth_k subject to Σ θ_k column_k = total and θ >= 0, over columns that come one after the other."""
 
-    def __init__(self, total: FloatArray, *, tolerance: float = CLOSELY, method: Method = "primal") -> None:
+    def __init__(self, total: FloatArray, *, method: Method = "primal") -> None:
         none = np.zeros(0)
         matrix = np.zeros((len(total), 0))
-        self._program = Program(matrix, total, total, none, none, tolerance=tolerance, method=method)
-        self._tolerance = tolerance
+        self._program = Program(matrix, total, total, none, none, tolerance=_CLOSELY, method=method)
         self._known: set[Hashable] = set()
 
     def add(self, worth: float, column: FloatArray, name: Hashable) -> bool:
@@ -48,7 +47,7 @@ class RestrictedMaster:
             self._program.afresh()
             self._program.within(tolerance)
             answer = self._program.solve(budget.seconds)
-        self._program.within(self._tolerance)
+        self._program.within(_CLOSELY)
         return answer
 
 

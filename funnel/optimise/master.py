@@ -24,10 +24,9 @@ _UNUSED = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """Multipliers θ (k,) of the rays, the protocol (b, a) of those in use, whose columns sum to one, its information,
-    a bound no protocol exceeds (nats), and its λ (a,)."""
+    """The protocol (b, a) of the rays in use, whose columns sum to one, its information, a bound no protocol exceeds
+    (nats), and its λ (a,)."""
 
-    theta: FloatArray
     protocol: FloatArray
     value: float
     bound: float
@@ -53,7 +52,7 @@ def master(rays: csr_array | FloatArray, prior: FloatArray, *, budget: Budget | 
     protocol = rays[used].toarray() * theta[used, None]
     if not protocol.any(axis=0).all():
         raise too_rare()
-    return Master(theta, protocol / protocol.sum(axis=0), value, max(bound, value), duals)
+    return Master(protocol / protocol.sum(axis=0), value, max(bound, value), duals)
 
 
 def too_rare() -> SolverError:

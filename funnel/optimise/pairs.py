@@ -44,7 +44,7 @@ class Paired:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class FacetPairs:
     """The values on either side of a facet with their distances (> 0): outside nearest first, inside farthest first."""
 
     outer: IntArray
@@ -53,7 +53,7 @@ class Side:
     v: FloatArray
 
     @classmethod
-    def of(cls, facet: FloatArray) -> Side:
+    def of(cls, facet: FloatArray) -> FacetPairs:
         """Sort the values by the facet's coefficients on w (a,); those on it have no part."""
         order = np.argsort(facet, kind="stable")
         outer, inner = order[facet[order] > ON_FACET], order[facet[order] < -ON_FACET]
@@ -132,7 +132,7 @@ class _Pairs:
 
     def __init__(self, facets: FloatArray, equal: bool, prior: FloatArray, budget: Budget) -> None:
         one = np.ones(len(prior))
-        sides = [Side.of(facet) for facet in facets]
+        sides = [FacetPairs.of(facet) for facet in facets]
         self.prior, self.budget = prior, budget
         self.sides = [side for side in sides if side.touches(facets)]
         self.singles = np.flatnonzero(~((np.abs(facets) if equal else facets) > ON_FACET).any(axis=0))

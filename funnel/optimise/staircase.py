@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data.joint import FloatArray
-from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.solve import Solution, maximise
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 _LISTED = 12
 """Coordinates up to which all 2^a rays are listed."""
+_SECONDS = 30.0
 
 
 def staircase_cone(dimension: int, ratio: float) -> Cone:
@@ -39,7 +39,7 @@ def staircase_rays(prior: FloatArray, ratio: float) -> csr_array | None:
     return csr_array(rays / (rays @ prior)[:, None])
 
 
-def staircase(prior: FloatArray, ratio: float, *, budget: Budget | float = 30.0) -> Solution:
+def staircase(prior: FloatArray, ratio: float) -> Solution:
     """The most informative protocol on a prior (a,) whose rows lie in the staircase cone. SolverError."""
     cone = staircase_cone(len(prior), ratio)
-    return maximise(cone, prior, budget=budget, rays=staircase_rays(prior, ratio))
+    return maximise(cone, prior, budget=_SECONDS, rays=staircase_rays(prior, ratio))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from funnel.cells.columns import Source
+from funnel.cells.distance import Distances
+from funnel.cells.law import Marginal
 
 
 def source(name: str, values: Sequence[object], kind: str) -> Source:
@@ -42,3 +45,30 @@ def mixed(seed: int, rows: int = 2000) -> tuple[Source, ...]:
 def table(sources: Sequence[Source]) -> list[tuple[str | None, ...]]:
     """The records of some columns, as texts."""
     return list(zip(*([one.values[code] for code in one.codes] for one in sources), strict=True))
+
+
+def marginals(columns: int, triples: int, draw: np.random.Generator) -> list[Marginal]:
+    """All single columns and pairs, and of the triples at most so many, drawn without repetition."""
+    found = [key for size in (1, 2) for key in combinations(range(columns), size)]
+    every = list(combinations(range(columns), 3))
+    chosen = draw.permutation(len(every))[:triples]
+    return found + [every[place] for place in sorted(chosen)]
+
+
+def between(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], codings: Sequence[np.ndarray], keys: Iterable[Marginal]
+) -> Distances:
+    """Distances between two tables, given by the codes (n,) of their columns."""
+    return Distances({key: _variation(first, second, codings, key) for key in keys})
+
+
+def _variation(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], codings: Sequence[np.ndarray], key: Marginal
+) -> float:
+    """Half the sum of absolute differences of the shares of some columns' coded values."""
+    shape = [int(codings[column].max()) + 1 for column in key]
+    shares = []
+    for table in (first, second):
+        place = np.ravel_multi_index([codings[column][table[column]] for column in key], shape)
+        shares.append(np.bincount(place, minlength=int(np.prod(shape))) / len(place))
+    return float(np.abs(shares[0] - shares[1]).sum()) / 2

@@ -51,7 +51,7 @@ class _Lazy:
 
     def _enter(self, rows: IntArray) -> None:
         """Let these inequalities take part."""
-        self.program.at_most_zero(self._rows[rows])
+        self.program.at_most(self._rows[rows], np.zeros(len(rows)))
         self._active = np.append(self._active, rows)
 
     def solve(self, slope: FloatArray) -> tuple[FloatArray | None, FloatArray]:

@@ -15,7 +15,7 @@ from funnel.optimise.branching import BranchAndBound
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.chords import APART, KEPT, SAFETY, TOWARDS, WIDTH, capped, chords, filled, xlogx
 from funnel.optimise.columns.reach import Cut, Relaxation, proven
-from funnel.optimise.columns.tree import Boxes, Tree, side_by_side
+from funnel.optimise.columns.tree import Boxes, BoxTree, side_by_side
 from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Answers, BoolArray, Objectives
 
 _EMPTY = 1e-7
@@ -52,14 +52,14 @@ class BoxSearch(BranchAndBound[Open]):
         tolerance: float,
         floor: float,
         cuts: list[Cut],
-        tree: Tree | None = None,
+        tree: BoxTree | None = None,
         many: int,
     ) -> None:
         super().__init__(tolerance)
         self.programs, self.linear, self.cuts, self.many = programs, linear, cuts, many
         self.at_once = programs.at_once
         self.tolerance, self.floor = tolerance, max(tolerance, floor)
-        self.tree = Tree(programs.size) if tree is None else tree
+        self.tree = BoxTree(programs.size) if tree is None else tree
         self.highest = 0.0
         self.points: list[FloatArray] = []
 

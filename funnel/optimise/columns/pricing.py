@@ -19,7 +19,7 @@ from funnel.optimise.columns.boxes import BoxSearch
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.columns.reach import Cut, cuts
 from funnel.optimise.columns.scaling import Scaled
-from funnel.optimise.columns.tree import Tree
+from funnel.optimise.columns.tree import BoxTree
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.batched import Programs
 
@@ -55,7 +55,7 @@ class Slice:
             self.programs = Programs(self.matrix, self.equalities)
         else:
             self.programs = OneByOne(self.matrix, lift, self.equalities)
-        self._tree: Tree | None = None
+        self._tree: BoxTree | None = None
 
     @cached_property
     def cuts(self) -> list[Cut]:

@@ -37,7 +37,7 @@ def side_by_side(parts: Sequence[Boxes]) -> Boxes:
     )
 
 
-class Tree:
+class BoxTree:
     """Where each box comes from, the multipliers that bound it, and the basis that these come from.
 
     Box k is the part of box `parent[k]` where coordinate `which[k]` is at most `at[k]`, or at least where `upper[k]`;

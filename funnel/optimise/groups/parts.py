@@ -53,7 +53,7 @@ class Mode:
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class PartPrices:
     """λ by groups (c, n); multipliers of Λ by mode and group (m, c), and of Ω by mode (m,)."""
 
     rows: FloatArray
@@ -107,11 +107,11 @@ class Parts:
 
         return generate(self.master, [near, anywhere], budget=budget)
 
-    def prices(self, answer: Answer) -> Prices:
+    def prices(self, answer: Answer) -> PartPrices:
         """The duals of the program."""
         a = self.groups.dimension
         rest = answer.multipliers[a:].reshape(len(self.modes), self.groups.count + 1)
-        return Prices(self.groups.split(answer.multipliers[:a]), rest[:, :-1], rest[:, -1])
+        return PartPrices(self.groups.split(answer.multipliers[:a]), rest[:, :-1], rest[:, -1])
 
     def used(self, answer: Answer) -> list[tuple[Part, float]]:
         """The parts in use, no totals, and their multipliers."""
@@ -159,7 +159,7 @@ class Parts:
             self.add(Part(int(mode[index]), int(group[index]), parts[index], labels[index]))
         return float(best.sum()) + sum(self._total(prices, each) for each in range(len(self.modes)))
 
-    def _total(self, prices: Prices, mode: int) -> float:
+    def _total(self, prices: PartPrices, mode: int) -> float:
         """Add the best total W of a mode; what was missing (nats)."""
         total = float(np.clip(np.exp(prices.mass[mode] - 1), 1.0, self.ratio**2))
         missed = float(prices.length[mode].sum() + prices.mass[mode] * total - total * np.log(total))

@@ -28,7 +28,7 @@ from funnel.optimise.master import master
 from funnel.optimise.solve import Solution
 from funnel.optimise.worst_case import UncertaintySets
 
-GAP = 0.008
+_GAP = 0.008
 """Share of the value by which the optimum may be higher."""
 _LARGE = 0.3
 """Share of the mass from which a group may be special from the start."""
@@ -60,7 +60,7 @@ def maximise_groups(
     prior: FloatArray,
     *,
     budget: Budget | float,
-    gap: float = GAP,
+    gap: float = _GAP,
     ceiling: float = math.inf,
 ) -> Solution:
     """The most informative protocol found, b <= a, whose rows keep the groups close, and a bound.

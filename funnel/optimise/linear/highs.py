@@ -151,20 +151,15 @@ class Program:
         free, rows = np.full(len(high), -np.inf), np.arange(first, first + len(high), dtype=np.int32)
         self._solver.changeRowsBounds(len(high), rows, free, high)
 
-    def at_most(self, rows: csr_array, high: FloatArray) -> None:
+    def at_most(self, rows: FloatArray | csr_array, high: FloatArray) -> None:
         """More rows (k, n) with upper limits (k,)."""
+        from scipy.sparse import csr_array
+
+        rows = csr_array(rows)
         starts, columns = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
         self._solver.addRows(
             len(high), np.full(len(high), -np.inf), high, rows.nnz, starts, columns, rows.data
         )
-
-    def at_most_zero(self, rows: FloatArray) -> None:
-        """More rows (k, n), each at most zero."""
-        size, width = rows.shape
-        starts = np.arange(size, dtype=np.int32) * width
-        columns = np.tile(np.arange(width, dtype=np.int32), size)
-        limits = np.full(size, -np.inf), np.zeros(size)
-        self._solver.addRows(size, *limits, rows.size, starts, columns, rows.ravel())
 
     def add(self, cost: float, column: FloatArray) -> None:
         """One more column (m,), not negative."""

@@ -211,6 +211,14 @@ def largest_remainders(share: FloatArray, column: IntArray, total: int) -> IntAr
     return units
 
 
+def nearest_weights(protocol: FloatArray, bits: int) -> IntArray:
+    """The nearest integers (b, a) whose columns sum to 2^bits; what is zero stays zero."""
+    row, column = np.nonzero(protocol)
+    weights = np.zeros(protocol.shape, np.int64)
+    weights[row, column] = largest_remainders(protocol[row, column], column, 1 << bits)
+    return weights
+
+
 def _missing(units: IntArray, column: IntArray, total: int) -> IntArray:
     """What each column lacks of a total; columns are 0, 1, …, and none is empty."""
     missing = np.full(int(column.max()) + 1, total)

@@ -12,7 +12,7 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.data.protocol import MAX_BITS
 from funnel.optimise.rounding.integers import Holds, too_fine
 from funnel.optimise.rounding.lattice import kernel, round_exactly
-from funnel.optimise.rounding.rows import largest_remainders
+from funnel.optimise.rounding.rows import nearest_weights
 from funnel.optimise.transport import Plan
 
 LOSS = 1e-4
@@ -78,7 +78,7 @@ def round_kept(near: Near, best: Plan, solve: Callable[[float], Plan]) -> Nearly
             plan = solve(units * 2.0**-bits)
             if plan.cost > near.optimum + LOSS:
                 break
-            if found := near.accepted(_rounded(plan.protocol, bits), bits):
+            if found := near.accepted(nearest_weights(plan.protocol, bits), bits):
                 return found
     return _by_totals_alone(near)
 
@@ -96,14 +96,6 @@ def _by_totals_alone(near: Near) -> Nearly:
     """Every x answered alike, y with chance p_y: it keeps every bound, and tells nothing. Raises SolverError."""
     alike = np.repeat(near.counts[:, None] / near.counts.sum(), len(near.counts), axis=1)
     for bits in range(_LEAST_BITS, MAX_BITS + 1):
-        if near.kept and (found := replace(near, optimum=math.inf).accepted(_rounded(alike, bits), bits)):
+        if near.kept and (found := replace(near, optimum=math.inf).accepted(nearest_weights(alike, bits), bits)):
             return found
     raise too_fine()
-
-
-def _rounded(protocol: FloatArray, bits: int) -> IntArray:
-    """The nearest integers whose columns sum to 2^bits; what is zero stays zero."""
-    row, column = np.nonzero(protocol)
-    weights = np.zeros(protocol.shape, np.int64)
-    weights[row, column] = largest_remainders(protocol[row, column], column, 1 << bits)
-    return weights

@@ -9,7 +9,7 @@ from funnel.cells import distance
 from funnel.cells.fill import fill
 from funnel.cells.make import make
 from tests.support.census import CENSUS
-from tests.support.wide import source
+from tests.support.wide import between, marginals, source
 
 HIDDEN = {"person_id", "fnlwgt", "education_num", "income"}
 
@@ -29,7 +29,7 @@ def test_a_release_of_two_hundred_cells_is_as_near_to_the_census_as_promised() -
     made = make("person", columns, most=200, minimum=50, support=10, seed=bytes(32))
     draw = np.random.default_rng(1)
     codings = [distance.coding(one.column, one.codes) for one in made.merged]
-    keys = distance.marginals(12, 60, draw)
+    keys = marginals(12, 60, draw)
     labels = np.bincount(made.labels, minlength=200).astype(float)
     expected = distance.expected(made.cells.profiles, labels, made.codes, codings, keys)
     assert (len(made.cells), len(columns)) == (200, 12)
@@ -38,8 +38,8 @@ def test_a_release_of_two_hundred_cells_is_as_near_to_the_census_as_promised() -
     assert expected.mean(3) <= 0.022
     rows = fill(made.cells.profiles, made.labels, made.cells.seed)
     chosen = draw.integers(0, len(made.labels), len(made.labels))
-    again = distance.between(made.codes, [own[chosen] for own in made.codes], codings, keys)
-    realised = distance.between(made.codes, rows, codings, keys)
+    again = between(made.codes, [own[chosen] for own in made.codes], codings, keys)
+    realised = between(made.codes, rows, codings, keys)
     for size in (1, 2, 3):
         assert realised.mean(size) <= 1.3 * again.mean(size)
     assert realised.largest(2) <= 1.3 * again.largest(2)

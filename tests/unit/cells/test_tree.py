@@ -9,7 +9,7 @@ from funnel.cells import distance
 from funnel.cells.fill import fill
 from funnel.cells.make import make
 from funnel.errors import PlanError
-from tests.support.wide import mixed, source
+from tests.support.wide import between, marginals, mixed, source
 
 
 def test_the_best_split_is_the_one_that_tells_most_about_all_columns() -> None:
@@ -54,12 +54,12 @@ def test_few_many_and_no_cells() -> None:
 def test_expected_distances_are_those_of_a_very_large_filled_table() -> None:
     made = make("x", mixed(5), most=20, minimum=40, support=10, seed=bytes(32))
     codings = [distance.coding(one.column, one.codes) for one in made.merged]
-    keys = distance.marginals(5, 100, np.random.default_rng(1))
+    keys = marginals(5, 100, np.random.default_rng(1))
     assert len(keys) == 25
     totals = np.bincount(made.labels).astype(float)
     large = fill(made.cells.profiles, np.repeat(np.arange(20), (totals * 60).astype(int)), made.cells.seed)
     wanted = distance.expected(made.cells.profiles, totals, made.codes, codings, keys)
-    found = distance.between(made.codes, large, codings, keys)
+    found = between(made.codes, large, codings, keys)
     for key in keys:
         assert found.of[key] == pytest.approx(wanted.of[key], abs=6e-3)
     assert wanted.largest(1) < 4e-3

@@ -91,7 +91,7 @@ def test_a_value_of_one_in_a_million(kind: str, epsilon: float) -> None:
 def test_a_value_so_rare_that_its_multiplier_looks_like_an_error_is_released() -> None:
     prior = np.array([0.5, 0.5 - 1e-12, 1e-12])
     rays = np.vstack([np.ones(3), np.diag(1 / prior)])
-    assert master(csr_array(rays), prior, budget=60).theta == pytest.approx([0, *prior], rel=1e-6)
+    assert master(csr_array(rays), prior, budget=60).protocol == pytest.approx(np.eye(3), rel=1e-6)
 
 
 @settings(deadline=None, max_examples=20)
@@ -273,7 +273,7 @@ def test_a_program_follows_its_changes() -> None:
     first = program.solve()
     assert (first.status, first.optimum) == ("optimal", pytest.approx(2.0))
     assert first.multipliers == pytest.approx([2.0])
-    program.at_most_zero(np.array([[1.0, -1.0]]))
+    program.at_most(np.array([[1.0, -1.0]]), np.zeros(1))
     assert program.solve().optimum == pytest.approx(1.5)
     program.bounds(np.zeros(2), np.array([0.25, 3.0]))
     assert program.solve().point == pytest.approx([0.25, 0.75])

@@ -15,7 +15,7 @@ from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.master import master
-from funnel.optimise.pairs import Paired, Side, best_of_pairs
+from funnel.optimise.pairs import FacetPairs, Paired, best_of_pairs
 from funnel.optimise.planar import plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
@@ -181,7 +181,7 @@ def test_one_facet_needs_one_sweep(size: int, seed: int) -> None:
     rays = planar_rays(cone, prior)
     facets = plane_facets(cone, prior)
     assert facets is not None
-    side = Side.of(facets[0])
+    side = FacetPairs.of(facets[0])
     swept = (
         {(int(side.outer[i]), int(side.inner[j])) for i, j in side.sweep(prior)} if len(side.outer) else set()
     )
@@ -201,7 +201,7 @@ def is_single(rays: csr_array, k: int) -> bool:
 
 
 def test_the_start_only_saves_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Side, "sweep", lambda *_: np.zeros((0, 2), np.int64))
+    monkeypatch.setattr(FacetPairs, "sweep", lambda *_: np.zeros((0, 2), np.int64))
     for cone in (lip(TABLE, 0.3), ldp(TABLE, 0.3), perfect(TABLE)):
         check(cone, prior_of(TABLE))
 
@@ -245,7 +245,7 @@ def test_whenever_time_ends_there_is_a_protocol_and_a_bound(monkeypatch: pytest.
     """A clock that ticks at every look, and a poor start, so that there is much to interrupt."""
     cone, prior = lip(TABLE, 0.3), prior_of(TABLE)
     rays, (_, best) = planar_rays(cone, prior), solved(cone, prior)
-    monkeypatch.setattr(Side, "sweep", lambda *_: np.zeros((0, 2), np.int64))
+    monkeypatch.setattr(FacetPairs, "sweep", lambda *_: np.zeros((0, 2), np.int64))
     monkeypatch.setattr(pairs, "_BLOCK", 1)
     values = []
     for ticks in range(0, 200, 3):
