@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.cells.columns import Codes, Column
+from funnel.cells.columns import Codes, Vocabulary
 from funnel.cells.profile import Profile
 from funnel.cells.tree import Tree
 from funnel.data.joint import IntArray
@@ -22,7 +22,7 @@ class Cells:
     """
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[Vocabulary, ...]
     tree: Tree
     profiles: tuple[Profile, ...]
     shares: IntArray

@@ -20,7 +20,7 @@ _TEMPORAL = ("DATE", "TIMESTAMP", "TIME")
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class SourceColumn:
     """A column as the table has it: `codes` (n,) into `values`, texts as SQL casts them, each once; None is missing.
 
     `type` is the SQL type. An `ordered` column holds numbers, dates or times; its values may come in any order.
@@ -34,7 +34,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Column:
+class Vocabulary:
     """The vocabulary of a column: `values` can be released; the place of a value is its code, None (missing) is last.
 
     Ordered: value i stands for every x with cuts[i-1] <= x < cuts[i], open at both ends. Otherwise `cuts` is None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column
+from funnel.cells.columns import Vocabulary
 from funnel.cells.tree import Mask
 from funnel.text import human, label
 
@@ -57,7 +57,7 @@ def _either(code: int | None, left: Mask, yes: str, no: str) -> str:
     return yes if left[code] else no
 
 
-def _test(column: Column, expression: str, left: Mask, quote: Quote) -> str:
+def _test(column: Vocabulary, expression: str, left: Mask, quote: Quote) -> str:
     """Whether a value that is not missing goes left."""
     if column.cuts is not None:
         return _below(column, expression, left, quote)
@@ -66,7 +66,7 @@ def _test(column: Column, expression: str, left: Mask, quote: Quote) -> str:
     return _among(column, expression, left, quote)
 
 
-def _below(column: Column, expression: str, left: Mask, quote: Quote) -> str:
+def _below(column: Vocabulary, expression: str, left: Mask, quote: Quote) -> str:
     """A threshold; without one where only missing values go right."""
     assert column.cuts is not None  # noqa: S101  asked by the caller
     number = int(left.sum())
@@ -75,7 +75,7 @@ def _below(column: Column, expression: str, left: Mask, quote: Quote) -> str:
     return f"{expression} < CAST({quote(column.cuts[number - 1])} AS {column.type})"
 
 
-def _among(column: Column, expression: str, wanted: Mask, quote: Quote) -> str:
+def _among(column: Vocabulary, expression: str, wanted: Mask, quote: Quote) -> str:
     """Whether a value is one of those that stand for themselves."""
     listed = [
         f"CAST({quote(value)} AS {column.type})"
@@ -85,7 +85,7 @@ def _among(column: Column, expression: str, wanted: Mask, quote: Quote) -> str:
     return f"{expression} IN ({', '.join(listed)})" if listed else "FALSE"
 
 
-def _said(column: Column, possible: Mask) -> str:
+def _said(column: Vocabulary, possible: Mask) -> str:
     """Which values of a column are possible, in words."""
     name, missing = human(column.name), bool(column.values[-1] is None and possible[-1])
     if column.cuts is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.cells.columns import Codes, Column
+from funnel.cells.columns import Codes, Vocabulary
 from funnel.cells.law import Law, Marginal
 from funnel.cells.profile import BITS, Profile
 from funnel.data.joint import FloatArray, IntArray
@@ -35,7 +35,7 @@ class Distances:
         return max((value for key, value in self.of.items() if len(key) == columns), default=0.0)
 
 
-def coding(column: Column, codes: Codes, quantiles: int = QUANTILES) -> IntArray:
+def coding(column: Vocabulary, codes: Codes, quantiles: int = QUANTILES) -> IntArray:
     """By which code every value (v,) of a column goes: a quantile where it is ordered, else its own."""
     counts = np.bincount(codes, minlength=len(column))
     if not column.ordered:

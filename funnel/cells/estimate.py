@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.cells.columns import Codes, Column
+from funnel.cells.columns import Codes, Vocabulary
 from funnel.cells.counts import counted, direction, met
 from funnel.cells.dependence import distances, fitted, spanning
 from funnel.cells.distance import coding
@@ -32,7 +32,7 @@ PARTS = 16
 
 
 def profiles(
-    columns: Sequence[Column], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int
+    columns: Sequence[Vocabulary], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int
 ) -> tuple[Profile, ...]:
     """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,)."""
     groups = [_grouped(column, own) for column, own in zip(columns, codes, strict=True)]
@@ -76,7 +76,7 @@ def _told(pair: IntArray, support: int) -> FloatArray:
     return told(pair, Nesting.flat(len(pair)), support, np.arange(pair.shape[1])).masses()
 
 
-def _grouped(column: Column, codes: Codes) -> IntArray:
+def _grouped(column: Vocabulary, codes: Codes) -> IntArray:
     """The group of every value (v,): quantiles of an ordered column, else the most frequent values and all others."""
     if column.ordered:
         return coding(column, codes, QUANTILES)

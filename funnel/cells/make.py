@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Codes, Source
+from funnel.cells.columns import Codes, SourceColumn
 from funnel.cells.estimate import profiles
 from funnel.cells.profile import rounded
 from funnel.cells.rare import Merged, Rule, merge
@@ -37,7 +37,7 @@ class Made:
 
 def make(
     name: str,
-    sources: Sequence[Source],
+    sources: Sequence[SourceColumn],
     *,
     most: int,
     minimum: int,
@@ -61,7 +61,7 @@ def make(
     return Made(cells, labels, merged)
 
 
-def _check(name: str, sources: Sequence[Source], most: int, minimum: int, support: int) -> None:
+def _check(name: str, sources: Sequence[SourceColumn], most: int, minimum: int, support: int) -> None:
     rows = len(sources[0].codes)
     if not 1 <= most <= MOST:
         raise PlanError(

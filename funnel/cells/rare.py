@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from funnel.cells.columns import OTHER, Codes, Column, Source, cuts_between, order
+from funnel.cells.columns import OTHER, Codes, SourceColumn, Vocabulary, cuts_between, order
 from funnel.data.joint import IntArray
 from funnel.errors import PlanError
 
@@ -29,19 +29,19 @@ class Merged:
     `table` (v,) is the code of each of the source's values.
     """
 
-    column: Column
+    column: Vocabulary
     codes: Codes
     table: Codes
     values: int
     records: int
 
 
-def merge(source: Source, support: int, rule: Rule = "other") -> Merged:
+def merge(source: SourceColumn, support: int, rule: Rule = "other") -> Merged:
     """The column as it can be released. Raises PlanError where that is not possible, or against the rule."""
     return merge_counted(source, np.bincount(source.codes, minlength=len(source.values)), support, rule)
 
 
-def merge_counted(source: Source, counts: IntArray, support: int, rule: Rule) -> Merged:
+def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Rule) -> Merged:
     """The same of a column of which only the records of each value (v,) are known."""
     if (records := int(counts.sum())) < support:
         raise PlanError(
@@ -65,7 +65,7 @@ def merge_counted(source: Source, counts: IntArray, support: int, rule: Rule) ->
     return _ordered(source, counts, support) if source.ordered else _nominal(source, counts, support)
 
 
-def _nominal(source: Source, counts: IntArray, support: int) -> Merged:
+def _nominal(source: SourceColumn, counts: IntArray, support: int) -> Merged:
     """Values with support stand for themselves, in the order of their names; the others become one."""
     seen = [code for code in range(len(counts)) if counts[code]]
     merged = _merged(source, seen, counts, support)
@@ -77,7 +77,7 @@ def _nominal(source: Source, counts: IntArray, support: int) -> Merged:
     table = np.zeros(len(counts), np.int32)
     for code in seen:
         table[code] = place[shown if code in merged else source.values[code]]
-    column = Column(
+    column = Vocabulary(
         source.name,
         source.type,
         values,
@@ -88,7 +88,7 @@ def _nominal(source: Source, counts: IntArray, support: int) -> Merged:
     return _of(source, column, table, counts, merged)
 
 
-def _merged(source: Source, seen: Sequence[int], counts: IntArray, support: int) -> set[int]:
+def _merged(source: SourceColumn, seen: Sequence[int], counts: IntArray, support: int) -> set[int]:
     """Codes of the values that become one: the rare, and the next rarest until they have support together."""
     rarest = sorted(seen, key=lambda code: (counts[code], source.values[code] or ""))
     if counts[rarest[0]] >= support:
@@ -101,7 +101,7 @@ def _merged(source: Source, seen: Sequence[int], counts: IntArray, support: int)
     return set(rarest[: max(enough + 1, rare)])
 
 
-def _shown(source: Source, merged: set[int], counts: IntArray) -> str | None:
+def _shown(source: SourceColumn, merged: set[int], counts: IntArray) -> str | None:
     """What merged values are released as: `other`, or the commonest value of a type that has no texts."""
     return OTHER if _textual(source.type) else source.values[int(np.argmax(counts))]
 
@@ -110,7 +110,7 @@ def _textual(kind: str) -> bool:
     return kind == "VARCHAR"
 
 
-def _ordered(source: Source, counts: IntArray, support: int) -> Merged:
+def _ordered(source: SourceColumn, counts: IntArray, support: int) -> Merged:
     """Neighbours joined until every value has support; each shown as the median of its records."""
     try:
         ranks = [code for code in order(source.values, source.type) if counts[code]]
@@ -133,7 +133,7 @@ def _ordered(source: Source, counts: IntArray, support: int) -> Merged:
         table[part] = place
     if missing is not None:
         table[missing] = len(parts) if own else table[_median(numbers, counts)]
-    column = Column(
+    column = Vocabulary(
         source.name,
         source.type,
         (*(source.values[code] for code in medians), *([None] if own else [])),
@@ -181,9 +181,9 @@ def _median(codes: Sequence[int], counts: IntArray) -> int:
     return codes[int(np.searchsorted(total, (total[-1] + 1) // 2))]
 
 
-def _text(source: Source, code: int) -> str:
+def _text(source: SourceColumn, code: int) -> str:
     return source.values[code] or ""
 
 
-def _of(source: Source, column: Column, table: Codes, counts: IntArray, merged: set[int]) -> Merged:
+def _of(source: SourceColumn, column: Vocabulary, table: Codes, counts: IntArray, merged: set[int]) -> Merged:
     return Merged(column, table[source.codes], table, len(merged), int(counts[list(merged)].sum()))

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column, number
+from funnel.cells.columns import Vocabulary, number
 from funnel.cells.profile import BITS, Profile
 from funnel.cells.tree import Node, Tree
 from funnel.data.joint import IntArray
@@ -42,7 +42,7 @@ def written(cells: Cells) -> Wide:
 
 def opened(wide: Wide) -> Cells:
     """The cells of a record. Raises FormatError where it contradicts itself."""
-    columns = tuple(Column(v.name, v.type, v.values, v.cuts, v.other, v.missing) for v in wide.columns)
+    columns = tuple(Vocabulary(v.name, v.type, v.values, v.cuts, v.other, v.missing) for v in wide.columns)
     for column in columns:
         _check_column(column)
     tree = Tree(tuple(_nodes(wide, columns)))
@@ -96,7 +96,7 @@ def _pairs(weights: IntArray) -> list[tuple[int, ...]]:
     return [tuple(flat[start:stop]) for start, stop in pairwise(ends)]
 
 
-def _nodes(wide: Wide, columns: Sequence[Column]) -> Iterator[Node]:
+def _nodes(wide: Wide, columns: Sequence[Vocabulary]) -> Iterator[Node]:
     """The nodes of the walk: the left part is the next node, the right one follows the left's last cell."""
     behind = _behind(wide)
     cell = 0
@@ -169,7 +169,7 @@ def _dense(rows: Sequence[Sequence[int]], size: int, path: str) -> IntArray:
     return found
 
 
-def _check_column(column: Column) -> None:
+def _check_column(column: Vocabulary) -> None:
     values, last = column.values, len(column.values) - 1
     missing_last = None not in values[:last]
     numbers = len([one for one in values if one is not None])

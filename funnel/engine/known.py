@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funnel.cells.columns import Column
+from funnel.cells.columns import Vocabulary
 from funnel.data import Alphabet, Joint
 from funnel.data.finer import RARE, added_up, finer
 from funnel.data.joint import IntArray
@@ -27,7 +27,7 @@ def with_known(
     levels: Sequence[tuple[str, str, str]],
     joint: Joint,
     minimum: int,
-    inside: Sequence[Column] = (),
+    inside: Sequence[Vocabulary] = (),
 ) -> Joint:
     """The joint distribution, with the same records by what may be known of them.
 
@@ -55,7 +55,7 @@ Texts = tuple[tuple[str | None, ...], IntArray]
 
 
 def _levels(
-    read: Mapping[str, Texts], levels: Sequence[tuple[str, str, str]], inside: Mapping[str, Column]
+    read: Mapping[str, Texts], levels: Sequence[tuple[str, str, str]], inside: Mapping[str, Vocabulary]
 ) -> Iterator[tuple[Level, IntArray]]:
     """Every level with the code (m,) of each record; what cells merge a column's values to, behind these."""
     shown = {column: text for column, level, text in levels if level in (OWN, RELEASED)}
@@ -68,7 +68,7 @@ def _levels(
                 yield Level(column, MERGED, inside[column].values), merged[codes]
 
 
-def _merged(column: Column, texts: Sequence[str | None]) -> IntArray:
+def _merged(column: Vocabulary, texts: Sequence[str | None]) -> IntArray:
     """The code of what each text (v,) is released as, RARE where nothing else is released as that."""
     places = column.places(texts).astype(np.int64)
     several = np.bincount(places[places >= 0], minlength=len(column)) > 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funnel.cells.columns import Codes, Source
+from funnel.cells.columns import Codes, SourceColumn
 from funnel.engine.base import Engine
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read_columns(
     types: Sequence[str],
     ordered: Sequence[bool],
     progress: Callable[[int], None] = lambda _: None,
-) -> tuple[Source, ...]:
+) -> tuple[SourceColumn, ...]:
     """The columns of a query for texts, under these names and types; codes take four bytes a record and column.
 
     Raises SourceError.
@@ -36,7 +36,7 @@ def read_columns(
         done += batch.num_rows
         progress(done)
     return tuple(
-        Source(name, kind, flag, tuple(column.codes), column.whole())
+        SourceColumn(name, kind, flag, tuple(column.codes), column.whole())
         for name, kind, flag, column in zip(names, types, ordered, columns, strict=True)
     )
 

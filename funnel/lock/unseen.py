@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column, Source
+from funnel.cells.columns import SourceColumn, Vocabulary
 from funnel.data.alphabet import readable
 from funnel.errors import SourceError
 from funnel.policy import Block
@@ -18,7 +18,7 @@ LEFT_OUT = 0
 _SHOWN = 8
 
 
-def check_seen(block: Block, cells: Cells, sources: Sequence[Source]) -> None:
+def check_seen(block: Block, cells: Cells, sources: Sequence[SourceColumn]) -> None:
     """Every value is one that the cells know, or the policy says that its rows are left out. Raises SourceError.
 
     A number lies in some cell whatever it is, and a column that has `other` puts every text there that it does not
@@ -37,7 +37,7 @@ def check_seen(block: Block, cells: Cells, sources: Sequence[Source]) -> None:
             )
 
 
-def _unknown(column: Column, source: Source) -> Iterator[tuple[str | None, int]]:
+def _unknown(column: Vocabulary, source: SourceColumn) -> Iterator[tuple[str | None, int]]:
     """Values that the column has no place for, with their records."""
     known, counts = set(column.values), np.bincount(source.codes, minlength=len(source.values))
     for value, rows in zip(source.values, counts.tolist(), strict=True):
@@ -46,6 +46,6 @@ def _unknown(column: Column, source: Source) -> Iterator[tuple[str | None, int]]
             yield value, rows
 
 
-def _listed(column: Column) -> bool:
+def _listed(column: Vocabulary) -> bool:
     """Whether only the values that are listed have a place."""
     return not column.ordered and column.other is None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column
+from funnel.cells.columns import Vocabulary
 from funnel.data import Alphabet, Joint
 from funnel.data.domain import Domain
 from funnel.data.joint import IntArray
@@ -56,7 +56,7 @@ class Counted:
         return tuple(one.cells for one in self.partitions)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Vocabulary, ...]:
         """The columns inside wide blocks."""
         return tuple(column for one in self.cells for column in one.columns)
 
@@ -208,7 +208,7 @@ def _check_written(policy: Policy, blocks: Sequence[Alphabet], rows: int) -> Non
         check_folders(folders, blocks, rows)
 
 
-def vocabulary(column: Column) -> Alphabet:
+def vocabulary(column: Vocabulary) -> Alphabet:
     """The values that a column inside a wide block may be released with."""
     return Alphabet((column.name,), tuple((value,) for value in column.values))
 

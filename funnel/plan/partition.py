@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Column, Source
+from funnel.cells.columns import SourceColumn, Vocabulary
 from funnel.cells.condition import sql
 from funnel.cells.make import Made, make
 from funnel.engine import Engine
@@ -24,7 +24,7 @@ class Partition:
     """A wide block's cells: as they were `made`, or those of a lock, and then its columns as they were read."""
 
     cells: Cells
-    sources: tuple[Source, ...]
+    sources: tuple[SourceColumn, ...]
     made: Made | None
 
 
@@ -60,7 +60,7 @@ def partition(
     return tuple(found)
 
 
-def _check_texts(wide: stages.Wide, sources: Sequence[Source]) -> None:
+def _check_texts(wide: stages.Wide, sources: Sequence[SourceColumn]) -> None:
     """Refuse texts and whole numbers that tell who somebody is; fractions are measured, and binned.
 
     Raises SourceError.
@@ -70,7 +70,7 @@ def _check_texts(wide: stages.Wide, sources: Sequence[Source]) -> None:
             check_identifier(one.name, len(one.values), len(one.codes), text=not one.ordered)
 
 
-def _made(block: Block, wide: stages.Wide, sources: Sequence[Source], support: int) -> Made:
+def _made(block: Block, wide: stages.Wide, sources: Sequence[SourceColumn], support: int) -> Made:
     if block.cells is None:
         raise InternalError(f"block {block.name} is not wide")
     rare = {one.name: one.rare for one in block.attributes if one.rare is not None}
@@ -98,7 +98,7 @@ def _macro(block: Block, wide: stages.Wide, cells: Cells) -> str:
     return f"CREATE TEMP MACRO {identifier(wide.macro)}({listed(keys)}) AS {body}"
 
 
-def _unknown(column: Column, key: str) -> str | None:
+def _unknown(column: Vocabulary, key: str) -> str | None:
     """The condition that a value is none that the column knows; None where it knows all."""
     parts = [f"{key} IS NULL"] if column.missing is None else []
     if column.cuts is None and column.other is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.cells.columns import Source, number
+from funnel.cells.columns import SourceColumn, number
 from funnel.cells.rare import merge_counted
 from funnel.data import Alphabet
 from funnel.data.joint import FloatArray, IntArray
@@ -68,7 +68,7 @@ def _others(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) 
     """Rare values become one, with the next rarest until it has as many records."""
     if counts.sum() < minimum:
         return list(values)
-    source = Source(rare.column, "VARCHAR", ordered=False, values=tuple(values), codes=_NONE)
+    source = SourceColumn(rare.column, "VARCHAR", ordered=False, values=tuple(values), codes=_NONE)
     merged = merge_counted(source, counts, minimum, "other")
     return [merged.column.values[code] for code in merged.table]
 
@@ -79,7 +79,7 @@ def _binned(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) 
     if counts[there].sum() < minimum:
         return list(values)
     numbers = [one for one in values if one is not None]
-    source = Source(rare.column, rare.kind, ordered=True, values=tuple(numbers), codes=_NONE)
+    source = SourceColumn(rare.column, rare.kind, ordered=True, values=tuple(numbers), codes=_NONE)
     merged = merge_counted(source, counts[there], minimum, "bin")
     kept = [one for one in merged.column.values if one is not None]
     while True:

@@ -7,21 +7,21 @@ from itertools import combinations
 
 import numpy as np
 
-from funnel.cells.columns import Source
+from funnel.cells.columns import SourceColumn
 from funnel.cells.distance import Distances
 from funnel.cells.law import Marginal
 
 
-def source(name: str, values: Sequence[object], kind: str) -> Source:
+def source(name: str, values: Sequence[object], kind: str) -> SourceColumn:
     """A column from its records' values, as SQL casts them; None is missing."""
     texts = [None if one is None else str(one) for one in values]
     distinct = tuple(dict.fromkeys(texts))
     place = {text: code for code, text in enumerate(distinct)}
     ordered = kind not in {"VARCHAR", "BOOLEAN"}
-    return Source(name, kind, ordered, distinct, np.array([place[one] for one in texts], np.int32))
+    return SourceColumn(name, kind, ordered, distinct, np.array([place[one] for one in texts], np.int32))
 
 
-def mixed(seed: int, rows: int = 2000) -> tuple[Source, ...]:
+def mixed(seed: int, rows: int = 2000) -> tuple[SourceColumn, ...]:
     """Numbers, decimals, dates, texts: skewed, with rare and missing values, depending on one another."""
     draw = np.random.default_rng(seed)
     hidden = draw.integers(0, 4, rows)
@@ -42,7 +42,7 @@ def mixed(seed: int, rows: int = 2000) -> tuple[Source, ...]:
     )
 
 
-def table(sources: Sequence[Source]) -> list[tuple[str | None, ...]]:
+def table(sources: Sequence[SourceColumn]) -> list[tuple[str | None, ...]]:
     """The records of some columns, as texts."""
     return list(zip(*([one.values[code] for code in one.codes] for one in sources), strict=True))
 
