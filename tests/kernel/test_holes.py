@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from funnel.audit.kernel import notions
-from funnel.audit.kernel.channel import Channel, View
+from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.check import check
 from funnel.audit.kernel.files import parsed
 from funnel.audit.kernel.records import Block, _parts
@@ -135,9 +135,16 @@ def test_sets_beside_a_block_count_all_their_bits():
         notions.srlip(Channel(np.ones((2, 15, 2), np.int64), (*coins, other), Parameters()))
 
 
-def test_a_chance_that_is_no_float_is_not_taken_for_zero():
-    with pytest.raises(Broken, match="too small"):
-        View(np.array([[1, 1 << 1100], [1, 1]], object), np.array([1 + (1 << 1100), 2], object))
+def test_every_chance_is_a_float():
+    """Of 899 bits and the most records that a file may count: the least and the largest mass."""
+    most = (1 << 62) - 1
+    coins = _parts(0, Sets("unary", ("x",), tuple((f"x{i}",) for i in range(14)), 62, (1 << 62) - 1, 1, "set"))
+    other = Block(1, ("z",), (("z0",), ("z1",)), 31, np.array([[[1 << 31, 1]], [[0, (1 << 31) - 1]]]))
+    counts = np.zeros((2, 14, 2), np.int64)
+    counts[0, 0, 0], counts[1, 1, 0] = most - 1, 1
+    chances = Channel(counts, (*coins, other), Parameters()).view.chances
+    assert np.isfinite(chances).all()
+    assert (chances[chances > 0] > np.finfo(float).tiny).all()
 
 
 def test_a_minimum_is_of_every_block_under_a_lock(tmp_path):

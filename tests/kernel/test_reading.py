@@ -14,8 +14,9 @@ from funnel.audit.kernel import chance, files
 from funnel.audit.kernel.chance import strays
 from funnel.audit.kernel.check import check, findings
 from funnel.audit.kernel.drawing import _tried
-from funnel.audit.kernel.exact import at_most_exp, exp, exp_below
+from funnel.audit.kernel.exact import exp, exp_below
 from funnel.audit.kernel.files import parsed
+from funnel.audit.kernel.notions import worst
 from funnel.audit.kernel.opened import Once, Opened
 from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import Broken, Finding
@@ -126,8 +127,8 @@ def test_powers_of_e_end_however_large_the_exponent():
             exp(exponent)
     assert exp_below(-huge) == 0
     assert exp_below(Fraction(10_000)) == exp_below(huge)
-    assert at_most_exp(Fraction(2**200), huge)
-    assert not at_most_exp(Fraction(2), -huge)
+    assert worst(Fraction(2**200)).within(huge)
+    assert not worst(Fraction(2)).within(-huge)
 
 
 def test_times_and_names_are_of_plain_digits():

@@ -15,7 +15,7 @@ import numpy as np
 from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.records import Block, totals
+from funnel.audit.kernel.records import Block, sums
 from funnel.audit.kernel.verdict import Broken, Improbable, Unchecked, counted
 from funnel.format import draws
 
@@ -28,8 +28,9 @@ def every_record(opened: Opened) -> str:
     """draws.json has a draw for each record of counts.json in each block: Σ_y K[x, y] = N[x], by s where it is read."""
     joint = opened.records
     for block, table in zip(opened.blocks, opened.drawn, strict=True):
-        codes = joint.cells[:, block.axis + 1] + (len(block.inputs) * joint.cells[:, 0] if block.reads else 0)
-        _same(block, "inputs", totals(codes, joint.number, len(table)), table.sum(axis=1))
+        axes = [0, block.axis + 1] if block.reads else [block.axis + 1]
+        expected = sums(joint.cells[:, axes], joint.number, [joint.shape[axis] for axis in axes])
+        _same(block, "inputs", expected.ravel(), table.sum(axis=1))
     return f"{counted(joint.rows, 'record')} in {counted(len(joint.alphabets) - 1, 'block')}"
 
 
@@ -37,13 +38,12 @@ def into_table(opened: Opened) -> str:
     """The values of draws.json are those of released.json, block by block."""
     rows = opened.answers
     for place, (block, table) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
-        _same(block, "outputs", totals(rows[:, place], rows[:, -1], block.outputs), table.sum(axis=0))
+        _same(block, "outputs", sums(rows[:, [place]], rows[:, -1], [block.outputs]), table.sum(axis=0))
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
 
 def _same(block: Block, what: str, expected: IntArray, found: IntArray) -> None:
-    if (wrong := np.flatnonzero(expected != found)).size:
-        code = int(wrong[0])
+    for code in np.flatnonzero(expected != found):
         what = f"{', '.join(block.columns)}: the {what} of the draws are not those of the release, first code {code}"
         raise Broken(draws.NAME, what, int(expected[code]), int(found[code]))
 
@@ -76,18 +76,16 @@ def independent(opened: Opened) -> str | Unchecked:
 
 def _tried(trials: Iterator[Trial]) -> str | Unchecked:
     """None of some trials strays further than chance would, tried so often. Raises Broken, Improbable."""
-    found = [(*strays(means, seen), what) for what, means, seen in trials]
-    if not any(degrees for _, degrees, _ in found):
-        return Unchecked(UNTOLD)
+    found = sorted((*strays(means, seen), what) for what, means, seen in trials)
     for chance, _, what in found:
         if not chance > 0:
             raise Broken(draws.NAME, f"{what} cannot be", "chances above 0", "something impossible")
-    for chance, _, what in found:
         if not chance * len(found) >= FALSE_ALARM:
             told = f"{what} does not follow its chances"
             raise Improbable(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
-    degrees, least = sum(degrees for _, degrees, _ in found), min(chance for chance, _, _ in found)
-    return f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {least:.2g}"
+    degrees = sum(degrees for _, degrees, _ in found)
+    told = f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {found[0][0]:.2g}"
+    return told if degrees else Unchecked(UNTOLD)
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:
@@ -105,17 +103,16 @@ def by_block(opened: Opened) -> Iterator[Trial]:
 def across(opened: Opened) -> Iterator[Trial]:
     """Released rows against the distribution of outputs Σ_s T[s, y…], of every two blocks, and of all if they are few.
 
-    Rows are independent but not alike. Blocks that shared their randomness miss the product.
+    Rows are independent but not alike. Blocks that shared their randomness miss the product. More outcomes than there
+    are rows would show nothing.
     """
     blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
-    channel = replace(opened.channel, counts=opened.records.dense())
-    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= number  # more outcomes than rows show nothing
-    for group in [*combinations(range(len(blocks)), 2), *([tuple(range(len(blocks)))] if few else [])]:
-        some = [blocks[place] for place in group]
-        masses: list[int] = channel.only(some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
-        whole = sum(masses)
-        codes = np.ravel_multi_index(tuple(rows[:, list(group)].T), [one.outputs for one in some])
-        seen = totals(codes, rows[:, -1], len(masses))
-        names = " with ".join(dict.fromkeys(", ".join(one.columns) for one in some))
+    channel, places = replace(opened.channel, counts=opened.records.dense()), range(len(blocks))
+    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= number
+    for group in [*combinations(places, 2), *([tuple(places)] if few else [])]:
+        some = tuple(blocks[place] for place in group)
+        masses = replace(channel, blocks=some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
+        whole, names = sum(masses), " with ".join(dict.fromkeys(", ".join(one.columns) for one in some))
         means = np.array([[number * mass / whole for mass in masses]])
-        yield f"what was drawn of {names} together", means, seen[None]
+        seen = sums(rows[:, group], rows[:, -1], [one.outputs for one in some])
+        yield f"what was drawn of {names} together", means, seen.reshape(1, -1)

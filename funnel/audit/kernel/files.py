@@ -6,10 +6,10 @@ From bytes to records, strictly, and to the lines of the ledger. Everything rais
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import stat
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,8 +28,7 @@ MOST_BYTES = 1 << 30
 def content(path: Path) -> bytes:
     """The bytes of a plain file of at most MOST_BYTES."""
     with _opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MOST_BYTES:
+        if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
             raise Broken(path.name, "the file is too large to be honest", f"at most {MOST_BYTES} bytes", size)
         return file.read(size + 1)
 
@@ -48,7 +47,7 @@ def sha256(raw: bytes) -> str:
 def holds_only(folder: Path, names: set[str]) -> None:
     """Nothing lies in a folder but the files named, some in folders inside, and none of them is missing."""
     try:
-        found = set(_within(folder))
+        found = {*_within(folder)}
     except OSError as error:
         raise Broken(folder.name, "the folder cannot be listed", "a folder", error.strerror) from None
     if wrong := names ^ found:
@@ -56,28 +55,22 @@ def holds_only(folder: Path, names: set[str]) -> None:
 
 
 def _within(folder: Path) -> Iterator[str]:
-    """Names of files in a folder, of those in folders inside by their path; and of empty folders, and of links."""
-    for parent, folders, names in os.walk(folder, onerror=_refused):
-        links = [name for name in folders if Path(parent, name).is_symlink()]
-        empty = [] if folders or names or Path(parent) == folder else ["."]
-        yield from (Path(parent, name).relative_to(folder).as_posix() for name in (*names, *links, *empty))
+    """By their paths: files and links of a folder and of those inside; of empty ones `name/`."""
+    for one in os.scandir(folder):
+        inside = one.is_dir(follow_symlinks=False)
+        yield from (f"{one.name}/{name}" for name in [*_within(Path(one))] or [""]) if inside else [one.name]
 
 
-def _refused(error: OSError) -> None:
-    raise error
-
-
-def _opened(path: Path) -> io.BufferedReader:
+def _opened(path: Path) -> BufferedReader:
     """A plain file, opened without following a link or waiting for a pipe."""
     try:
-        file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
     except OSError as error:
         raise Broken(path.name, "the file cannot be read", "a readable file", error.strerror) from None
-    mode = os.fstat(file.fileno()).st_mode
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
         file.close()
         raise Broken(path.name, "this is not a plain file", "a file", stat.filemode(mode))
-    return io.BufferedReader(file)
+    return file
 
 
 def parsed(record: type[T], name: str, raw: bytes) -> T:

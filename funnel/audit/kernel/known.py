@@ -6,14 +6,14 @@ known by what is released of them, and by all that known.json tells beside: thei
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 
 import numpy as np
 
 from funnel.audit.kernel.exact import IntArray
-from funnel.audit.kernel.records import Block, Joint, by_axis, table
+from funnel.audit.kernel.records import Block, Joint, by_axis, sums, table
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.cells import Wide
 from funnel.format.fields import Label
@@ -59,8 +59,8 @@ class Known:
 def everything(counts: IntArray, blocks: Sequence[Block]) -> Known:
     """Of records N[s, x_1, …, x_k] any columns, as they are released."""
     codes = np.argwhere(counts)
-    columns, values = _released([(group[0].columns, group[0].inputs) for group in by_axis(blocks)], codes)
-    return Known(columns, codes, values, counts[tuple(codes.T)])
+    columns, values = zip(*_released([(one.columns, one.inputs) for one, *_ in by_axis(blocks)], codes), strict=True)
+    return Known(columns, codes, np.column_stack(values), counts[tuple(codes.T)])
 
 
 def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide] = ()) -> Known:
@@ -71,12 +71,11 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide
     knows, axes = manifest.parameters.knows, len(joint.shape)
     rows = table(NAME, file.cells, [*joint.shape, *(len(level.values) + 1 for level in file.levels)])
     codes, told, number = rows[:, :axes], rows[:, axes:-1], rows[:, -1]
-    found = np.zeros(joint.shape, np.int64)
-    np.add.at(found, tuple(codes.T), number)
-    if (found != joint.dense()).any():
+    if (sums(codes, number, joint.shape) != joint.dense()).any():
         raise Broken(NAME, "records are counted otherwise than in counts.json", joint.rows, int(number.sum()))
     inside = {one.name: [column.name for column in one.columns] for one in wide}
-    plain, values = _released([(one.columns, one.values) for one in joint.alphabets[1:]], codes, inside)
+    labels = _released([(one.columns, one.values) for one in joint.alphabets[1:]], codes)
+    plain = {name: values for name, values in labels if name not in inside}
     # What the file says is released of a plain column is what its labels say: these are taken.
     shown = {level.column: place for place, level in enumerate(file.levels) if level.level in (OWN, RELEASED)}
     more = [place for place, one in enumerate(file.levels) if one.column not in plain or place != shown.get(one.column)]
@@ -84,18 +83,15 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide
     asked = {*chain.from_iterable(inside.values()), *(knows if isinstance(knows, tuple) else ())}
     if missing := asked - {*columns}:
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
-    return Known(columns, codes, np.hstack([values, told[:, more]]), number, knows, manifest.estimate.minimum)
+    values = np.column_stack([*plain.values(), *told[:, more].T])
+    return Known(columns, codes, values, number, knows, manifest.estimate.minimum)
 
 
 def _released(
-    alphabets: Sequence[tuple[tuple[str, ...], tuple[Label, ...]]], codes: IntArray, but: Container[str] = ()
-) -> tuple[tuple[str, ...], IntArray]:
-    """What the labels of x say of each column: the columns, and codes (m, columns) from 1 on."""
-    columns, found = [], [np.zeros((len(codes), 0), np.int64)]
-    for axis, (names, labels) in enumerate(alphabets, start=1):
-        for name, values in zip(names, zip(*labels, strict=True), strict=True):
-            if name not in but:
-                code = {value: place for place, value in enumerate(dict.fromkeys(values), start=1)}
-                columns.append(name)
-                found.append(np.array([code[value] for value in values])[codes[:, axis], None])
-    return tuple(columns), np.hstack(found)
+    alphabets: Sequence[tuple[tuple[str, ...], tuple[Label, ...]]], codes: IntArray
+) -> Iterator[tuple[str, IntArray]]:
+    """What the labels of x say of each column: a code from 1 on for every row (m,)."""
+    for (columns, labels), x in zip(alphabets, codes[:, 1:].T, strict=True):
+        for name, values in zip(columns, zip(*labels, strict=True), strict=True):
+            code = {value: place for place, value in enumerate(values, start=1)}
+            yield name, np.array([code[value] for value in values])[x]

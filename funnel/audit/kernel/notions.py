@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.exact import ExactArray, at_most_exp, exp_below, nats, rational, weighted_logs
+from funnel.audit.kernel.channel import ANYONE, SECRETS, Channel
+from funnel.audit.kernel.exact import ExactArray, exp_below, nats, rational, weighted_logs
 from funnel.audit.kernel.records import Ratio, by_axis
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
@@ -47,17 +47,17 @@ def worst(*ratios: Ratio) -> Leakage:
     if None in ratios:
         return Leakage(INFINITE, lambda bound: False)
     ratio = max((one for one in ratios if one is not None), default=Fraction(1))
-    return Leakage(nats(ratio), lambda bound: at_most_exp(ratio, bound))
+    return Leakage(nats(ratio), lambda bound: ratio <= exp_below(bound))
 
 
 def lip(channel: Channel) -> Leakage:
     """ε-LIP ([DS] Definition 2): e^-ε <= P(y|s)/P(y) <= e^ε for all s and y. Perfect privacy is ε = 0."""
-    return worst(channel.view.rises(), channel.view.falls())
+    return worst(channel.view.most(SECRETS, ANYONE), channel.view.most(ANYONE, SECRETS))
 
 
 def ldp(channel: Channel) -> Leakage:
     """ε-LDP with respect to S ([DS] Definition 1): P(y|s) <= e^ε P(y|s') for all s, s' and y."""
-    return worst(channel.view.differs())
+    return worst(channel.view.most(SECRETS, SECRETS))
 
 
 def ldp_x(channel: Channel) -> Leakage:
@@ -81,17 +81,18 @@ def srlip(channel: Channel) -> Leakage:
 
     With `knows`: of so many columns, or of those named, and every x_J that the promised minimum of records shares.
     """
-    return worst(*(ratio for view in channel.knowing() for ratio in (view.rises(), view.falls())))
+    both = ((SECRETS, ANYONE), (ANYONE, SECRETS))
+    return worst(*(view.most(*rows) for view in channel.knowing() for rows in both))
 
 
 def pml(channel: Channel) -> Leakage:
     """Pointwise maximal leakage about S ([PML], of S itself), the upper half of LIP: P(s|y) <= e^ε P(s)."""
-    return worst(channel.view.rises())
+    return worst(channel.view.most(SECRETS, ANYONE))
 
 
 def lowered(channel: Channel) -> Leakage:
     """The lower half of asymmetric LIP: P(s) <= e^lower P(s|y) for all s and y."""
-    return worst(channel.view.falls())
+    return worst(channel.view.most(ANYONE, SECRETS))
 
 
 def rldp(channel: Channel) -> Leakage:

@@ -1,8 +1,8 @@
 """The files of one release, each read once and strictly, and what follows from them for several claims.
 
 What stands here is worked out when a claim first asks, and raises Broken where that fails: nothing is shown about
-files that do not hold together. What is hashed are the bytes that were parsed. Two files are too large to be kept, and
-nothing here parses them: the table and the boxes of a proof, of which only the hash is taken.
+files that do not hold together. What is hashed are the bytes that were parsed. The table and the boxes of a proof may
+be too large to be kept: nothing here parses them, and only their hash is taken.
 """
 
 from __future__ import annotations
@@ -12,26 +12,14 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from funnel.audit.kernel import files
+from funnel.audit.kernel import known as knowledge
 from funnel.audit.kernel import records as arrays
 from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.known import Known
-from funnel.audit.kernel.known import known as known_of
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
-from funnel.format import (
-    cells,
-    counts,
-    draws,
-    evidence,
-    journal,
-    known,
-    manifest,
-    protocol,
-    released,
-    robust,
-    solution,
-)
+from funnel.format import cells, counts, draws, evidence, journal, known, manifest, protocol, released, robust
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
+from funnel.format.solution import PROOF
 
 T = TypeVar("T")
 
@@ -74,33 +62,34 @@ class Opened:
     robust = private_file(robust.RobustFile, robust.NAME)
     known_file = private_file(known.KnownFile, known.NAME)
 
+    partitioned = Once(lambda opened: opened.cells.blocks if cells.NAME in opened.manifest.files else ())
     blocks = Once(lambda opened: arrays.blocks(opened.protocol, opened.manifest))
     rows = Once(lambda opened: arrays.rows(opened.released, opened.blocks, opened.manifest))
     answers = Once(lambda opened: arrays.answers(opened.rows, opened.blocks))
     joint = Once(lambda opened: arrays.joint(opened.counts, opened.blocks, opened.manifest))
     records = Once(lambda opened: arrays.records(opened.counts, opened.joint, opened.manifest))
     drawn = Once(lambda opened: arrays.drawn(opened.draws, opened.blocks))
-    partitioned = Once(lambda opened: opened.cells.blocks if cells.NAME in opened.manifest.files else ())
+    knowledge = Once(lambda one: knowledge.known(one.known_file, one.joint, one.manifest, one.partitioned))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
         self.release = (release / "latest").resolve() if inside else release
         self.private, self.staged = private, staged
         self.blamed: dict[Exception, str] = {}
-        self._found: dict[Hashable, Any] = {}
-        self._failed: dict[Hashable, Exception] = {}
+        self._found: dict[Hashable, tuple[Any, Exception | None]] = {}
 
     def once(self, key: Hashable, work: Callable[[], T]) -> T:
         """What some work finds, done when it is first asked for. Raises what it raises, the same every time."""
-        if key not in self._found and key not in self._failed:
+        if key not in self._found:
             try:
-                self._found[key] = work()
+                self._found[key] = work(), None
             except Exception as error:  # noqa: BLE001 - it is raised again, whatever it is
-                self._failed[key] = error
-        if key in self._failed:
-            raise self._failed[key]
-        value: T = self._found[key]
-        return value
+                self._found[key] = None, error
+        value, failed = self._found[key]
+        if failed:
+            raise failed
+        found: T = value
+        return found
 
     @Once
     def folder(self) -> Path:
@@ -109,11 +98,6 @@ class Opened:
             raise Broken(evidence.NAME, NEEDS_PRIVATE, "--private DIR", None)
         inside: Path = self.private / self.manifest.release
         return inside if inside.is_dir() else self.private
-
-    @Once
-    def knowledge(self) -> Known:
-        """What somebody may know beforehand, where the notion says that."""
-        return known_of(self.known_file, self.joint, self.manifest, self.partitioned)
 
     @Once
     def channel(self) -> Channel:
@@ -126,8 +110,7 @@ class Opened:
     @Once
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
-        lines, head = (self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD))
-        return files.ledger(lines, head)
+        return files.ledger(*(self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD)))
 
     @Once
     def entries(self) -> list[ReleaseEntry]:
@@ -144,7 +127,7 @@ class Opened:
 
     def entry(self, path: Path) -> FileEntry:
         """SHA-256 and size of those bytes. Raises Broken."""
-        if path.name == solution.PROOF or path.suffix == f".{self.manifest.format_of_data}":
+        if path.name == PROOF or path.suffix == f".{self.manifest.format_of_data}":
             return self.once((path, "hash"), lambda: files.entry(path))
         raw = self.content(path)
         return FileEntry(files.sha256(raw), len(raw))

@@ -84,7 +84,7 @@ def _parts(axis: int, one: protocol.Weights | protocol.Sets) -> list[Block]:
     whole = 1 << one.bits
     odds = Fraction(one.present * (whole - one.absent), one.absent * (whole - one.present))
     held = np.where(np.eye(len(one.inputs), dtype=bool), one.present, one.absent)
-    coins = (np.array([[whole - row], [row]]) for row in held)
+    coins = np.stack([whole - held, held], axis=1)[:, :, None]
     return [Block(axis, one.columns, one.inputs, one.bits, coin, None, odds) for coin in coins]
 
 
@@ -99,8 +99,7 @@ def table(file: str, rows: Rows, sizes: Sequence[int]) -> IntArray:
 def rows(file: released.ReleasedFile, blocks: tuple[Block, ...], manifest: Manifest) -> IntArray:
     """Released rows [y_1, …, y_k, count], an output of every axis, as many records as stated."""
     found = table(released.NAME, file.rows, [prod(one.outputs for one in group) for group in by_axis(blocks)])
-    if (number := int(found[:, -1].sum())) != manifest.rows:
-        raise Broken(released.NAME, "another number of rows was released", manifest.rows, number)
+    agree(released.NAME, [("number of rows", manifest.rows, int(found[:, -1].sum()))])
     return found
 
 
@@ -123,18 +122,16 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block, ...]) -> tuple[IntArray, .
     Of sets draws.json counts for each x how many held x', and as x' = a how many there were.
     """
     axes, found = by_axis(blocks), list[IntArray]()
-    if len(file.blocks) != len(axes):
-        raise Broken(draws.NAME, "the draws do not cover the blocks", len(axes), len(file.blocks))
-    for grid, group in zip(file.blocks, axes, strict=True):
-        inputs = group[0].flat.shape[1]
-        outputs = inputs + 1 if group[0].odds else group[0].outputs
-        rows = table(draws.NAME, grid, (inputs, outputs))
-        counted = np.zeros((inputs, outputs), np.int64)
-        counted[rows[:, 0], rows[:, 1]] = rows[:, 2]
-        found += [np.stack([counted[:, -1] - held, held], axis=1) for held in counted[:, :-1].T] if (
-            group[0].odds) else [counted]  # fmt: skip
-        if min(int(one.min()) for one in found) < 0:
+    agree(draws.NAME, [("number of blocks", len(axes), len(file.blocks))])
+    for grid, (block, *_) in zip(file.blocks, axes, strict=True):
+        inputs = block.flat.shape[1]
+        counted = np.zeros((inputs, inputs + 1 if block.odds else block.outputs), np.int64)
+        *codes, number = table(draws.NAME, grid, counted.shape).T
+        counted[tuple(codes)] = number
+        held, of = counted[:, :-1], counted[:, -1:]
+        if block.odds and (held > of).any():
             raise Broken(draws.NAME, "a value is in more sets than were drawn", "at most all", "more")
+        found += [*np.stack([of - held, held], axis=2).swapaxes(0, 1)] if block.odds else [counted]
     return tuple(found)
 
 
@@ -160,13 +157,11 @@ class Joint:
         """N as an array of its shape, of at most MOST_CELLS."""
         if prod(self.shape) > MOST_CELLS:
             raise Broken(counts.NAME, "too many cells to be measured: nothing is proven", MOST_CELLS, self.shape)
-        table = np.zeros(self.shape, np.int64)
-        table[tuple(self.cells.T)] = self.number
-        return table
+        return sums(self.cells, self.number, self.shape)
 
     def of_axis(self, axis: int) -> IntArray:
         """Records of each value of S (axis 0) or of a block."""
-        return totals(self.cells[:, axis], self.number, self.shape[axis])
+        return sums(self.cells[:, [axis]], self.number, self.shape[axis : axis + 1])
 
     def possible(self) -> BoolArray:
         """Which values x of the first block can occur with which s (c, a): all, unless x = (s, u) holds all of s."""
@@ -175,10 +170,10 @@ class Joint:
         return np.array([[not own or tuple(x[i] for i in own) == s for x in values] for s in secrets])
 
 
-def totals(codes: IntArray, number: IntArray, size: int) -> IntArray:
-    """Sums by code (size,)."""
-    found = np.zeros(size, np.int64)
-    np.add.at(found, codes, number)
+def sums(codes: IntArray, number: IntArray, shape: Sequence[int]) -> IntArray:
+    """Numbers (m,) added up by their codes (m, k), as a table of a shape."""
+    found = np.zeros(shape, np.int64)
+    np.add.at(found, tuple(codes.T), number)
     return found
 
 
@@ -197,10 +192,8 @@ def joint(file: counts.CountsFile, blocks: tuple[Block, ...], manifest: Manifest
 
 def records(file: counts.CountsFile, joint: Joint, manifest: Manifest) -> Joint:
     """The records themselves, as many as were released: the counts, or what stands beside those of an estimate."""
-    found = joint
     if file.private:
         cells, number = np.array(file.private.cells, np.int64), np.array(file.private.records, np.int64)
-        found = Joint(joint.alphabets, cells[number > 0, :-3], number[number > 0])
-    if found.rows != manifest.rows:
-        raise Broken(counts.NAME, "counts are not of as many records as were released", manifest.rows, found.rows)
-    return found
+        joint = Joint(joint.alphabets, cells[number > 0, :-3], number[number > 0])
+    agree(counts.NAME, [("number of records", manifest.rows, joint.rows)])
+    return joint

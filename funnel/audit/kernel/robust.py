@@ -24,22 +24,22 @@ both correctly, moved by a relative 10^-40 to the side of privacy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from math import isqrt
 
 import numpy as np
 
 from funnel.audit.kernel.exact import BoolArray, IntArray, exp, exp_below, log
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.robust import Pair, RobustFile
+from funnel.format.robust import RobustFile
 
 _POINT = 128
 """Bits behind the point of `above` and `below`, cut there, for any number will do; square roots have 32 less."""
 _ROUNDING = Fraction(1, 10**40)
-_ZERO, HALF = Fraction(0), Fraction(1, 2)
+_ZERO, _HALF = Fraction(0), Fraction(1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Ball:
             what = "robust privacy is not known of a secret value without records"
             raise Broken("counts.json", what, "records of every secret value", "none")
 
-    @cached_property
+    @property
     def exponent(self) -> Fraction:
         """r."""
         return (self.order - 1) / self.order
@@ -69,23 +69,17 @@ class Ball:
     def whole(self) -> Fraction:
         """h(B), from above."""
         r = self.exponent
-        if r == 0 or self.radius == 0:
+        if not r * self.radius:
             return self.radius
-        grown = exp(r * self.radius) * (1 + _ROUNDING if r > 0 else 1 - _ROUNDING)
-        return (grown - 1) / r
-
-    @cached_property
-    def shares(self) -> list[Fraction]:
-        """w of every secret."""
-        return [Fraction(int(row.sum()), int(self.counts.sum())) for row in self.counts]
+        return (exp(r * self.radius) * (1 + _ROUNDING if r > 0 else 1 - _ROUNDING) - 1) / r
 
     def ends(self, s: int, other: int) -> Iterator[tuple[Fraction, Fraction]]:
         """(h, h') of two secrets where one spends all it can and the other what is left."""
-        for first, second in ((s, other), (other, s)):
-            most = self.whole / self.shares[first]
-            most = min(most, -1 / self.exponent) if self.exponent < 0 else most
-            rest = (self.whole - self.shares[first] * most) / self.shares[second]
-            yield (most, rest) if first == s else (rest, most)
+        w, v = (Fraction(int(self.counts[one].sum()), int(self.counts.sum())) for one in (s, other))
+        most = [self.whole / share for share in (w, v)]
+        h, g = (min(one, -1 / self.exponent) if self.exponent < 0 else one for one in most)
+        yield h, (self.whole - w * h) / v
+        yield (self.whole - v * g) / w, g
 
     def left(self, h: Fraction) -> Fraction:
         """E(h), from below."""
@@ -94,48 +88,27 @@ class Ball:
             return _ZERO
         if self.order == 2:
             return 1 / base**2
-        return exp_below(-h if self.exponent == 0 else -log(base) / self.exponent)
+        return exp_below(-log(base) / self.exponent if self.exponent else -h)
 
     def at(self, h: Fraction, g: Fraction) -> Fraction:
         """What Lemma 3 puts in the place of E(h): the tangent at g, or E itself where it is concave."""
-        if self.order < HALF:
+        if self.order < _HALF:
             return self.left(h)
         base = 1 + self.exponent * g
-        return self.left(g) * (1 + g + self.exponent * g - h) / base if base > 0 else _ZERO
+        return self.left(g) * (base + g - h) / base if base > 0 else _ZERO
 
     def mean(self, s: int, gaps: list[int]) -> Fraction:
-        """M_r, from below, of a number >= 0 for each x that occurs with s; in 2^-_POINT, as what is taken."""
+        """M_r, from below, of a whole number for each x that occurs with s."""
         terms, r = list(zip(self.counts[s][self.counts[s] > 0].tolist(), gaps, strict=True)), self.exponent
         total = sum(n for n, _ in terms)
         if self.order == 2:
-            return Fraction(sum(n * math.isqrt(gap << 64) for n, gap in terms) ** 2, total**2 << 64)
+            return Fraction(sum(n * isqrt(gap << 64) for n, gap in terms) ** 2, total**2 << 64)
         logs = [(n, log(Fraction(gap))) for n, gap in terms if gap]
         if not logs or (r <= 0 and len(logs) < len(terms)):
             return _ZERO
-        if r == 0:
-            return exp(sum((n * one for n, one in logs), _ZERO) / total) * (1 - _ROUNDING)
+        if not r:
+            return exp_below(sum((n * one for n, one in logs), _ZERO) / total)
         return exp_below(log(sum((n * exp(r * one) for n, one in logs), _ZERO) / total) / r)
-
-
-class _Rows:
-    """The rows v of a protocol W[y, s|1, x], integers, as a ball sees them: their largest and least weights (b, c)."""
-
-    def __init__(self, ball: Ball, weights: IntArray) -> None:
-        self.ball, self.weights = ball, np.broadcast_to(weights, (len(weights), *ball.counts.shape))
-        there = np.broadcast_to(ball.possible | (ball.counts > 0), self.weights.shape)
-        self.top = np.where(there, self.weights, -1).max(axis=2)
-        self.bottom = np.where(there, self.weights, np.iinfo(np.int64).max).min(axis=2)
-        self._means: dict[tuple[int, int, int], tuple[Fraction, Fraction]] = {}
-
-    def line(self, y: int, s: int, way: int, beyond: float) -> tuple[Fraction, Fraction]:
-        """t and A of Lemma 1, A what E stands before: t is `beyond` the largest weight (`way` 1) or the least (-1)."""
-        (numerator, denominator), end = beyond.as_integer_ratio(), int((self.top if way > 0 else self.bottom)[y, s])
-        place = (end << _POINT) + way * ((numerator << _POINT) // denominator)
-        if (y, s, place) not in self._means:
-            row = self.weights[y, s][self.ball.counts[s] > 0].tolist()
-            mean = self.ball.mean(s, [abs(place - (v << _POINT)) for v in row])
-            self._means[y, s, place] = Fraction(place, 1 << _POINT), mean / (1 << _POINT)
-        return self._means[y, s, place]
 
 
 def not_shown(
@@ -145,25 +118,27 @@ def not_shown(
 
     Weights W[y, s|1, x] (b, c or 1, a) are integers below 2^63.
     """
-    rows, numbers = _Rows(ball, weights), {(one.output, one.secret, one.other): one for one in certificate.pairs}
-    for y, (top, bottom) in enumerate(zip(rows.top.tolist(), rows.bottom.tolist(), strict=True)):
-        if max(top) <= ratio * min(bottom):
-            continue
-        for s, other in np.argwhere(~np.eye(len(top), dtype=bool)).tolist():
-            if top[s] > ratio * bottom[other]:
-                given = numbers.get((y, s, other))
-                if given is None or not _shown(rows, given, ratio):
-                    return y, s, other
+    rows = np.broadcast_to(weights, (len(weights), *ball.counts.shape))
+    there = np.broadcast_to(ball.possible | (ball.counts > 0), rows.shape)
+    top, bottom = np.where(there, rows, -1).max(axis=2), np.where(there, rows, np.iinfo(np.int64).max).min(axis=2)
+
+    @cache
+    def line(y: int, s: int, way: int, beyond: float) -> tuple[Fraction, Fraction]:
+        """t and A of Lemma 1, A what E stands before: t is `beyond` the largest weight (`way` 1) or the least (-1)."""
+        end = int((top if way > 0 else bottom)[y, s]) << _POINT
+        place = end + way * int(Fraction(beyond) * (1 << _POINT))
+        gaps = [abs(place - (weight << _POINT)) for weight in rows[y, s][ball.counts[s] > 0].tolist()]
+        return Fraction(place, 1 << _POINT), ball.mean(s, gaps) / (1 << _POINT)
+
+    pairs = {(one.output, one.secret, one.other): one for one in certificate.pairs}
+    most = np.array([int(ratio * least) for least in bottom.ravel().tolist()], object).reshape(bottom.shape)
+    open_ = (top[:, :, None] > most[:, None, :]) & ~np.eye(len(ball.counts), dtype=bool)
+    for y, s, other in np.argwhere(open_).tolist():
+        if (one := pairs.get((y, s, other))) is None:
+            return y, s, other
+        (high, above), (low, below) = line(y, s, 1, one.above), line(y, other, -1, one.below)
+        g, g_other = Fraction(one.spent), Fraction(one.other_spent)
+        for h, rest in ball.ends(s, other):
+            if high - above * ball.at(h, g) > ratio * (low + below * ball.at(rest, g_other)):
+                return y, s, other
     return None
-
-
-def _shown(rows: _Rows, pair: Pair, ratio: Fraction) -> bool:
-    """Whether Lemmas 1 to 3 show one triple."""
-    ball, y, s, other = rows.ball, pair.output, pair.secret, pair.other
-    high, above = rows.line(y, s, 1, pair.above)
-    low, below = rows.line(y, other, -1, pair.below)
-    spent = Fraction(pair.spent), Fraction(pair.other_spent)
-    return all(
-        high - above * ball.at(h, spent[0]) <= ratio * (low + below * ball.at(rest, spent[1]))
-        for h, rest in ball.ends(s, other)
-    )
