@@ -43,7 +43,6 @@ from funnel.audit.kernel.verdict import (
     NEEDS_PRIVATE,
     Broken,
     Finding,
-    Improbable,
     Status,
     Unchecked,
     counted,
@@ -193,7 +192,7 @@ def finding(extra: ModuleType, opened: Release) -> Finding:
     except Broken as broken:
         if first := opened.blamed.get(broken):
             return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
-        return Finding(claim, title, "failed", str(broken), isinstance(broken, Improbable))
+        return Finding(claim, title, "failed", str(broken), broken.improbable)
     except (ArithmeticError, LookupError, TypeError, ValueError, OSError, FunnelError) as error:
         return Finding(claim, title, "failed", f"nothing can be shown: {type(error).__name__}: {error}")
     if isinstance(outcome, Unchecked):

@@ -15,7 +15,7 @@ from funnel.audit.audit import AuditReport, audit_release
 from funnel.audit.folder import holds_files
 from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
-from funnel.audit.kernel.files import content, ledger, parsed
+from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest

@@ -11,9 +11,10 @@ import pytest
 
 import funnel
 from funnel.audit.audit import EXTRAS, audit_release
-from funnel.audit.kernel.check import LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, check, verdict
+from funnel.audit.kernel.check import LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, verdict
 from funnel.format.canonical import encode
 from tests.support.forging import Forged, seal
+from tests.support.kernel import check
 from tests.support.policies import write_policy
 
 COUNTS = "One thousand seven hundred and twenty-three people are Masters; twelve of those are widowed"

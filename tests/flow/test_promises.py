@@ -14,10 +14,11 @@ import pytest
 
 import funnel
 from funnel import api
-from funnel.audit.kernel.check import check, unbounded, verdict
+from funnel.audit.kernel.check import unbounded, verdict
 from funnel.audit.kernel.opened import Opened
 from funnel.ledger.journal import Journal
 from tests.support.audited import failures
+from tests.support.kernel import check
 from tests.support.ledger import rechained
 from tests.support.policies import write_policy
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.audit.extras.fit import refuse
-from funnel.audit.kernel.chance import bound, strays
+from funnel.audit.kernel.drawing import bound, strays
 from funnel.audit.kernel.verdict import Broken
 
 CHANCES = st.lists(st.integers(1, 30), min_size=3, max_size=3).map(lambda parts: np.array(parts) / sum(parts))

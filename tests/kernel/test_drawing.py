@@ -24,7 +24,8 @@ from funnel.format.protocol import Sets
 from tests.support.samples import alphabet, batch, fixed_key, protocol, random_protocol
 
 ROWS = 60_000
-CLAIMS = (drawing.every_record, drawing.into_table, drawing.possible, drawing.fits, drawing.independent, fit.check)
+CLAIMS = (drawing.draw_inputs, drawing.draw_outputs, drawing.draw_support, drawing.draw_fit)
+CLAIMS += (drawing.draw_independence, fit.check)
 
 
 class Table:
@@ -142,7 +143,7 @@ def test_a_protocol_that_reads_the_secret_passes_and_is_checked_by_secret() -> N
     assert table.failed(drawn) == set()
     # Drawn as if everybody had the secret of the next person: right over all, wrong for each s.
     table.protocols = [protocol("x", np.roll(weights, 4, axis=0), alphabet("s", 3))]
-    assert "fits" in table.failed(drawn)
+    assert "draw_fit" in table.failed(drawn)
 
 
 def biased(table: Table, drawn: list[np.ndarray]) -> list[np.ndarray]:
@@ -173,7 +174,7 @@ def off_by_one(table: Table, drawn: list[np.ndarray]) -> list[np.ndarray]:
 @pytest.mark.parametrize("fault", [biased, wrong_input, stuck, off_by_one])
 def test_a_faulty_drawer_is_caught(fault: Callable[[Table, list[np.ndarray]], list[np.ndarray]]) -> None:
     table = Table()
-    assert "fits" in table.failed(fault(table, table.draw()))
+    assert "draw_fit" in table.failed(fault(table, table.draw()))
 
 
 def test_blocks_that_share_randomness_are_caught() -> None:
@@ -183,14 +184,14 @@ def test_blocks_that_share_randomness_are_caught() -> None:
     shared = [
         (one.thresholds()[x] <= uniform[:, None]).sum(axis=1) for one, x in zip(table.protocols, table.x, strict=True)
     ]
-    assert table.failed(shared) == {"independent", "check"}
+    assert table.failed(shared) == {"draw_independence", "check"}
 
 
 def test_a_large_sparse_table_is_still_tested_as_a_whole() -> None:
     """No (input, output) cell expects even one row, but the outputs over all inputs do."""
     table = Table((300,), 2000, (280,))
     (drawn,) = table.draw()
-    assert "fits" in table.failed([np.where(np.arange(2000) % 2 == 0, drawn // 2 * 2, drawn)])
+    assert "draw_fit" in table.failed([np.where(np.arange(2000) % 2 == 0, drawn // 2 * 2, drawn)])
 
 
 def test_an_output_of_weight_zero() -> None:
@@ -199,7 +200,7 @@ def test_an_output_of_weight_zero() -> None:
     (drawn,) = table.draw()
     assert table.failed([drawn]) == set()
     drawn[np.flatnonzero(table.x[0] == 0)[:2]] = 1
-    assert "possible" in table.failed([drawn])
+    assert "draw_support" in table.failed([drawn])
 
 
 def coins(rows: int = 40_000) -> Table:
@@ -228,7 +229,9 @@ def shuffled(sets: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return random.permutation(sets)
 
 
-@pytest.mark.parametrize(("fault", "claim"), [(leaning, "fits"), (tied, "independent"), (shuffled, "fits")])
+@pytest.mark.parametrize(
+    ("fault", "claim"), [(leaning, "draw_fit"), (tied, "draw_independence"), (shuffled, "draw_fit")]
+)
 def test_coins_that_fall_otherwise_are_caught(fault, claim: str) -> None:
     (drawn,) = coins().draw()
     assert claim in coins().failed([fault(drawn, np.random.default_rng(2))])

@@ -10,8 +10,7 @@ import pytest
 
 from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.check import check
-from funnel.audit.kernel.files import parsed
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.records import Block, _parts
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import encode
@@ -23,6 +22,7 @@ from funnel.format.protocol import Sets
 from funnel.format.robust import RobustFile
 from funnel.format.schema import write
 from tests.kernel.samples import Sample, alphabet, judged, sample
+from tests.support.kernel import check
 
 
 def failed(one: Sample, tmp_path) -> list[str]:

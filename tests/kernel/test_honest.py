@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from funnel.audit.kernel.check import check, verdict
+from funnel.audit.kernel.check import verdict
 from tests.kernel.samples import KINDS, judged, sample
+from tests.support.kernel import check
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,32 +10,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from funnel.audit.kernel import chance, files
-from funnel.audit.kernel.chance import strays
-from funnel.audit.kernel.check import check, findings
-from funnel.audit.kernel.drawing import _tried
+from funnel.audit.kernel import drawing
+from funnel.audit.kernel import opened as files
+from funnel.audit.kernel.check import findings
+from funnel.audit.kernel.drawing import _tried, strays
 from funnel.audit.kernel.exact import exp, exp_below
-from funnel.audit.kernel.files import parsed
 from funnel.audit.kernel.notions import worst
-from funnel.audit.kernel.opened import Once, Opened
+from funnel.audit.kernel.opened import Once, Opened, parsed
 from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import Broken, Finding
 from funnel.format import journal
 from funnel.format.canonical import encode
 from tests.kernel.samples import ID, KINDS, alphabet, sample
+from tests.support.kernel import check
 
 
 @pytest.mark.parametrize("kind", ["two blocks", "private and locked", "rldp"])
 def test_every_file_is_read_once_and_what_is_hashed_is_what_was_parsed(kind, tmp_path, monkeypatch):
     public, private = sample(**KINDS[kind]).write(tmp_path)
     read: Counter[Path] = Counter()
-    opened = files._opened
+    opened = files.plain
 
     def counting(path: Path):
         read[path] += 1
         return opened(path)
 
-    monkeypatch.setattr(files, "_opened", counting)
+    monkeypatch.setattr(files, "plain", counting)
     assert not [one for one in check(public, private) if one.status == "failed"]
     assert {
         private / "ledger.jsonl",
@@ -108,7 +108,7 @@ def test_a_failure_excuses_claims_that_rest_on_it_and_no_others_that_sound_alike
 def test_what_is_no_number_passes_no_test_of_fit(monkeypatch):
     means, seen = np.full((1, 40), 100.0), np.full((1, 40), 100)
     assert strays(means, seen) == (1.0, 39)
-    monkeypatch.setattr(chance, "bound", lambda strayed, degrees: float("nan"))
+    monkeypatch.setattr(drawing, "bound", lambda strayed, degrees: float("nan"))
     with pytest.raises(Broken):
         _tried(iter([("draws", means, seen)]))
 

@@ -16,8 +16,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from funnel.audit.extras.boxes import FloatArray
+from funnel.audit.kernel.channel import Known
 from funnel.audit.kernel.exact import ExactArray, IntArray, exp, rational
-from funnel.audit.kernel.known import Known
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Manifest
 

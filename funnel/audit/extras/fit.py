@@ -10,10 +10,9 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.noise import sorted_by_size
-from funnel.audit.kernel.chance import FALSE_ALARM
-from funnel.audit.kernel.drawing import UNTOLD, across, by_block
+from funnel.audit.kernel.drawing import FALSE_ALARM, UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.verdict import Improbable, Unchecked
+from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format import counts, draws
 
 CLAIM = "draw-chances"
@@ -31,7 +30,7 @@ _CELLS, _BINS = 20, 1000
 
 
 def check(opened: Release) -> str | Unchecked:
-    """Every trial of the kernel; draws that are alike may not be too even either. Raises Improbable."""
+    """Every trial of the kernel; draws that are alike may not be too even either. Raises Broken, as improbable."""
     least = [refuse(draws.NAME, *trial, even="input by input" in trial[0]) for trial in by_block(opened)]
     least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
     if private := opened.counts.private:
@@ -44,7 +43,7 @@ def check(opened: Release) -> str | Unchecked:
 def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, even: bool) -> float | None:
     """The chance of a fit this bad, None where nothing can be told. Rows are independent tables.
 
-    Raises Improbable where that is tiny; with `even`, also for a fit too good.
+    Raises Broken, as improbable, where that is tiny; with `even`, also for a fit too good.
     """
     from scipy.special import chdtr, chdtrc
 
@@ -53,9 +52,10 @@ def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, ev
         return None
     worse, better = chdtrc(degrees, statistic / (1 + excess / degrees)), chdtr(degrees, statistic)
     if not worse >= FALSE_ALARM:
-        raise Improbable(file, f"{what} does not follow its chances", f"p >= {FALSE_ALARM}", f"p = {worse:.2g}")
+        told = f"{what} does not follow its chances"
+        raise Broken(file, told, f"p >= {FALSE_ALARM}", f"p = {worse:.2g}", improbable=True)
     if even and degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
-        raise Improbable(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}")
+        raise Broken(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}", improbable=True)
     return float(worse)
 
 

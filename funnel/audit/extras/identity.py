@@ -7,6 +7,7 @@ rules of `funnel.ledger.identity`; what its entry, and the manifest, say is assu
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Hashable
 from itertools import chain
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.parts import archived
-from funnel.audit.kernel.files import content, parsed, sha256
+from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
 from funnel.data.convert import joint_of, protocols_of
@@ -104,9 +105,9 @@ def _digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
     if not path.is_file():
         return None
     raw = content(path)
-    if sha256(raw) != entry.identity.people_sha256:
+    if (found := hashlib.sha256(raw).hexdigest()) != entry.identity.people_sha256:
         what = f"this is not the digest of {entry.release} that was entered"
-        raise Broken(people.NAME, what, entry.identity.people_sha256, sha256(raw))
+        raise Broken(people.NAME, what, entry.identity.people_sha256, found)
     return parsed(PeopleFile, people.NAME, raw)
 
 

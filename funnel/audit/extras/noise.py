@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.chance import FALSE_ALARM, strays
+from funnel.audit.kernel.drawing import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Improbable, Unchecked, agree, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import counts
 from funnel.format.counts import Private
 
@@ -52,7 +52,7 @@ def check(opened: Release) -> str | Unchecked:
     for what, chance in (("as large as", size), ("spread as", shape)):
         if not chance >= FALSE_ALARM:
             told = f"the noise is not {what} stated"
-            raise Improbable(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+            raise Broken(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}", improbable=True)
     chance = min(size, shape)
     return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p >= {chance:.2g}"
 

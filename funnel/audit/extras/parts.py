@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.overlaps import Drawer
-from funnel.audit.kernel.files import content, sha256
+from funnel.audit.kernel.opened import content
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Label
@@ -145,13 +146,13 @@ def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
     for path in (archived, published):
         if path.is_file():
             raw = content(path)
-            if sha256(raw) == entry.protocol_sha256:
+            if (found := hashlib.sha256(raw).hexdigest()) == entry.protocol_sha256:
                 try:
                     return read(ProtocolFile, path.name, raw)
                 except FormatError as error:
                     raise Broken(name, "the archived protocol is none", error.expected, error.found) from None
             if path == archived:
-                raise Broken(f"protocols/{name}", "the archived protocol was changed", name, sha256(raw))
+                raise Broken(f"protocols/{name}", "the archived protocol was changed", name, found)
     return None
 
 

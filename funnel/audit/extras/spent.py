@@ -9,7 +9,7 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.noise import noisy
 from funnel.audit.extras.pinned import lock_facts
-from funnel.audit.kernel.files import content, parsed
+from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format.counts import Private
 from funnel.format.estimated import EstimatedFile, file_name

@@ -14,7 +14,7 @@ from funnel.audit.extras.policy import PLAN
 from funnel.audit.extras.reading import read_table
 from funnel.audit.extras.rows import key_columns
 from funnel.audit.extras.wide import inside
-from funnel.audit.kernel.files import parsed
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.cells.cells import Cells
 from funnel.format import population

@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import FloatArray
-from funnel.audit.kernel.files import parsed
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.cells.cells import Cells
 from funnel.cells.record import written

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.opened import Opened
-from funnel.audit.kernel.verdict import (
-    CHANCE,
-    NEEDS_PRIVATE,
-    Broken,
-    Finding,
-    Improbable,
-    Unchecked,
-    printable,
-    shown,
-)
+from funnel.audit.kernel.verdict import CHANCE, NEEDS_PRIVATE, Broken, Finding, Unchecked, printable, shown
 
-PUBLISHED: dict[str, Callable[[Opened], str | Unchecked]] = {
-    "manifest": claims.manifest_whole,
-    "file-list": claims.listed,
-    "file-hashes": claims.hashed,
-    "protocol": claims.protocols,
-    "released": claims.answered,
-    "stated-bound": claims.promised,
-}
+_FILES = (claims.manifest, claims.file_list, claims.file_hashes, claims.protocol, claims.released, claims.stated_bound)
+_COUNTS = (claims.evidence, claims.counts, claims.minimum, claims.known, claims.leakage_bound, claims.leakage_stated)
+_DRAWS = (drawing.draw_inputs, drawing.draw_outputs, drawing.draw_support, drawing.draw_fit, drawing.draw_independence)
+_LEDGER = (claims.ledger_chain, claims.ledger_entry)
+Claims = dict[str, Callable[[Opened], str | Unchecked]]
+PUBLISHED: Claims = {one.__name__.replace("_", "-"): one for one in _FILES}
 """Claims that the published files can prove or refute by themselves."""
-PRIVATE: dict[str, Callable[[Opened], str | Unchecked]] = {
-    "evidence": claims.belonging,
-    "counts": claims.counts_fit,
-    "minimum": claims.enough,
-    "known": claims.knowing,
-    "leakage-bound": claims.bounded,
-    "leakage-stated": claims.stated,
-    "draw-inputs": drawing.every_record,
-    "draw-outputs": drawing.into_table,
-    "draw-support": drawing.possible,
-    "draw-fit": drawing.fits,
-    "draw-independence": drawing.independent,
-    "ledger-chain": claims.unbroken,
-    "ledger-entry": claims.entered,
-}
+PRIVATE: Claims = {one.__name__.replace("_", "-"): one for one in (*_COUNTS, *_DRAWS, *_LEDGER)}
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
     "the data file, both reports and what catalogues read: their hashes are stated, and whatever stands in them, in"
@@ -51,13 +25,10 @@ LEFT = (
     "the form of the mechanism, utility and its bound, totals that stay, and I(S;Y) where no notion bounds it",
     "which values a private estimate is about, the counts of which hour, their noise, and what estimates spent",
     "the leakage at the true counts beside noisy ones, and at other tables whose beliefs round alike",
-    "how far the whole table moves beliefs about one of its rows",
-    "whether an uncertainty set is as large as its confidence asks",
+    "how far the whole table moves beliefs about one of its rows; whether an uncertainty set is as large as it says",
     "how the composed leakage was worked out, the budget, what the ledger says was drawn for whom, and who is absent",
     "whether people, columns and values are those of earlier releases, as far as private digests show",
-    "whether draws are too even, and permanent ones follow from the key",
-    "names, descriptions and other free text",
-    "a signature",
+    "whether draws are too even, and permanent ones follow from the key; free text; a signature",
 )
 """What the kernel compares with nothing, beside hashes."""
 UNKNOWABLE = (
@@ -74,13 +45,8 @@ NOBODY = "Nobody can know from the files: {}."
 """The one sentence for it, whoever audits."""
 
 
-def check(release: Path, private_folder: Path | None = None, *, staged: bool = False) -> list[Finding]:
-    """One finding for each claim. `staged`: the release is being written, and what the ledger says waits."""
-    return [*findings(Opened(release, private_folder, staged=staged))]
-
-
 def findings(opened: Opened) -> Iterator[Finding]:
-    """The same, one by one. What breaks a claim breaks none of those that rest on it: they were not looked at."""
+    """One for each claim. What breaks a claim breaks none of those that rest on it: they were not looked at."""
     for claim, test in (PUBLISHED | PRIVATE).items():
         title = (test.__doc__ or claim).partition("\n")[0].rstrip(".")
         if claim in PRIVATE and opened.private is None:
@@ -92,10 +58,11 @@ def findings(opened: Opened) -> Iterator[Finding]:
             first = opened.blamed.setdefault(error, claim)
             if first != claim:
                 yield Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
-                continue
-            told = f"the check came to no end: {type(error).__name__}: {shown(str(error))}"
-            said = str(error) if isinstance(error, Broken) else told
-            yield Finding(claim, title, "failed", said, isinstance(error, Improbable))
+            elif isinstance(error, Broken):
+                yield Finding(claim, title, "failed", str(error), error.improbable)
+            else:
+                stumbled = f"{type(error).__name__}: {shown(str(error))}"
+                yield Finding(claim, title, "failed", f"the check came to no end: {stumbled}")
         else:
             unchecked = isinstance(told, Unchecked)
             yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))
@@ -107,26 +74,26 @@ def unbounded(opened: Opened) -> str | None:
     Where release.json cannot be read, nothing: its own claim fails.
     """
     try:
-        stated = opened.manifest
+        secret, composed = opened.manifest.sensitive, opened.manifest.composed
     except Exception:  # noqa: BLE001 - whatever a file makes a reader stumble over
         return None
-    if stated.composed is None or stated.composed.leakage is not None:
+    if composed is None or composed.leakage is not None:
         return None
-    alone = stated.composed.releases == 1
-    tells = "this release tells by who is in it" if alone else "all releases so far tell together"
-    return f"No finite bound: what {tells} about {printable(' + '.join(stated.sensitive))} may be everything"
+    tells = "this release tells by who is in it" if composed.releases == 1 else "all releases so far tell together"
+    return f"No finite bound: what {tells} about {printable(' + '.join(secret))} may be everything"
 
 
 def verdict(found: list[Finding], first: str | None = None) -> str:
     """What is to be said `first`, what holds, what was compared with nothing, and what nobody can know."""
-    failed = [one.claim for one in found if one.status == "failed"]
-    chance = [one.claim for one in found if one.improbable]
-    waiting = [one.claim for one in found if one.status == "not checked" and one.claimed]
-    lines = [*([first] if first else [])]
-    lines.append(f"FAILS: {', '.join(failed)}" if failed else "every claim that was compared holds")
-    if chance:
-        lines.append(f"{', '.join(chance)}: {CHANCE}")
-    if waiting:
-        lines.append(f"not checked: {', '.join(waiting)}")
-    lines += [f"compared with nothing here: {'; '.join(LEFT)}", NOBODY.format("; ".join(UNKNOWABLE))]
-    return "\n".join(lines)
+    failed = ", ".join(one.claim for one in found if one.status == "failed")
+    chance = ", ".join(one.claim for one in found if one.improbable)
+    waiting = ", ".join(one.claim for one in found if one.status == "not checked" and one.claimed)
+    lines = [
+        first,
+        f"FAILS: {failed}" if failed else "every claim that was compared holds",
+        f"{chance}: {CHANCE}" if chance else None,
+        f"not checked: {waiting}" if waiting else None,
+        f"compared with nothing here: {'; '.join(LEFT)}",
+        NOBODY.format("; ".join(UNKNOWABLE)),
+    ]
+    return "\n".join(line for line in lines if line)

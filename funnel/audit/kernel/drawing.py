@@ -1,30 +1,44 @@
 """Claims about what was drawn: for every record once, into the released table, never the impossible, and by chance.
 
 Counts by input cannot show a drawer that looked at more than the input, nor that nobody chose among several drawings.
+How far chance alone strays has one bound, true of every finite number of draws. T = Σ K ln(K/E) over outcomes, K how
+often each was drawn and E how often it is expected, both of one sum.
+
+Theorem 2 (Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE Transactions on Information
+    Theory 2020). Of draws that are independent and alike, E e^(λT) <= (1-λ)^-d for 0 <= λ < 1, d one less than there
+    are outcomes. Independent tables multiply, so d adds up; and λ = 1 - d/t shows P(T >= t) <= e^(d-t) (t/d)^d, t > d.
+Lemma 4. The same holds of independent draws that are not alike, with the sum of their chances as E: two draws' chances
+    replaced by their mean do not lower E e^(λT). For given the rest, e^(λT) is, up to a factor, h_i h_j where the two
+    draws fall on i ≠ j, and at least h_i² where both fall on i, since k ln(k/E) is convex in k; so it is a positive
+    semidefinite form, by whose value at half the difference of the chances the mean exceeds.
+Which outcomes count as one may depend on E, never on K.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from math import prod
 
 import numpy as np
 
-from funnel.audit.kernel.chance import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.records import Block, sums
-from funnel.audit.kernel.verdict import Broken, Improbable, Unchecked, counted
+from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import draws
 
+FALSE_ALARM = 1e-9
+"""Chance with which an honest release may fail a claim, at most. What is no number passes none: `not chance >=`."""
+_POOLED = 5.0
+"""Outcomes of one row that are expected less often count as one, or the many would hide what happens to the few."""
 UNTOLD = "nothing is left to chance, or there are too few draws to tell"
 Trial = tuple[str, FloatArray, IntArray]
 """What was drawn, in words; how often each outcome is expected, and how often it was drawn: rows of tables (m, b)."""
 
 
-def every_record(opened: Opened) -> str:
+def draw_inputs(opened: Opened) -> str:
     """draws.json has a draw for each record of counts.json in each block: Σ_y K[x, y] = N[x], by s where it is read."""
     joint = opened.records
     for block, table in zip(opened.blocks, opened.drawn, strict=True):
@@ -34,7 +48,7 @@ def every_record(opened: Opened) -> str:
     return f"{counted(joint.rows, 'record')} in {counted(len(joint.alphabets) - 1, 'block')}"
 
 
-def into_table(opened: Opened) -> str:
+def draw_outputs(opened: Opened) -> str:
     """The values of draws.json are those of released.json, block by block."""
     rows = opened.answers
     for place, (block, table) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
@@ -48,7 +62,7 @@ def _same(block: Block, what: str, expected: IntArray, found: IntArray) -> None:
         raise Broken(draws.NAME, what, int(expected[code]), int(found[code]))
 
 
-def possible(opened: Opened) -> str:
+def draw_support(opened: Opened) -> str:
     """draws.json holds no draw that protocol.json gives no weight."""
     for block, table in zip(opened.blocks, opened.drawn, strict=True):
         if wrong := int(((table > 0) & (block.flat.T == 0)).sum()):
@@ -58,7 +72,7 @@ def possible(opened: Opened) -> str:
     return f"{counted(pairs, 'pair')} of input and output, each with a positive weight"
 
 
-def fits(opened: Opened) -> str | Unchecked:
+def draw_fit(opened: Opened) -> str | Unchecked:
     """In each block draws.json strays from the chances of protocol.json no further than chance does.
 
     Input by input by Theorem 2, and all together by Lemma 4.
@@ -66,7 +80,7 @@ def fits(opened: Opened) -> str | Unchecked:
     return _tried(by_block(opened))
 
 
-def independent(opened: Opened) -> str | Unchecked:
+def draw_independence(opened: Opened) -> str | Unchecked:
     """Rows of released.json stray from independent draws of blocks, and of a set's values, no further than chance.
 
     By Lemma 4, since rows are not alike.
@@ -75,14 +89,14 @@ def independent(opened: Opened) -> str | Unchecked:
 
 
 def _tried(trials: Iterator[Trial]) -> str | Unchecked:
-    """None of some trials strays further than chance would, tried so often. Raises Broken, Improbable."""
+    """None of some trials strays further than chance would, tried so often. Raises Broken."""
     found = sorted((*strays(means, seen), what) for what, means, seen in trials)
     for chance, _, what in found:
         if not chance > 0:
             raise Broken(draws.NAME, f"{what} cannot be", "chances above 0", "something impossible")
         if not chance * len(found) >= FALSE_ALARM:
             told = f"{what} does not follow its chances"
-            raise Improbable(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}")
+            raise Broken(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}", improbable=True)
     degrees = sum(degrees for _, degrees, _ in found)
     told = f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {found[0][0]:.2g}"
     return told if degrees else Unchecked(UNTOLD)
@@ -108,7 +122,7 @@ def across(opened: Opened) -> Iterator[Trial]:
     """
     blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
     channel, places = replace(opened.channel, counts=opened.records.dense()), range(len(blocks))
-    few = len(blocks) > 2 and prod(one.outputs for one in blocks) <= number
+    few = len(blocks) > 2 and math.prod(one.outputs for one in blocks) <= number
     for group in [*combinations(places, 2), *([tuple(places)] if few else [])]:
         some = tuple(blocks[place] for place in group)
         masses = replace(channel, blocks=some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
@@ -116,3 +130,26 @@ def across(opened: Opened) -> Iterator[Trial]:
         means = np.array([[number * mass / whole for mass in masses]])
         seen = sums(rows[:, group], rows[:, -1], [one.outputs for one in some])
         yield f"what was drawn of {names} together", means, seen.reshape(1, -1)
+
+
+def strays(expected: FloatArray, observed: IntArray) -> tuple[float, int]:
+    """A bound of the chance to stray so far, and d. Rows are independent tables, (m, b), each sums as expected."""
+    small = (expected > 0) & (expected < _POOLED)
+    means, seen = (
+        np.column_stack([np.where(small, 0, one), np.where(small, one, 0).sum(axis=1)])
+        for one in (expected, observed)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strayed = float((seen[seen > 0] * np.log(seen[seen > 0] / means[seen > 0])).sum())
+    degrees = int((means > 0).sum() - (means > 0).any(axis=1).sum())
+    return bound(strayed, degrees), degrees
+
+
+def bound(strayed: float, degrees: int) -> float:
+    """Theorem 2; 0 only where an outcome without chance was seen: the smallest float bounds what is rarer."""
+    if math.isinf(strayed):
+        return 0.0
+    if strayed <= degrees:
+        return 1.0
+    least = math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))
+    return max(least, math.ulp(0.0))

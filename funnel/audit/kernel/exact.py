@@ -56,8 +56,3 @@ def exp_below(exponent: Fraction) -> Fraction:
 def weighted_logs(masses: Iterable[int]) -> Fraction:
     """Σ m ln m over positive whole numbers, within 10^-48 for every unit of Σ m."""
     return sum(mass * int(_DIGITS.ln(Decimal(mass)).scaleb(50, _DIGITS)) for mass in masses if mass) * _ERROR
-
-
-def nats(ratio: Fraction | None) -> str:
-    """ln(ratio) for a reader; None: infinite."""
-    return "infinite" if ratio is None else f"{float(log(ratio)):.6f}"

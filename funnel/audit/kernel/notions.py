@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from funnel.audit.kernel.channel import ANYONE, SECRETS, Channel
-from funnel.audit.kernel.exact import ExactArray, exp_below, nats, rational, weighted_logs
+from funnel.audit.kernel.exact import ExactArray, exp_below, log, rational, weighted_logs
 from funnel.audit.kernel.records import Ratio, by_axis
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
@@ -19,7 +19,7 @@ from funnel.format.manifest import DECIMALS
 
 STEP = Fraction(1, 10**DECIMALS)
 """Figures of the ledger are rounded to this many nats."""
-INFINITE = nats(None)
+INFINITE = "infinite"
 _SLACK = Fraction(1, 10**12)
 _MARGIN = Fraction(1, 10**40)
 
@@ -44,10 +44,11 @@ class Leakage:
 
 def worst(*ratios: Ratio) -> Leakage:
     """The logarithm of the largest of exact ratios of chances, one at least."""
-    if None in ratios:
+    known = [one for one in ratios if one is not None]
+    if len(known) < len(ratios):
         return Leakage(INFINITE, lambda bound: False)
-    ratio = max((one for one in ratios if one is not None), default=Fraction(1))
-    return Leakage(nats(ratio), lambda bound: ratio <= exp_below(bound))
+    ratio = max(known, default=Fraction(1))
+    return Leakage(f"{float(log(ratio)):.6f}", lambda bound: ratio <= exp_below(bound))
 
 
 def lip(channel: Channel) -> Leakage:

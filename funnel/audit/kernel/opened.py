@@ -1,27 +1,99 @@
 """The files of one release, each read once and strictly, and what follows from them for several claims.
 
-What stands here is worked out when a claim first asks, and raises Broken where that fails: nothing is shown about
-files that do not hold together. What is hashed are the bytes that were parsed. The table and the boxes of a proof may
-be too large to be kept: nothing here parses them, and only their hash is taken.
+A file is plain, of bounded size, and never reached through a link or a pipe; what is hashed are the bytes that were
+parsed. What stands here is worked out when a claim first asks, and raises Broken where that fails: nothing is shown
+about files that do not hold together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Hashable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from funnel.audit.kernel import files
-from funnel.audit.kernel import known as knowledge
+from funnel.audit.kernel import channel
 from funnel.audit.kernel import records as arrays
-from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.verdict import NEEDS_PRIVATE, Broken
 from funnel.format import cells, counts, draws, evidence, journal, known, manifest, protocol, released, robust
+from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
+from funnel.format.schema import read
 from funnel.format.solution import PROOF
 
 T = TypeVar("T")
+
+MOST_BYTES = 1 << 30
+"""Of a file that is read as a whole: the counts of two million cells and the draws of two such protocols."""
+
+
+def plain(path: Path) -> BufferedReader:
+    """A plain file, opened without following a link or waiting for a pipe."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    except OSError as error:
+        raise Broken(path.name, "the file cannot be read", "a readable file", error.strerror) from None
+    if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Broken(path.name, "this is not a plain file", "a file", stat.filemode(mode))
+    return file
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a plain file of at most MOST_BYTES."""
+    with plain(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
+            raise Broken(path.name, "the file is too large to be honest", f"at most {MOST_BYTES} bytes", size)
+        return file.read(size + 1)
+
+
+def holds_only(folder: Path, names: set[str]) -> None:
+    """Nothing lies in a folder but the files named, some in folders inside, and none of them is missing."""
+    try:
+        found = {*_within(folder)}
+    except OSError as error:
+        raise Broken(folder.name, "the folder cannot be listed", "a folder", error.strerror) from None
+    if wrong := names ^ found:
+        raise Broken(min(wrong), "the folder does not hold just what is listed", sorted(names), sorted(found))
+
+
+def _within(folder: Path) -> Iterator[str]:
+    """By their paths: files and links of a folder and of those inside; of an empty one `name/`."""
+    for one in os.scandir(folder):
+        inside = one.is_dir(follow_symlinks=False)
+        yield from (f"{one.name}/{name}" for name in [*_within(Path(one))] or [""]) if inside else [one.name]
+
+
+def parsed(record: type[T], name: str, raw: bytes) -> T:
+    """A record from canonical bytes."""
+    try:
+        return read(record, name, raw)
+    except FormatError as error:
+        what = f"{error.path or 'the content'} is not as its format says"
+        raise Broken(name, what, error.expected, error.found) from None
+
+
+def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
+    """Lines of the ledger, each naming the hash of the one before, as far as the head says.
+
+    A last line without its end is what a crash left of something that never happened; one line beyond the head is what
+    a crash kept from being confirmed.
+    """
+    lines, hashes = [], [journal.START]
+    for number, text in enumerate(raw.split(b"\n")[:-1], start=1):
+        line = parsed(journal.Line, f"{journal.NAME}:{number}", text + b"\n")
+        if (line.sequence, line.previous) != (number, hashes[-1]):
+            raise Broken(f"{journal.NAME}:{number}", "the chain is broken here", hashes[-1], line.previous)
+        lines.append(line)
+        hashes.append(hashlib.sha256(text + b"\n").hexdigest())
+    told = parsed(journal.Head, journal.HEAD, head)
+    if told.sequence >= len(hashes) or hashes[told.sequence] != told.sha256 or len(lines) > told.sequence + 1:
+        raise Broken(journal.NAME, "the head confirms other lines", told.sequence, len(lines))
+    return tuple(lines)
 
 
 class Once(Generic[T]):
@@ -37,12 +109,12 @@ class Once(Generic[T]):
 
 def published_file(record: type[T], name: str) -> Once[T]:
     """The record in a file of the published folder."""
-    return Once(lambda opened: files.parsed(record, name, opened.content(opened.release / name)))
+    return Once(lambda opened: parsed(record, name, opened.content(opened.release / name)))
 
 
 def private_file(record: type[T], name: str) -> Once[T]:
     """The record in a file of the private folder."""
-    return Once(lambda opened: files.parsed(record, name, opened.content(opened.folder / name)))
+    return Once(lambda opened: parsed(record, name, opened.content(opened.folder / name)))
 
 
 class Opened:
@@ -69,7 +141,7 @@ class Opened:
     joint = Once(lambda opened: arrays.joint(opened.counts, opened.blocks, opened.manifest))
     records = Once(lambda opened: arrays.records(opened.counts, opened.joint, opened.manifest))
     drawn = Once(lambda opened: arrays.drawn(opened.draws, opened.blocks))
-    knowledge = Once(lambda one: knowledge.known(one.known_file, one.joint, one.manifest, one.partitioned))
+    knowledge = Once(lambda one: channel.known(one.known_file, one.joint, one.manifest, one.partitioned))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
         inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
@@ -85,11 +157,10 @@ class Opened:
                 self._found[key] = work(), None
             except Exception as error:  # noqa: BLE001 - it is raised again, whatever it is
                 self._found[key] = None, error
-        value, failed = self._found[key]
+        found, failed = self._found[key]
         if failed:
             raise failed
-        found: T = value
-        return found
+        return found  # type: ignore[no-any-return]
 
     @Once
     def folder(self) -> Path:
@@ -100,17 +171,17 @@ class Opened:
         return inside if inside.is_dir() else self.private
 
     @Once
-    def channel(self) -> Channel:
+    def channel(self) -> channel.Channel:
         """The channel released, at the counts that claims are about."""
         asked = self.manifest.parameters
         robust = self.robust if self.manifest.notion == "rldp" else None
         known = None if asked.knows is None else self.knowledge
-        return Channel(self.joint.dense(), self.blocks, asked, robust, self.joint.possible(), known)
+        return channel.Channel(self.joint.dense(), self.blocks, asked, robust, self.joint.possible(), known)
 
     @Once
     def journal(self) -> tuple[journal.Line, ...]:
         """ledger.jsonl, an unbroken chain that reaches as far as its head says."""
-        return files.ledger(*(self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD)))
+        return ledger(*(self.content(self.folder.parent / name) for name in (journal.NAME, journal.HEAD)))
 
     @Once
     def entries(self) -> list[ReleaseEntry]:
@@ -123,14 +194,15 @@ class Opened:
 
     def content(self, path: Path) -> bytes:
         """The bytes of a file, read when they are first asked for. Raises Broken."""
-        return self.once(path, lambda: files.content(path))
+        return self.once(path, lambda: content(path))
 
     def entry(self, path: Path) -> FileEntry:
-        """SHA-256 and size of those bytes. Raises Broken."""
-        if path.name == PROOF or path.suffix == f".{self.manifest.format_of_data}":
-            return self.once((path, "hash"), lambda: files.entry(path))
-        raw = self.content(path)
-        return FileEntry(files.sha256(raw), len(raw))
+        """SHA-256 and size of those bytes; the table and a proof, which nothing here parses, are not kept for it."""
+        if path.name != PROOF and path.suffix != f".{self.manifest.format_of_data}":
+            raw = self.content(path)
+            return FileEntry(hashlib.sha256(raw).hexdigest(), len(raw))
+        with plain(path) as file:
+            return FileEntry(hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
 
     def unchanged(self, folder: Path, stated: dict[str, FileEntry]) -> str:
         """Every file has the size and SHA-256 that are stated of it; in words. Raises Broken."""

@@ -14,15 +14,12 @@ NEEDS_PRIVATE = "needs the private evidence"
 CHANCE = "chance alone does so to an honest release once in a thousand million times; have the machine looked at"
 """What to say of a claim that failed for nothing but chance."""
 
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
-
 
 @dataclass(frozen=True)
 class Finding:
     """A claim by its name and in words (`title`), whether it holds, and the figures or the reason behind that.
 
-    `improbable`: it failed for nothing but chance, as an honest release does once in a thousand million times.
+    `improbable`: it failed for nothing but chance.
     """
 
     claim: str
@@ -50,19 +47,15 @@ class Unchecked:
 
 
 class Broken(Exception):  # noqa: N818 - a claim is broken; the program is not
-    """A claim that does not hold: in which file, what is wrong, what was promised and what is there."""
+    """A claim that does not hold: in which file, what is wrong, what was promised and what is there.
 
-    def __init__(self, file: str, what: str, expected: object, found: object) -> None:
-        super().__init__(printable(f"{shown(file)}: {what}; expected {shown(expected)}, found {shown(found)}"))
-        self.file = file
-
-
-class Improbable(Broken):
-    """What is there may be, and next to never is: nothing is shown to be wrong.
-
-    A run that refused it would draw from a law without it: no release would keep exactly what the law promises. So a
-    run tells of it and goes on, and only a person's audit fails.
+    `improbable`: what is there may be, and next to never is. Nothing is shown to be wrong, so only a person's audit
+    fails: a run that refused it would draw from a law without it, and keep no promise exactly.
     """
+
+    def __init__(self, file: str, what: str, expected: object, found: object, *, improbable: bool = False) -> None:
+        super().__init__(f"{shown(file)}: {printable(what)}; expected {shown(expected)}, found {shown(found)}")
+        self.file, self.improbable = file, improbable
 
 
 def agree(file: str, facts: Iterable[tuple[str, object, object]]) -> None:
@@ -79,9 +72,8 @@ def printable(text: str) -> str:
 
 def shown(value: object, longest: int = 160) -> str:
     """A value as printable text of bounded length."""
-    text = value if isinstance(value, str) else _SHORT.repr(value)
-    plain = printable(text[: 2 * longest])
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    text = printable((value if isinstance(value, str) else reprlib.repr(value))[: 2 * longest])
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
