@@ -49,7 +49,7 @@ def information(joint: FloatArray) -> float:
 def secret_and_public(channel: Channel) -> tuple[FloatArray, FloatArray] | None:
     """P(s, y) and P(x, y), y all blocks together and x every value that occurs; None where they are too large."""
     cells = np.argwhere(channel.counts.any(axis=0))
-    outputs = np.prod([float(block.outputs) for block in channel.blocks])
+    outputs = np.prod([float(len(block.weights)) for block in channel.blocks])
     if outputs * max(len(cells), len(channel.counts)) > MOST_CELLS:
         return None
     likelihoods = [np.asarray(block.weights / (1 << block.bits), float) for block in channel.blocks]

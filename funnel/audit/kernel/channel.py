@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import chain, combinations, permutations, product
 
 import numpy as np
@@ -111,11 +111,6 @@ class Channel:
     known: Known | None = None
 
     @property
-    def odds(self) -> Fraction | None:
-        """Those of a set, if one is all that is released."""
-        return self.blocks[0].odds if self.counts.ndim == 2 else None
-
-    @property
     def table(self) -> ExactArray:
         """T[s, y_1, …, y_k] = Σ_x N[s, x_1, …, x_k] Π_j W_j[y_j, s, x_j], exactly; all y of one axis are one.
 
@@ -123,7 +118,7 @@ class Channel:
         Broken where it is too large to be measured.
         """
         axes, bits = by_axis(self.blocks), sum(one.bits for one in self.blocks)
-        steps = [max(math.prod(one.outputs for one in group), group[0].weights.shape[2]) for group in axes]
+        steps = [max(math.prod(len(one.weights) for one in group), group[0].weights.shape[2]) for group in axes]
         if (size := math.prod([len(self.counts), *steps])) > MOST_CELLS or bits > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", size)
@@ -131,17 +126,18 @@ class Channel:
         kind = np.int64 if int(self.counts.sum()) << bits < _WORD else object
         table: ExactArray = self.counts.sum(axis=tuple(axis + 1 for axis in silent)).astype(kind)
         for group in axes:  # x_j, by now the first axis beside s, gives way to y_j, which becomes the last
-            rows, moved = reduce(_both, (one.weights.astype(kind) for one in group)), np.moveaxis(table, 1, -1)
-            table = np.stack([part @ rows[:, s % rows.shape[1]].T for s, part in enumerate(moved)])
+            rows = group[0].weights.astype(kind)
+            for one in group[1:]:
+                rows = (rows[:, None] * one.weights.astype(kind)).reshape(-1, *rows.shape[1:])
+            table = np.stack([part @ rows[:, s % len(rows[0])].T for s, part in enumerate(np.moveaxis(table, 1, -1))])
         return table
 
     @cached_property
     def view(self) -> View:
         """The outputs as one sees them who knows nothing yet; of a set alone, those that tell most."""
-        counts = _and_anyone(self.counts.reshape(len(self.counts), -1))
-        if self.odds:
-            return View(telling(counts.astype(object), self.odds), counts.sum(axis=1))
-        return View(_and_anyone(self.table.reshape(len(self.counts), -1)), counts.sum(axis=1))
+        counts, odds = _and_anyone(self.counts), self.blocks[0].odds
+        alone = telling(counts, odds) if odds is not None and self.counts.ndim == 2 else None
+        return View(_and_anyone(self.table) if alone is None else alone, counts.sum(axis=1))
 
     def knowing(self) -> Iterator[View]:
         """The same for all that somebody may know beforehand.
@@ -158,12 +154,11 @@ class Channel:
     def within(self, codes: IntArray, number: IntArray) -> Channel:
         """The channel of some records alone, [s, x_1, …, x_k] (m, 1+k), and of the values that they have."""
         axes = [np.unique(one, return_inverse=True) for one in codes.T]
-        counts = np.zeros([len(values) for values, _ in axes], np.int64)
-        np.add.at(counts, tuple(places for _, places in axes), number)
-        blocks = []
+        places, blocks = np.column_stack([place for _, place in axes]), list[Block]()
         for one in self.blocks:
             weights = one.weights.take(axes[one.axis + 1][0], 2)
             blocks.append(replace(one, weights=weights.take(axes[0][0], 1) if one.reads else weights))
+        counts = sums(places, number, [len(values) for values, _ in axes])
         return replace(self, counts=counts, blocks=tuple(blocks))
 
 
@@ -175,26 +170,22 @@ def telling(counts: ExactArray, odds: Fraction) -> ExactArray:
     has P/P' = (low + gain Σ u)/(low + gain Σ v), sums over its values. That exceeds λ where Σ (u - λv) exceeds
     (λ-1) low/gain, so most by the set of just the x with u > λv: the best holds those of the largest u/v, however many.
     """
-    low, gain, total, found = odds.denominator, odds.numerator - odds.denominator, counts.sum(axis=1), []
+    counts, found = counts.astype(object), []
+    low, gain, total = odds.denominator, odds.numerator - odds.denominator, counts.sum(axis=1)
     for one, other in permutations(range(len(counts)), 2):
         u, v = counts[one] * total[other], counts[other] * total[one]
         order = sorted(range(len(u)), key=lambda x: -Fraction(u[x], v[x]) if v[x] else -math.inf)
-        least, sums = low * total[one] * total[other], zip(u[order].cumsum(), v[order].cumsum(), strict=True)
-        ratios = [Fraction(least + gain * more, least + gain * less) for more, less in sums]
+        least, steps = low * total[one] * total[other], zip(u[order].cumsum(), v[order].cumsum(), strict=True)
+        ratios = [Fraction(least + gain * more, least + gain * less) for more, less in steps]
         held = order[: ratios.index(max(ratios)) + 1]
         found.append(total * low + counts[:, held].sum(axis=1) * gain)
     return np.stack(found, axis=1)
 
 
-def _both(one: ExactArray, other: ExactArray) -> ExactArray:
-    """Weights of two draws for one x as of one draw."""
-    pairs = one[:, None] * other
-    return pairs.reshape(-1, *pairs.shape[2:])
-
-
 def _and_anyone(rows: ExactArray) -> ExactArray:
-    """The rows that are not empty, and last their sum."""
-    seen = rows[rows.any(axis=1)]
+    """Its rows, whatever its shape, that are not empty, and last their sum."""
+    seen = rows.reshape(len(rows), -1)
+    seen = seen[seen.any(axis=1)]
     return np.concatenate([seen, seen.sum(axis=0, keepdims=True)])
 
 

@@ -35,10 +35,11 @@ def manifest(opened: Opened) -> str:
     notion, named = NOTIONS.get(one.notion), one.parameters.named
     if notion is None:
         raise Broken(MANIFEST, "nobody knows this notion here", ", ".join(NOTIONS), one.notion)
-    required = notion.required | ({"knows"} & notion.parameters if CELLS in one.files else set())
+    inside = {"knows"} if CELLS in one.files else set[str]()
+    required = {name for name, always in notion.parameters.items() if always or name in inside}
     figures = [rational(figure) / one.step for figure in one.figures - {one.epsilon} if figure is not None]
     agree(MANIFEST, [
-        ("parameters of the notion", (required - named, named - notion.parameters), (set(), set())),
+        ("parameters of the notion", (required - named, named - notion.parameters.keys()), (set(), set())),
         ("figures of more decimals", [], [float(steps) for steps in figures if steps.denominator > 1]),
         ("measures of leakage", {"lip", "ldp", "mutual_information", notion.measure}, set(one.leakage)),
     ])  # fmt: skip
@@ -60,9 +61,9 @@ def file_hashes(opened: Opened) -> str:
 
 def protocol(opened: Opened) -> str:
     """protocol.json has distinct labels and whole weights that sum to 2^bits, for the columns of release.json."""
-    bits, sizes = {one.bits for one in opened.blocks}, opened.manifest.alphabet
+    sizes, bits = opened.manifest.alphabet, sorted({one.bits for one in opened.blocks})
     told = (f"{inputs} to {outputs}" for inputs, outputs in zip(sizes.public, sizes.released, strict=True))
-    return f"{', '.join(told)} values, weights of {', '.join(map(str, sorted(bits)))} bits"
+    return f"{', '.join(told)} values, weights of {', '.join(map(str, bits))} bits"
 
 
 def released(opened: Opened) -> str:
@@ -105,17 +106,18 @@ def minimum(opened: Opened) -> str | Unchecked:
     """
     joint, least = opened.joint, opened.manifest.estimate.minimum
     reads = any(block.reads for block in opened.blocks)
-    numbers = {axis: joint.of_axis(axis).tolist() for axis in range(1 - reads, len(joint.shape))}
+    axes = range(1 - reads, len(joint.shape))
+    numbers = [joint.of_axis(axis).tolist() for axis in axes]
     if opened.manifest.locked and not reads and opened.counts.private is None:
         if opened.counts.locked is None:
             return Unchecked("the counts that the lock was made from are not kept with this release")
-        numbers = {axis: list(one) for axis, one in enumerate(opened.counts.locked, start=1)}
-        agree(COUNTS, [("values under the lock", joint.shape[1:], tuple(map(len, numbers.values())))])
-    for axis, found in numbers.items():
-        if min(found) < least:
+        numbers = [[*one] for one in opened.counts.locked]
+        agree(COUNTS, [("values under the lock", joint.shape[1:], tuple(map(len, numbers)))])
+    for axis, found in zip(axes, map(min, numbers), strict=True):
+        if found < least:
             names = ", ".join(joint.alphabets[axis].columns)
-            raise Broken(COUNTS, f"a value of {names} has too few records", least, min(found))
-    return f"at least {min(map(min, numbers.values()))} records each, {least} promised"
+            raise Broken(COUNTS, f"a value of {names} has too few records", least, found)
+    return f"at least {min(map(min, numbers))} records each, {least} promised"
 
 
 def known(opened: Opened) -> str | Unchecked:

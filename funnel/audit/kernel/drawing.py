@@ -52,7 +52,7 @@ def draw_outputs(opened: Opened) -> str:
     """The values of draws.json are those of released.json, block by block."""
     rows = opened.answers
     for place, (block, table) in enumerate(zip(opened.blocks, opened.drawn, strict=True)):
-        _same(block, "outputs", sums(rows[:, [place]], rows[:, -1], [block.outputs]), table.sum(axis=0))
+        _same(block, "outputs", sums(rows[:, [place]], rows[:, -1], [len(block.weights)]), table.sum(axis=0))
     return f"{counted(len(rows), 'distinct row')} agree, block by block"
 
 
@@ -122,13 +122,13 @@ def across(opened: Opened) -> Iterator[Trial]:
     """
     blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
     channel, places = replace(opened.channel, counts=opened.records.dense()), range(len(blocks))
-    few = len(blocks) > 2 and math.prod(one.outputs for one in blocks) <= number
+    few = len(blocks) > 2 and math.prod(len(one.weights) for one in blocks) <= number
     for group in [*combinations(places, 2), *([tuple(places)] if few else [])]:
         some = tuple(blocks[place] for place in group)
         masses = replace(channel, blocks=some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
         whole, names = sum(masses), " with ".join(dict.fromkeys(", ".join(one.columns) for one in some))
         means = np.array([[number * mass / whole for mass in masses]])
-        seen = sums(rows[:, group], rows[:, -1], [one.outputs for one in some])
+        seen = sums(rows[:, group], rows[:, -1], [len(one.weights) for one in some])
         yield f"what was drawn of {names} together", means, seen.reshape(1, -1)
 
 

@@ -6,8 +6,8 @@ value of the secret, or a condition x_J, that no record has puts no constraint; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from funnel.audit.kernel.channel import ANYONE, SECRETS, Channel
@@ -20,8 +20,7 @@ from funnel.format.manifest import DECIMALS
 STEP = Fraction(1, 10**DECIMALS)
 """Figures of the ledger are rounded to this many nats."""
 INFINITE = "infinite"
-_SLACK = Fraction(1, 10**12)
-_MARGIN = Fraction(1, 10**40)
+_SLACK, _MARGIN = Fraction(1, 10**12), Fraction(1, 10**40)
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,6 @@ def rldp(channel: Channel) -> Leakage:
 
 def mutual_information(channel: Channel) -> Leakage:
     """I(S;Y), an average: no single person is promised a bound."""
-    if channel.odds:
-        raise Broken("release.json", "mutual information is not bounded over sets", "weights", "unary encoding")
     found = information(channel.table)
     return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
 
@@ -125,24 +122,22 @@ def information(table: ExactArray) -> Fraction:
     n·I = Σ T ln T + n ln n - Σ_s T_s ln T_s - Σ_y T_y ln T_y.
     """
     flat = table.reshape(len(table), -1).astype(object)
-    total = flat.sum()
-    gained = weighted_logs([*flat.ravel().tolist(), total])
+    gained = weighted_logs([*flat.ravel().tolist(), flat.sum()])
     lost = weighted_logs([*flat.sum(axis=1).tolist(), *flat.sum(axis=0).tolist()])
-    return max((gained - lost) / int(total) + _MARGIN, Fraction(0))
+    return max((gained - lost) / int(flat.sum()) + _MARGIN, Fraction(0))
 
 
 @dataclass(frozen=True)
 class Notion:
     """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one.
 
-    `parameters`: which ones it may have beside ε; `required`: those it is nothing without.
+    `parameters`: which ones it may have beside ε, and whether it is nothing without each.
     """
 
     measure: str
     leakage: Callable[[Channel], Leakage]
     beside: Callable[[Channel], Leakage] | None = None
-    parameters: frozenset[str] = frozenset()
-    required: frozenset[str] = frozenset()
+    parameters: Mapping[str, bool] = field(default_factory=dict)
 
 
 NOTIONS = {
@@ -150,9 +145,9 @@ NOTIONS = {
     "perfect": Notion("lip", lip),
     "ldp": Notion("ldp", ldp),
     "ldp-x": Notion("ldp_x", ldp_x),
-    "srlip": Notion("srlip", srlip, parameters=frozenset({"solve", "knows"})),
-    "rldp": Notion("rldp", rldp, None, frozenset({"order", "confidence", "radius"}), frozenset({"order", "radius"})),
+    "srlip": Notion("srlip", srlip, parameters={"solve": False, "knows": False}),
+    "rldp": Notion("rldp", rldp, None, {"order": True, "confidence": False, "radius": True}),
     "pml": Notion("pml", pml),
-    "alip": Notion("alip", pml, lowered, frozenset({"lower"})),
+    "alip": Notion("alip", pml, lowered, {"lower": False}),
     "mutual-information": Notion("mutual_information", mutual_information),
 }

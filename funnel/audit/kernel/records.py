@@ -41,11 +41,6 @@ class Block:
     odds: Fraction | None = None
 
     @property
-    def outputs(self) -> int:
-        """How many there are."""
-        return len(self.weights)
-
-    @property
     def reads(self) -> bool:
         """Whether the draw depends on the secret, too."""
         return self.secret is not None or int(self.weights.shape[1]) > 1
@@ -53,7 +48,7 @@ class Block:
     @property
     def flat(self) -> ExactArray:
         """W by output and input (b, inputs); an input is x, or s*a + x where the draw reads s."""
-        return self.weights.reshape(self.outputs, -1)
+        return self.weights.reshape(len(self.weights), -1)
 
 
 def by_axis(blocks: Iterable[Block]) -> list[list[Block]]:
@@ -69,7 +64,7 @@ def blocks(file: protocol.ProtocolFile, manifest: Manifest) -> tuple[Block, ...]
     agree(protocol.NAME, [
         ("columns", manifest.public, tuple(one.columns for one in file.blocks)),
         ("numbers of inputs", sizes.public, tuple(len(one.inputs) for one in file.blocks)),
-        ("numbers of outputs", sizes.released, tuple(prod(one.outputs for one in part) for part in parts)),
+        ("numbers of outputs", sizes.released, tuple(prod(len(one.weights) for one in part) for part in parts)),
         ("secret", {hidden}, secrets or {hidden}),
     ])  # fmt: skip
     return tuple(chain.from_iterable(parts))
@@ -98,7 +93,7 @@ def table(file: str, rows: Rows, sizes: Sequence[int]) -> IntArray:
 
 def rows(file: released.ReleasedFile, blocks: tuple[Block, ...], manifest: Manifest) -> IntArray:
     """Released rows [y_1, …, y_k, count], an output of every axis, as many records as stated."""
-    found = table(released.NAME, file.rows, [prod(one.outputs for one in group) for group in by_axis(blocks)])
+    found = table(released.NAME, file.rows, [prod(len(one.weights) for one in group) for group in by_axis(blocks)])
     agree(released.NAME, [("number of rows", manifest.rows, int(found[:, -1].sum()))])
     return found
 
@@ -125,7 +120,7 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block, ...]) -> tuple[IntArray, .
     agree(draws.NAME, [("number of blocks", len(axes), len(file.blocks))])
     for grid, (block, *_) in zip(file.blocks, axes, strict=True):
         inputs = block.flat.shape[1]
-        counted = np.zeros((inputs, inputs + 1 if block.odds else block.outputs), np.int64)
+        counted = np.zeros((inputs, inputs + 1 if block.odds else len(block.weights)), np.int64)
         *codes, number = table(draws.NAME, grid, counted.shape).T
         counted[tuple(codes)] = number
         held, of = counted[:, :-1], counted[:, -1:]
