@@ -57,6 +57,13 @@ def test_a_room_imports_what_it_may_and_nothing_else(room):
             assert inside or name.partition(".")[0] in sys.stdlib_module_names, (path.name, name)
 
 
+def test_the_kernel_is_read_in_an_afternoon():
+    """Every line counts, those that explain too: whoever needs one more looks for one to take away first."""
+    lines = [line for path in (ROOT / "audit/kernel").glob("*.py") for line in path.read_text().splitlines()]
+    assert len(lines) <= 1570
+    assert max(map(len, lines)) <= 120
+
+
 def run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
     """In a Python that sees no site-packages but numpy's, and no working directory."""
     folder = Path(np.__file__).parents[1]

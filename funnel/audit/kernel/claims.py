@@ -128,7 +128,10 @@ def known(opened: Opened) -> str | Unchecked:
 
 
 def leakage_bound(opened: Opened) -> str:
-    """The leakage of protocol.json at counts.json, measured exactly as the notion is defined, is at most epsilon."""
+    """The leakage of protocol.json at counts.json, measured exactly as the notion is defined, is at most epsilon.
+
+    Definitions are in `notions`; of sets of values Theorem 1, of robust notions Lemmas 1 to 3 spare a search.
+    """
     one, notion, words = opened.manifest, NOTIONS[opened.manifest.notion], list[str]()
     limits = [(notion.measure, notion.leakage, one.epsilon)]
     if notion.beside and one.parameters.lower is not None:
@@ -164,8 +167,6 @@ def ledger_entry(opened: Opened) -> str | Unchecked:
     if opened.staged:
         return _WAITS
     one, (*before, own) = opened.manifest, opened.entries
-    if not own.promises:
-        raise Broken(journal.NAME, "the entry promises nothing", "the policy's promise", None)
     promise, told = own.own, own.own.together
     figure = None if told.figure is None else float(-(-rational(told.figure) // one.step) * one.step)
     composed = Composed(figure, told.how, told.releases, own.identity.assumes) if before or own.present else None

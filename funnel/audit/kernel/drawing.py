@@ -8,9 +8,8 @@ Theorem 2 (Agrawal, Finite-Sample Concentration of the Multinomial in Relative E
     Theory 2020). Of draws that are independent and alike, E e^(λT) <= (1-λ)^-d for 0 <= λ < 1, d one less than there
     are outcomes. Independent tables multiply, so d adds up; and λ = 1 - d/t shows P(T >= t) <= e^(d-t) (t/d)^d, t > d.
 Lemma 4. The same holds of independent draws that are not alike, with the sum of their chances as E: two draws' chances
-    replaced by their mean do not lower E e^(λT). For given the rest, e^(λT) is, up to a factor, h_i h_j where the two
-    draws fall on i ≠ j, and at least h_i² where both fall on i, since k ln(k/E) is convex in k; so it is a positive
-    semidefinite form, by whose value at half the difference of the chances the mean exceeds.
+    p and q replaced by their mean r do not lower E e^(λT). Given the rest it is p'Mq up to a factor, M_ij = h_i h_j for
+    i ≠ j and M_ii >= h_i², as k ln(k/E) is convex in k: M is positive semidefinite, and r'Mr - p'Mq = (p-q)'M(p-q)/4.
 Which outcomes count as one may depend on E, never on K.
 """
 

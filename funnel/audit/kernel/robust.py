@@ -19,7 +19,7 @@ Lemma 3. E falls from 1, and stays >= 0. Where α >= 1/2 it is convex, so it lie
 A triple (y, s, s') is shown where max v <= K min v', or where at both these ends the upper end of R·v by Lemma 1 is at
 most K times the lower end of R'·v'. The certificate gives `above`, `below` and both g; nothing is searched. Order 2
 takes integer square roots; other orders take logarithms and exponentials of 100 digits from `decimal`, which rounds
-both correctly, moved by a relative 10^-40 to the side of privacy.
+both correctly, moved by a relative 10^-50 or more to the side of privacy.
 """
 
 from __future__ import annotations
@@ -73,13 +73,12 @@ class Ball:
             return self.radius
         return (exp(r * self.radius) * (1 + _ROUNDING if r > 0 else 1 - _ROUNDING) - 1) / r
 
-    def ends(self, s: int, other: int) -> Iterator[tuple[Fraction, Fraction]]:
-        """(h, h') of two secrets where one spends all it can and the other what is left."""
-        w, v = (Fraction(int(self.counts[one].sum()), int(self.counts.sum())) for one in (s, other))
-        most = [self.whole / share for share in (w, v)]
+    def ends(self, own: Fraction, other: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+        """(h, h') of two secrets of these masses w, where one spends all it can and the other what is left."""
+        most = [self.whole / own, self.whole / other]
         h, g = (min(one, -1 / self.exponent) if self.exponent < 0 else one for one in most)
-        yield h, (self.whole - w * h) / v
-        yield (self.whole - v * g) / w, g
+        yield h, (self.whole - own * h) / other
+        yield (self.whole - other * g) / own, g
 
     def left(self, h: Fraction) -> Fraction:
         """E(h), from below."""
@@ -131,6 +130,7 @@ def not_shown(
         return Fraction(place, 1 << _POINT), ball.mean(s, gaps) / (1 << _POINT)
 
     pairs = {(one.output, one.secret, one.other): one for one in certificate.pairs}
+    shares = [Fraction(number, int(ball.counts.sum())) for number in ball.counts.sum(axis=1).tolist()]
     most = np.array([int(ratio * least) for least in bottom.ravel().tolist()], object).reshape(bottom.shape)
     open_ = (top[:, :, None] > most[:, None, :]) & ~np.eye(len(ball.counts), dtype=bool)
     for y, s, other in np.argwhere(open_).tolist():
@@ -138,7 +138,7 @@ def not_shown(
             return y, s, other
         (high, above), (low, below) = line(y, s, 1, one.above), line(y, other, -1, one.below)
         g, g_other = Fraction(one.spent), Fraction(one.other_spent)
-        for h, rest in ball.ends(s, other):
+        for h, rest in ball.ends(shares[s], shares[other]):
             if high - above * ball.at(h, g) > ratio * (low + below * ball.at(rest, g_other)):
                 return y, s, other
     return None
