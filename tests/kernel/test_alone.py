@@ -60,8 +60,7 @@ def test_a_room_imports_what_it_may_and_nothing_else(room):
 def test_the_kernel_is_read_in_an_afternoon():
     """Every line counts, those that explain too: whoever needs one more looks for one to take away first."""
     lines = [line for path in (ROOT / "audit/kernel").glob("*.py") for line in path.read_text().splitlines()]
-    assert len(lines) <= 1570
-    assert max(map(len, lines)) <= 120
+    assert len(lines) <= 1560
 
 
 def run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -28,7 +28,7 @@ from funnel.format.robust import RobustFile
 SECRETS, ANYONE = slice(None, -1), slice(-1, None)
 """Rows of a view in which the secret is known, and that in which it is not."""
 _MOST_BITS = 900
-"""Of all weights together: with records below 2^62 every chance is 0 or a float, whole number over whole number."""
+"""Of all weights together: a chance is a whole number below 2^962 over one below 2^62, and so 0 or a float."""
 _WORD = 1 << 62
 _NEAR = 1 - 1e-9
 """Chances are divided in floats, which err by a relative 10^-15, to see where exact ratios need to be looked at."""
@@ -122,7 +122,7 @@ class Channel:
         if (size := math.prod([len(self.counts), *steps])) > MOST_CELLS or bits > _MOST_BITS:
             what = "the blocks together have too many values to be measured: nothing is proven"
             raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", size)
-        silent = {*range(self.counts.ndim - 1)} - {group[0].axis for group in axes}
+        silent = {*range(self.counts.ndim - 1)} - {one.axis for one in self.blocks}  # axes that nothing is drawn for
         kind = np.int64 if int(self.counts.sum()) << bits < _WORD else object
         table: ExactArray = self.counts.sum(axis=tuple(axis + 1 for axis in silent)).astype(kind)
         for group in axes:  # x_j, by now the first axis beside s, gives way to y_j, which becomes the last
@@ -197,10 +197,7 @@ def everything(counts: IntArray, blocks: Sequence[Block]) -> Known:
 
 
 def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide] = ()) -> Known:
-    """The same counts by what may be known of columns, and of those inside cells, of which only the file tells.
-
-    Raises Broken where it counts other records, or tells nothing of a column.
-    """
+    """The same counts by what may be known of columns, and of those inside cells, of which only the file tells."""
     knows, axes = manifest.parameters.knows, len(joint.shape)
     rows = table(NAME, file.cells, [*joint.shape, *(len(level.values) + 1 for level in file.levels)])
     codes, told, number = rows[:, :axes], rows[:, axes:-1], rows[:, -1]

@@ -69,13 +69,10 @@ def findings(opened: Opened) -> Iterator[Finding]:
 
 
 def unbounded(opened: Opened) -> str | None:
-    """What is to be said before any verdict: that all releases so far have no finite bound; None where they have one.
-
-    Where release.json cannot be read, nothing: its own claim fails.
-    """
+    """What is said before any verdict: that all releases so far have no finite bound; None where they have one."""
     try:
         secret, composed = opened.manifest.sensitive, opened.manifest.composed
-    except Exception:  # noqa: BLE001 - whatever a file makes a reader stumble over
+    except Exception:  # noqa: BLE001 - release.json cannot be read, and its own claim fails
         return None
     if composed is None or composed.leakage is not None:
         return None

@@ -28,8 +28,8 @@ _WAITS = Unchecked("the release is not entered in the ledger yet")
 def manifest(opened: Opened) -> str:
     """release.json is whole, of a known version, and its parts fit each other.
 
-    Figures have as many decimals as fit, for more would tell counts; a leakage may be epsilon itself. Who may know
-    columns may know those inside cells, which are no released labels: then the promise says what is known.
+    Figures have no more decimals than their records allow, for more would tell counts; a leakage may be epsilon itself.
+    Who may know columns may know those inside cells, which are no released labels: so the promise says what is known.
     """
     one = opened.manifest
     notion, named = NOTIONS.get(one.notion), one.parameters.named

@@ -102,10 +102,7 @@ def _tried(trials: Iterator[Trial]) -> str | Unchecked:
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:
-    """Draws of each block against its chances: of each input, and of all inputs together.
-
-    The second sees what the first cannot where every cell of an input is small.
-    """
+    """Draws of each block against its chances: of each input, and of all together, where small cells add up."""
     for block, seen in zip(opened.blocks, opened.drawn, strict=True):
         name = f"what was drawn of {', '.join(block.columns)}"
         means = block.flat.T / float(1 << block.bits) * seen.sum(axis=1, keepdims=True)

@@ -25,14 +25,12 @@ _SLACK, _MARGIN = Fraction(1, 10**12), Fraction(1, 10**40)
 
 @dataclass(frozen=True)
 class Leakage:
-    """How much a channel leaks: in words, and whether that is at most so many nats; in doubt the answer is no.
-
-    Of what is not `exact` no more is known than that it is within some bound.
-    """
+    """How much a channel leaks: in words, and whether that is at most so many nats; in doubt the answer is no."""
 
     text: str
     within: Callable[[Fraction], bool]
     exact: bool = True
+    """If not, no more is known than that it is within some bound."""
 
     def is_stated_as(self, figure: Fraction | None, step: Fraction = STEP) -> bool:
         """Whether a stated figure is this leakage, rounded up by less than a step; None: infinite."""
@@ -129,10 +127,7 @@ def information(table: ExactArray) -> Fraction:
 
 @dataclass(frozen=True)
 class Notion:
-    """Its measure as release.json names it, the leakage that ε bounds, and one that `lower` bounds, if there is one.
-
-    `parameters`: which ones it may have beside ε, and whether it is nothing without each.
-    """
+    """Its measure in release.json, the leakage that ε bounds, that which `lower` bounds; parameters, True if needed."""
 
     measure: str
     leakage: Callable[[Channel], Leakage]

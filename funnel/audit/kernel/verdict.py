@@ -17,10 +17,7 @@ CHANCE = "chance alone does so to an honest release once in a thousand million t
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim by its name and in words (`title`), whether it holds, and the figures or the reason behind that.
-
-    `improbable`: it failed for nothing but chance.
-    """
+    """A claim by name and in words, whether it holds, the figures or reason for it, and if chance alone failed it."""
 
     claim: str
     title: str
