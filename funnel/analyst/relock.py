@@ -13,7 +13,6 @@ from funnel.analyst.diff.sides import of_lock, of_policy
 from funnel.analyst.relocked import Agreement, Cost, Relocked
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
-from funnel.format.journal import Promise
 from funnel.ledger.journal import Journal
 from funnel.ledger.promises import standing
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
@@ -112,12 +111,8 @@ def _settled(
 
 def _costs(private: Path, found: Summary) -> tuple[Cost, ...]:
     """Every promise, before and after the first release under the lock."""
-    before = {_named(one): one for one in standing(Journal(private).releases())}
-    return tuple(Cost(one, before.get(_named(one))) for one in found.composed.promises)
-
-
-def _named(one: Promise) -> tuple[object, ...]:
-    return one.policy, one.together.measure, one.together.sensitive
+    before = {one.name: one for one in standing(Journal(private).releases())}
+    return tuple(Cost(one, before.get(one.name)) for one in found.composed.promises)
 
 
 def _keep_names(policy: Policy, private: Path, checksum: str, limits: Limits) -> None:

@@ -83,6 +83,11 @@ class Together:
     releases: Sequence
     varying: Nats | None
 
+    @property
+    def asked(self) -> tuple[str, tuple[str, ...]]:
+        """In which measure it is, and about which secret."""
+        return self.measure, self.sensitive
+
 
 @dataclass(frozen=True)
 class Present:
@@ -116,6 +121,11 @@ class Promise:
     since: ReleaseId
     ended: ReleaseId | None
     together: Together
+
+    @property
+    def name(self) -> tuple[str, str, tuple[str, ...]]:
+        """What makes it one and the same from release to release."""
+        return self.policy, *self.together.asked
 
 
 @dataclass(frozen=True)

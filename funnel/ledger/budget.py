@@ -98,7 +98,7 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         said = f"this release would end what {_about(one)}: {_why(policy, one)}"
         advice = "Release fewer columns, or keep another private folder for other people"
         word = f"`accept: [{one.policy}]`"
-        also = [_about(two) for two in known if two.policy == one.policy and _name(two) != _name(one)]
+        also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
         if also:
             word += f", which gives up as well what {' and what '.join(also)},"
     raise LedgerError(
@@ -108,10 +108,6 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         advice=f"Nothing was drawn. {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
     )
-
-
-def _name(one: Promise) -> object:
-    return one.policy, one.together.measure, one.together.sensitive
 
 
 def _about(one: Promise) -> str:

@@ -97,7 +97,7 @@ def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[P
     own = _own(tonight, entries)
     found, known = [own], dict[object, Together]()
     for one in others(tonight.policy, entries):
-        asked = one.together.measure, one.together.sensitive, one.notion, one.parameters
+        asked = one.together.asked, one.notion, one.parameters
         if asked not in known:
             known[asked] = own.together if _alike(tonight, one, entries) else _told(tonight, one, entries)
         found.append(_after(tonight, replace(one, together=known[asked])))
@@ -108,7 +108,7 @@ def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[P
 def _alike(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
     """Whether the measure of the release's own promise is that of another one as well."""
     found, notion = tonight.protection, notion_of(one)
-    if (found.notion.measure, found.joint.secret.columns) != (one.together.measure, one.together.sensitive):
+    if (found.notion.measure, found.joint.secret.columns) != one.together.asked:
         return False
     if notion.of_one_table:
         return tonight.policy.estimate.epsilon is None
@@ -130,17 +130,9 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     if before is not None and before.ended and before.budget != budget:
         before = None
     notion = found.notion
-    now = Promise(
-        policy.name,
-        notion.notion,
-        notion.epsilon,
-        Parameters(**notion.parameters()),
-        budget,
-        tonight.release if before is None else before.since,
-        None if before is None else before.ended,
-        figures,
-    )
-    return _after(tonight, now)
+    since, ended = (tonight.release, None) if before is None else (before.since, before.ended)
+    told = notion.notion, notion.epsilon, Parameters(**notion.parameters())
+    return _after(tonight, Promise(policy.name, *told, budget, since, ended, figures))
 
 
 def _told(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> Together:
@@ -165,18 +157,9 @@ def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry])
 
 def _before(name: str, notion: Notion, sensitive: Secret, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
     """What each earlier release stated of a promise, or of one that is measured alike; None: nothing."""
-    return [
-        next(
-            (
-                one.together
-                for one in entry.promises
-                if (one.together.measure, one.together.sensitive) == (notion.measure, sensitive)
-                and (notion.of_one_table or one.policy == name)
-            ),
-            None,
-        )
-        for entry in entries
-    ]
+    asked = notion.measure, sensitive
+    told = ((one for one in entry.promises if one.together.asked == asked) for entry in entries)
+    return [next((one.together for one in every if notion.of_one_table or one.policy == name), None) for every in told]
 
 
 def _after(tonight: Tonight, one: Promise) -> Promise:
@@ -210,5 +193,4 @@ def notion_of(one: Promise) -> Notion:
 
 def is_own(one: Promise, policy: Policy) -> bool:
     """Whether a promise is the policy's own."""
-    asked = policy.name, policy.privacy.measure, policy.sensitive
-    return (one.policy, one.together.measure, one.together.sensitive) == asked
+    return one.name == (policy.name, policy.privacy.measure, policy.sensitive)

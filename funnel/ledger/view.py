@@ -13,7 +13,7 @@ from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import standing
+from funnel.ledger.promises import is_own, standing
 from funnel.ledger.whose import assumed, told
 from funnel.policy import Policy
 from funnel.text import counted, some, table
@@ -116,16 +116,13 @@ class LedgerView:
     @property
     def own(self) -> Promise | None:
         """The policy's own promise as the last release left it, None before its first."""
-        asked = self.policy.name, self.policy.privacy.measure, self.policy.sensitive
-        named = ((one, (one.policy, one.together.measure, one.together.sensitive)) for one in self.promises)
-        return next((one for one, name in named if name == asked), None)
+        return next((one for one in self.promises if is_own(one, self.policy)), None)
 
     @property
     def latest(self) -> Together | None:
         """What all releases tell together, in the policy's own measure about the same secret; None: not measured."""
         asked = self.policy.privacy.measure, self.policy.sensitive
-        alike = (one.together for one in self.promises if (one.together.measure, one.together.sensitive) == asked)
-        return next(alike, None)
+        return next((one.together for one in self.promises if one.together.asked == asked), None)
 
     @property
     def left(self) -> float | None:
@@ -248,8 +245,7 @@ def ledger_view(policy: Policy) -> LedgerView:
 
 def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept: bool) -> Row:
     composed = entry.own.together
-    asked = composed.measure, composed.sensitive
-    alike = [one.together for one in standing(before) if (one.together.measure, one.together.sensitive) == asked]
+    alike = [one.together for one in standing(before) if one.together.asked == composed.asked]
     known = alike[0].figure if alike else None if before else 0.0
     return Row(
         number=len(before) + 1,

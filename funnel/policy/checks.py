@@ -14,12 +14,24 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.format.released import COUNT
 from funnel.mechanisms import MECHANISMS
-from funnel.notions import NOTIONS
 from funnel.policy.beliefs import rounded_beliefs
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
-from funnel.policy.mention import Mention, at, attribute, inside, items, keys, members, mentions, wide_blocks
+from funnel.policy.mention import (
+    Mention,
+    at,
+    attribute,
+    inside,
+    items,
+    keys,
+    mechanism_of,
+    members,
+    mentions,
+    named,
+    notion_of,
+    wide_blocks,
+)  # fmt: skip
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.parted import parted
 from funnel.policy.private import private_estimate
@@ -39,8 +51,8 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _knows(document.data)
     yield from _budget(document.data)
     yield from _draws(document.data)
-    yield from private_estimate(document.data, list(mentions(document.data)))
-    yield from rounded_beliefs(document.data, list(mentions(document.data)))
+    yield from private_estimate(document.data)
+    yield from rounded_beliefs(document.data)
     yield from _counted(document.data)
     yield from parted(document.data)
     yield from _settings(document.data)
@@ -61,7 +73,7 @@ def _unfinished(data: Any, path: Path = ()) -> Iterator[Finding]:
 def _columns(document: Document) -> Iterator[Finding]:
     """A column has one role and stands there once; names that differ in case only are the same to DuckDB."""
     seen, released = dict[str, Mention](), dict[str, Mention]()
-    notion = NOTIONS.get(str(at(document.data, "privacy", "notion")))
+    notion = notion_of(document.data)
     both = notion is not None and notion.secret_may_be_public
     for mention in mentions(document.data):
         first = seen.setdefault(folded(mention.column), mention)
@@ -115,7 +127,7 @@ def _second_mention(first: Mention, again: Mention, line: int) -> Finding:
 
 def _changed_secrets(data: Any) -> Iterator[Finding]:
     """A secret that is released too is released as it is hidden: a coarser one would be another column."""
-    hidden = {folded(one.column) for one in mentions(data) if one.role == "sensitive"}
+    hidden = named(data, "sensitive")
     for path, member in members(data):
         name = member.get("name") if isinstance(member, dict) else None
         changes = _changing(member) if isinstance(member, dict) else []
@@ -132,40 +144,24 @@ def _changing(member: dict[str, Any]) -> list[str]:
     ]
 
 
-def _mechanism_place(named: Any) -> Path:
-    """Where the mechanism is named; the default one is wrong for the notion."""
-    if named is None:
-        return ("privacy", "notion")
-    return ("mechanism", "kind") if isinstance(named, dict) else ("mechanism",)
-
-
 def _mechanism(data: Any) -> Iterator[Finding]:
     """The mechanism can keep the notion, and finds the secret among the public columns where it needs it."""
-    named = at(data, "mechanism")
-    kind = named.get("kind") if isinstance(named, dict) else "optimal" if named is None else named
-    notion, path = at(data, "privacy", "notion"), _mechanism_place(named)
-    if not isinstance(kind, str) or not isinstance(notion, str):
+    (kind, path), notion = mechanism_of(data), notion_of(data)
+    if at(data, "mechanism") is None:  # the default one is wrong for the notion
+        kind, path = "optimal", ("privacy", "notion")
+    if kind is None or notion is None:
         return
-    if kind not in MECHANISMS or notion not in NOTIONS:
-        return
-    found = list(mentions(data))
-    hidden = {folded(one.column) for one in found if one.role == "sensitive"}
-    shown = {folded(one.column) for one in found if one.role == "public"}
-    reasons = {
-        name: one.misfit(notion, secret_public=bool(hidden) and hidden <= shown)
-        for name, one in MECHANISMS.items()
-    }
+    hidden, asked = named(data, "sensitive"), at(data, "privacy", "notion")
+    both = bool(hidden) and hidden <= named(data, "public")
+    reasons = {name: one.misfit(asked, secret_public=both) for name, one in MECHANISMS.items()}
     if reasons[kind] is not None:
         fitting = ", ".join(name for name, reason in reasons.items() if reason is None)
         said = f"`{kind}` {reasons[kind]}"
         yield Finding(path, "mechanism-notion", said, f"Mechanisms that fit here: {fitting}.")
-    elif MECHANISMS[kind].one_block(NOTIONS[notion]) and len(_blocks(data) or ()) > 1:
-        yield Finding(
-            path,
-            "mechanism-notion",
-            f"`{kind}` keeps {notion} for a single block only",
-            "Write the public columns as one block, such as `public: [[education, age]]`.",
-        )
+    elif MECHANISMS[kind].one_block(notion) and len(_blocks(data) or ()) > 1:
+        said = f"`{kind}` keeps {asked} for a single block only"
+        advice = "Write the public columns as one block, such as `public: [[education, age]]`."
+        yield Finding(path, "mechanism-notion", said, advice)
 
 
 def _distances(data: Any) -> Iterator[Finding]:
@@ -204,7 +200,7 @@ def _shares(split: dict[str, Any]) -> Iterator[Finding]:
 
 def _knows(data: Any) -> Iterator[Finding]:
     """Columns that others may know are among the public ones, spelt alike; where cells hide them, it has to be said."""
-    known, notion = at(data, "privacy", "knows"), NOTIONS.get(str(at(data, "privacy", "notion")))
+    known, notion = at(data, "privacy", "knows"), notion_of(data)
     if known is None and notion is not None and "knows" in notion.model_fields and any(wide_blocks(data)):
         said = "what others may know of columns inside a wide block is measured only where `knows` says how many"
         yield Finding(("privacy",), "unsupported", said, "Add `knows: 2`, or name the columns.", key=True)

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from funnel.data.alphabet import folded
+from funnel.mechanisms import MECHANISMS
+from funnel.notions import NOTIONS, Notion
 from funnel.policy.blocks import is_wide
 from funnel.policy.document import Path
 
@@ -64,6 +67,23 @@ def inside(item: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 def wide_blocks(data: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The wide blocks among the items of `public`, with their paths."""
     yield from ((path, item) for path, item in items(at(data, "public"), ("public",)) if is_wide(item))
+
+
+def named(data: Any, role: str) -> set[str]:
+    """The columns that are mentioned in a role, folded."""
+    return {folded(one.column) for one in mentions(data) if one.role == role}
+
+
+def notion_of(data: Any) -> type[Notion] | None:
+    """The notion that is named; None where there is no such."""
+    return NOTIONS.get(str(at(data, "privacy", "notion")))
+
+
+def mechanism_of(data: Any) -> tuple[str | None, Path]:
+    """The kind of mechanism that is named, None where there is no such; and where it says so."""
+    told = at(data, "mechanism")
+    kind, path = (told.get("kind"), ("mechanism", "kind")) if isinstance(told, dict) else (told, ("mechanism",))
+    return (kind if isinstance(kind, str) and kind in MECHANISMS else None), path
 
 
 def at(data: Any, *keys: str) -> Any:

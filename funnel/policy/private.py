@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from funnel.data.alphabet import folded
-from funnel.notions import NOTIONS
 from funnel.policy.document import Finding, Path, choice, listed, shortened
-from funnel.policy.mention import Mention, at, members
+from funnel.policy.mention import at, members, mentions, notion_of
 
 OWN = ("epsilon", "budget", "values")
 _PLACE: Path = ("estimate", "values")
 
 
-def private_estimate(data: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
+def private_estimate(data: Any) -> Iterator[Finding]:
     """Everything that is wrong about the estimate, seen beside the columns and the notion."""
     estimate = at(data, "estimate")
     if not isinstance(estimate, dict):
@@ -30,7 +29,7 @@ def private_estimate(data: Any, mentions: Sequence[Mention]) -> Iterator[Finding
     elif estimate["kind"] == "private":
         yield from _budget(estimate)
         yield from _notion(data)
-        yield from _domain(data, estimate.get("values"), mentions)
+        yield from _domain(data, estimate.get("values"))
 
 
 def _budget(estimate: Mapping[str, Any]) -> Iterator[Finding]:
@@ -46,17 +45,16 @@ def _budget(estimate: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _notion(data: Any) -> Iterator[Finding]:
     """What the notion itself does not offer over noisy counts."""
-    named = at(data, "privacy", "notion")
-    if isinstance(named, str) and named in NOTIONS:
-        for one in NOTIONS[named].amiss_over_noise(data["privacy"]):
-            yield Finding(("privacy", one.key), one.code, one.said, one.advice, key=one.of_key)
+    notion = notion_of(data)
+    for one in () if notion is None else notion.amiss_over_noise(data["privacy"]):
+        yield Finding(("privacy", one.key), one.code, one.said, one.advice, key=one.of_key)
 
 
-def _domain(data: Any, values: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
+def _domain(data: Any, values: Any) -> Iterator[Finding]:
     """Every secret and public column takes values that are declared."""
     declared = values if isinstance(values, dict) else {}
     named = {folded(name): name for name in declared if isinstance(name, str)}
-    used = {folded(one.column): one for one in mentions if one.role != "entity"}
+    used = {folded(one.column): one for one in mentions(data) if one.role != "entity"}
     reductions = _reductions(data)
     for column, name in named.items():
         if column not in used:

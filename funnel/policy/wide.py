@@ -7,10 +7,9 @@ from typing import Any
 
 from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
-from funnel.notions import NOTIONS
 from funnel.policy.blocks import Cells
 from funnel.policy.document import Document, Finding, Path, shortened
-from funnel.policy.mention import at, inside, mentions, wide_blocks
+from funnel.policy.mention import at, inside, mechanism_of, mentions, named, notion_of, wide_blocks
 from funnel.policy.model import Estimate
 
 _APART = "Release these columns as plain blocks"
@@ -19,24 +18,24 @@ _APART = "Release these columns as plain blocks"
 def wide(document: Document) -> Iterator[Finding]:
     """Everything that is wrong about the wide blocks, seen beside the rest."""
     data, found = document.data, list(wide_blocks(document.data))
-    named = {folded(one.column): one.path for one in mentions(data)}
+    known = {folded(one.column): one.path for one in mentions(data)}
     for path, item in found:
-        yield from _name(document, path, item, named)
+        yield from _name(document, path, item, known)
         yield from _columns(path, item)
         yield from _support(data, path, item)
         yield from _estimate(data, path)
     yield from (one for path, item in found for one in _secrets(data, path, item))
     if found:
-        yield from _mechanism(at(data, "mechanism"))
+        yield from _mechanism(data)
 
 
-def _name(document: Document, path: Path, item: dict[str, Any], named: dict[str, Path]) -> Iterator[Finding]:
-    """The block has a name that nothing else has; `named` are those met so far, with their places."""
+def _name(document: Document, path: Path, item: dict[str, Any], known: dict[str, Path]) -> Iterator[Finding]:
+    """The block has a name that nothing else has; `known` are those met so far, with their places."""
     name = item.get("name")
     if name is None:
         said = f"`name` is missing in `public[{path[-1]}]`: a wide block needs one"
         yield Finding((*path, "name"), "missing-key", said, "Such as `name: person`.", key=True)
-    elif isinstance(name, str) and (first := named.setdefault(folded(name), (*path, "name"))) != (*path, "name"):
+    elif isinstance(name, str) and (first := known.setdefault(folded(name), (*path, "name"))) != (*path, "name"):
         line, _ = document.places.of(first)
         said = f"the wide block `{shortened(name)}` has the name of another column or block (line {line})"
         yield Finding((*path, "name"), "duplicate-column", said, "Give the block a name of its own.")
@@ -52,10 +51,10 @@ def _columns(path: Path, item: dict[str, Any]) -> Iterator[Finding]:
 
 def _secrets(data: Any, path: Path, item: dict[str, Any]) -> Iterator[Finding]:
     """No sensitive column lies inside, under no notion: cells are split and filled without the secret."""
-    notion = NOTIONS.get(str(at(data, "privacy", "notion")))
+    notion = notion_of(data)
     if notion is None or not notion.secret_may_be_public:
         return  # no public column is sensitive then, which another check says
-    hidden = {folded(one.column) for one in mentions(data) if one.role == "sensitive"}
+    hidden = named(data, "sensitive")
     for place, member in inside(item, path):
         name = member.get("name") if isinstance(member, dict) else member
         if isinstance(name, str) and folded(name) in hidden:
@@ -81,12 +80,12 @@ def _estimate(data: Any, path: Path) -> Iterator[Finding]:
         yield Finding((*path, "columns"), "unsupported", said, f"{_APART}, or write `kind: counts`.")
 
 
-def _mechanism(named: Any) -> Iterator[Finding]:
+def _mechanism(data: Any) -> Iterator[Finding]:
     """What the mechanism answers with can be filled in: single cells, and neither sets nor numbers."""
-    kind = named.get("kind") if isinstance(named, dict) else named
-    mechanism = MECHANISMS.get(kind) if isinstance(kind, str) else None
-    if mechanism is None or (mechanism.plain and not mechanism.needs_numbers):
+    kind, path = mechanism_of(data)
+    mechanism = MECHANISMS[kind or "optimal"]
+    if mechanism.plain and not mechanism.needs_numbers:
         return
     what = "numbers, which cells are not" if mechanism.needs_numbers else "sets of values, which no row can show"
-    path: Path = ("mechanism", "kind") if isinstance(named, dict) else ("mechanism",)
-    yield Finding(path, "mechanism-notion", f"`{kind}` releases {what}", f"{_APART}, or name another mechanism.")
+    said = f"`{kind}` releases {what}"
+    yield Finding(path, "mechanism-notion", said, f"{_APART}, or name another mechanism.")

@@ -133,7 +133,7 @@ _MORE = ("srlip", "rldp", "ldp-x")
 def _alike(opened: Release, one: Promise) -> bool:
     """Whether another promise asks what the release's own does, and is told the same."""
     own = opened.entries[-1].own
-    same = (one.together.measure, one.together.sensitive) == (own.together.measure, own.together.sensitive)
+    same = one.together.asked == own.together.asked
     return same and (one.together == own.together if one.notion in _MORE else opened.counts.private is None)
 
 
@@ -200,10 +200,9 @@ def _name(one: Part) -> object:
 
 def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:
     """What each earlier release said that all together tell, of this promise or one that is measured alike."""
-    asked = one.together.measure, one.together.sensitive
     found = []
     for entry in entries:
-        alike = [other for other in entry.promises if (other.together.measure, other.together.sensitive) == asked]
+        alike = [other for other in entry.promises if other.together.asked == one.together.asked]
         same = [other for other in alike if one.notion not in _MORE or other.policy == one.policy]
         found += [other.together.figure for other in same[:1]]
     return found

@@ -27,20 +27,15 @@ def check(opened: Release) -> str:
         figures = [one.together.measured, *figures_before(before, one)]
         largest = None if None in figures else max(figure for figure in figures if figure is not None)
         agree(NAME, [(f"composed leakage of {one.policy}, the largest so far", largest, one.together.figure)])
-        _check_end(opened, one, next((was for was in old if _name(was) == _name(one)), None))
+        _check_end(opened, one, next((was for was in old if was.name == one.name), None))
     _tells_enough(opened, entry.own)
     return _told(entry.promises)
-
-
-def _name(one: Promise) -> object:
-    """What makes a promise one and the same."""
-    return one.policy, one.together.measure, one.together.sensitive
 
 
 def _same_promises(opened: Release, old: tuple[Promise, ...]) -> None:
     """The own promise comes first and is the policy's; the others are those of the entry before, in their order."""
     own, *others = opened.entries[-1].promises
-    kept = [one for one in old if _name(one) != _name(own)]
+    kept = [one for one in old if one.name != own.name]
     agree(NAME, [
         ("budget", opened.terms.budget, own.budget),
         ("promises of other policies", [_terms(one) for one in kept], [_terms(one) for one in others]),
@@ -48,7 +43,7 @@ def _same_promises(opened: Release, old: tuple[Promise, ...]) -> None:
 
 
 def _terms(one: Promise) -> object:
-    return _name(one), one.notion, one.epsilon, one.parameters, one.budget, one.since
+    return one.name, one.notion, one.epsilon, one.parameters, one.budget, one.since
 
 
 def _check_end(opened: Release, one: Promise, was: Promise | None) -> None:
