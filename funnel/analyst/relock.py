@@ -17,7 +17,7 @@ from funnel.ledger.journal import Journal
 from funnel.ledger.promises import standing
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.names import keep_names
-from funnel.lock.pin import differing, lock_path, new_lock, with_room
+from funnel.lock.pin import changed_terms, differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, kept_estimate
 from funnel.plan.compiled import Limits, planned
 from funnel.plan.domain import domain
@@ -70,17 +70,15 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     the protocol leaks at the current counts. Raises LockError where it leaks more than the policy allows there.
     """
     old = read_lock(lock_path(policy))
-    asked, pinned = terms(policy), dict(old.terms)
-    other = [name for name in dict.fromkeys([*asked, *pinned]) if asked.get(name) != pinned.get(name)]
-    if old.noisy is not None or set(other) - set(_KEEPING):
-        changed = ", ".join(sorted(set(other) - set(_KEEPING)))
-        said = f"{changed} changed, so its protocol is not of this policy"
+    other = sorted(set(changed_terms(policy, old)) - set(_KEEPING))
+    if old.noisy is not None or other:
+        said = f"{', '.join(other)} changed, so its protocol is not of this policy"
         said = said if old.noisy is None else "one over a private estimate never drifts"
         raise LockError(
             "lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)),
             advice=f"A protocol is kept where only {', '.join(_KEEPING)} change; else `funnel lock` makes another.",
         )  # fmt: skip
-    lock = replace(old, terms=asked)
+    lock = replace(old, terms=terms(policy))
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
     left = 1 - found.measured.own.nats / policy.privacy.epsilon
     return _settled(policy, found, old, math.floor(max(left, 0) * 1e4) / 1e4, limits, force=True)

@@ -111,13 +111,16 @@ def lock_of(policy: Policy) -> Lock:
 
 def differing(policy: Policy, lock: Lock) -> list[str]:
     """The terms that policy and lock do not share, in words; none where the lock is of this policy."""
+    changed = changed_terms(policy, lock).items()
+    said = ((name, *("not set" if one is None else f"{one}" for one in values)) for name, values in changed)
+    return [f"{name} is {asked}, the lock has {pinned}" for name, asked, pinned in said]
+
+
+def changed_terms(policy: Policy, lock: Lock) -> dict[str, tuple[Any, Any]]:
+    """The terms that policy and lock do not share, as each has them, None where it has no word of it."""
     asked, pinned = terms(policy), dict(lock.terms)
-    names = [name for name in dict.fromkeys([*asked, *pinned]) if asked.get(name) != pinned.get(name)]
-    return [f"{name} is {_said(asked.get(name))}, the lock has {_said(pinned.get(name))}" for name in names]
-
-
-def _said(value: Any) -> str:
-    return "not set" if value is None else f"{value}"
+    both = {name: (asked.get(name), pinned.get(name)) for name in [*asked, *pinned]}
+    return {name: (one, other) for name, (one, other) in both.items() if one != other}
 
 
 @dataclass(frozen=True, eq=False)

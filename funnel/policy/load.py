@@ -8,9 +8,12 @@ from pydantic import ValidationError
 
 from funnel.data.alphabet import folded
 from funnel.errors import InternalError, PolicyError, Problem
+from funnel.format import schema
+from funnel.format.groups import NAME as GROUPS
+from funnel.format.groups import GroupsFile
 from funnel.policy.checks import check
 from funnel.policy.document import Document, Finding, Origin, described
-from funnel.policy.files import Opener, inlined, on_disk
+from funnel.policy.files import Opener, inlined, kept, on_disk
 from funnel.policy.mention import mentions
 from funnel.policy.model import Policy
 from funnel.policy.reader import MAX_BYTES, read
@@ -55,6 +58,15 @@ def loads(text: str, path: str | FilePath = "policy.yaml", opened: Opener | None
     columns = {folded(mention.column): mention.path for mention in mentions(document.data)}
     policy._origin = Origin(file, text, document.places, columns, named.texts)
     return policy
+
+
+def kept_policy(text: bytes, path: str | FilePath, groups: bytes | None) -> Policy:
+    """A policy as evidence keeps it, with the files of groups that it names in groups.json, None where it names none.
+
+    Raises PolicyError, UnicodeDecodeError, FormatError.
+    """
+    texts = {} if groups is None else schema.read(GroupsFile, GROUPS, groups).files
+    return loads(text.decode(), path, kept(texts))
 
 
 def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:

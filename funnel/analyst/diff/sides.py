@@ -14,19 +14,14 @@ from funnel.cells.record import meaning, opened
 from funnel.data import Label
 from funnel.data.convert import protocols_of
 from funnel.errors import PolicyError, Problem, ReleaseError
-from funnel.format import groups, schema
-from funnel.format.cells import NAME as CELLS
-from funnel.format.cells import CellsFile
-from funnel.format.groups import GroupsFile
+from funnel.format import groups, reported, schema
 from funnel.format.lock import FORMAT
-from funnel.format.manifest import NAME as RELEASE
 from funnel.format.manifest import Manifest
-from funnel.format.protocol import NAME as PROTOCOL
-from funnel.format.protocol import ProtocolFile
+from funnel.format.reported import Published
 from funnel.format.sealed import SealError
 from funnel.lock.lock import MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
 from funnel.policy import Policy, load, loads
-from funnel.policy.files import kept
+from funnel.policy.load import kept_policy
 from funnel.policy.terms import beside, terms
 
 Kind = Literal["policy", "lock", "release"]
@@ -124,14 +119,13 @@ def of_lock(lock: Lock, file: str) -> Side:
 def _release(folder: Path) -> Side:
     folder = folder / "latest" if (folder / "latest").is_dir() else folder
     try:
-        manifest = schema.read(Manifest, RELEASE, (folder / RELEASE).read_bytes())
-        protocols = protocols_of(schema.read(ProtocolFile, PROTOCOL, (folder / PROTOCOL).read_bytes()))
+        shown = reported.read(Published, folder)
+        manifest, protocols = shown.manifest, protocols_of(shown.protocol)
+        wide = {one.name: opened(one) for one in (shown.cells.blocks if shown.cells else ())}
         values = {one.inputs.columns: frozenset(one.inputs.values) for one in protocols}
-        digest, wide = protocols_digest(protocols), _cells(folder)
-        terms = _terms(manifest, {one.name: one for one in wide})
-        cells = {one.name: meaning(one) for one in wide}
+        cells, digest = {name: meaning(one) for name, one in wide.items()}, protocols_digest(protocols)
         made_by = manifest.policy_sha256
-        return Side("release", str(folder), terms, manifest.leakage, values, cells, digest, made_by)
+        return Side("release", str(folder), _terms(manifest, wide), manifest.leakage, values, cells, digest, made_by)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
@@ -147,12 +141,10 @@ def _completed(side: Side, private: Path) -> Side:
     if side.whole or not (evidence / _POLICY).is_file():
         return side
     try:
-        text = (evidence / _POLICY).read_bytes()
+        text, files = (evidence / _POLICY).read_bytes(), evidence / groups.NAME
         if hashlib.sha256(text).hexdigest() != side.policy_sha256:
             raise ValueError("policy.yaml is not the policy that release.json names")
-        files = evidence / groups.NAME
-        named = schema.read(GroupsFile, groups.NAME, files.read_bytes()).files if files.is_file() else {}
-        asked = _asked(loads(text.decode(), evidence / _POLICY, kept(named)))
+        asked = _asked(kept_policy(text, evidence / _POLICY, files.read_bytes() if files.is_file() else None))
     except (OSError, ValueError) as error:
         raise ReleaseError(
             "release-unreadable",
@@ -161,16 +153,6 @@ def _completed(side: Side, private: Path) -> Side:
             advice="Restore the private folder from its backup; `funnel audit` says what else is amiss.",
         ) from None
     return replace(side, terms=asked, policy_sha256=None)
-
-
-def _cells(folder: Path) -> list[Cells]:
-    """The cells of a release's wide blocks. Raises OSError, ValueError."""
-    path = folder / CELLS
-    return (
-        [opened(one) for one in schema.read(CellsFile, CELLS, path.read_bytes()).blocks]
-        if path.exists()
-        else []
-    )
 
 
 def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
@@ -201,6 +183,4 @@ def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
 
 def _column(name: str, wide: Cells | None) -> dict[str, Any]:
     """A column of a block; of a wide one with those inside."""
-    return {"name": name} | (
-        {} if wide is None else {"columns": [{"name": one.name} for one in wide.columns]}
-    )
+    return {"name": name} | ({} if wide is None else {"columns": [{"name": one.name} for one in wide.columns]})

@@ -9,8 +9,7 @@ from typing import Any
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import PolicyError
-from funnel.format import groups, schema
-from funnel.format.groups import GroupsFile
+from funnel.format import groups
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
@@ -18,8 +17,7 @@ from funnel.format.terms import TermsFile
 from funnel.lock.lock import parse_lock
 from funnel.lock.pin import differing
 from funnel.policy import Policy
-from funnel.policy.files import kept
-from funnel.policy.load import loads
+from funnel.policy.load import kept_policy
 from funnel.policy.terms import terms_file
 
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
@@ -44,10 +42,9 @@ def check(opened: Release) -> str:
 
 def policy_of(opened: Release) -> Policy:
     """The policy in policy.yaml, with the files that it names as groups.json has them. Raises Broken."""
-    texts = schema.read(GroupsFile, groups.NAME, opened.read(groups.NAME)).files if (
-        groups.NAME in opened.evidence.files) else {}  # fmt: skip
+    named = opened.read(groups.NAME) if groups.NAME in opened.evidence.files else None
     try:
-        return loads(opened.read(POLICY).decode(), opened.folder / POLICY, kept(texts))
+        return kept_policy(opened.read(POLICY), opened.folder / POLICY, named)
     except (PolicyError, UnicodeDecodeError) as error:
         raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
 
