@@ -35,6 +35,16 @@ class Cells:
         """The names of the cells, as the block's alphabet has them."""
         return [str(cell + 1) for cell in range(len(self))]
 
+    def ways(self) -> dict[str, tuple[str, ...]]:
+        """The nodes on the way to each cell, by its label, outermost first; the root, which holds all, left out."""
+        parents, found = self.tree.parents.tolist(), list[tuple[str, ...]]()
+        for leaf in self.tree.leaves.tolist():
+            way, node = list[str](), parents[leaf]
+            while node > 0:
+                way, node = [str(node), *way], parents[node]
+            found.append(tuple(way))
+        return dict(zip(self.labels(), found, strict=True))
+
     def assign(self, codes: Sequence[Codes]) -> IntArray:
         """The cell (n,) of every row, by the codes (n,) of its columns."""
         return self.tree.assign(codes)

@@ -16,7 +16,7 @@ def placed(policy: Policy, cells: Sequence[Cells], joint: Joint) -> Joint:
     """The joint distribution, its blocks told what holds their values."""
     grouped = {one.name: one for block in policy.blocks if block.cells is None for one in block.attributes
                if len(one.groups or ()) > 1}  # fmt: skip
-    paths: Paths = {one.name: of_cells(one) for one in cells}
+    paths: Paths = {one.name: one.ways() for one in cells}
     blocks = tuple(
         replace(block, paths={
             **{name: paths[name] for name in block.columns if name in paths},
@@ -26,19 +26,6 @@ def placed(policy: Policy, cells: Sequence[Cells], joint: Joint) -> Joint:
         for block in joint.blocks
     )  # fmt: skip
     return replace(joint, blocks=blocks)
-
-
-def of_cells(cells: Cells) -> dict[str, tuple[str, ...]]:
-    """The nodes on the way to each cell, by its label; the root holds all of them."""
-    return {label: _way(cells, place) for place, label in enumerate(cells.labels())}
-
-
-def _way(cells: Cells, cell: int) -> tuple[str, ...]:
-    node, found = int(cells.tree.parents[cells.tree.leaves[cell]]), list[str]()
-    while node > 0:
-        found.append(str(node))
-        node = int(cells.tree.parents[node])
-    return tuple(reversed(found))
 
 
 def _of_groups(attribute: Attribute, values: set[str | None]) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from math import lcm
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import ExactArray
 from funnel.audit.kernel.verdict import Broken
-from funnel.cells.tree import Nesting
 from funnel.data import alphabet
 from funnel.format.fields import Alphabet
+from funnel.policy.groups import climb
 
 Ways = Callable[[str], tuple[str, ...]]
 """From a value to what holds it, outermost first."""
@@ -67,22 +67,8 @@ def _ways(opened: Release, column: str) -> Ways | None:
     """From a value to the groups above it, or the nodes of its cell, outermost first; None where nothing holds it."""
     for cells in opened.wide:
         if cells.name == column:
-            nodes = cells.tree.nesting
-            return lambda label: _nodes(nodes, int(label) - 1)
+            return cells.ways().__getitem__
     for one in (one for block in opened.terms.public for one in block):
         if one.name == column and len(levels := one.groups or ()) > 1:
-            return lambda value: tuple(reversed(_climbed(value, levels[1:])))
+            return lambda value: tuple(reversed(climb(value, levels[1:])))
     return None
-
-
-def _nodes(nodes: Nesting, cell: int) -> tuple[str, ...]:
-    """The nodes between the root and a cell."""
-    found, place = list[str](), int(nodes.parents[nodes.leaves[cell]])
-    while place > 0:
-        found, place = [str(place), *found], int(nodes.parents[place])
-    return tuple(found)
-
-
-def _climbed(value: str, levels: Sequence[dict[str, str]]) -> list[str]:
-    """The names of a value at every level."""
-    return list(accumulate(levels, lambda name, level: level.get(name, name), initial=value))[1:]
