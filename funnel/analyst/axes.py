@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.analyst.domain import Part
+from funnel.analyst.domain import Factor
 from funnel.data.alphabet import Label
 from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import ReleaseError
@@ -27,7 +27,7 @@ class Axis:
     inverse is one for fine values. `codes` are those of the answers (m,).
     """
 
-    part: Part
+    part: Factor
     inverse: Inverse
     codes: IntArray
     lift: FloatArray | None
@@ -44,7 +44,7 @@ class Measure:
     below: FloatArray | None = None
 
 
-def axis_of(block: Reading, part: Part, seen: IntArray, chances: FloatArray, by: Sequence[str]) -> Axis:
+def axis_of(block: Reading, part: Factor, seen: IntArray, chances: FloatArray, by: Sequence[str]) -> Axis:
     """Fine values of a block with their `chances` (z, a), undone from the answers (m,) that were `seen`."""
     codes = np.unique(seen)
     inverse, lift = block.inverse(codes), None
@@ -56,7 +56,7 @@ def axis_of(block: Reading, part: Part, seen: IntArray, chances: FloatArray, by:
     return Axis(part, inverse, codes, lift, *_grouped(part, by))
 
 
-def _grouped(part: Part, by: Sequence[str]) -> tuple[IntArray, tuple[Label, ...]]:
+def _grouped(part: Factor, by: Sequence[str]) -> tuple[IntArray, tuple[Label, ...]]:
     """The group (z,) of each value by the columns asked for, and what the groups are called."""
     places = [place for place, name in enumerate(part.columns) if name in by]
     labels = [tuple(value[place] for place in places) for value in part.values]
@@ -76,7 +76,7 @@ def lifted(function: FloatArray, lifts: Sequence[FloatArray | None]) -> FloatArr
     return along(function, [np.eye(size) if lift is None else lift.T for lift, size in zip(lifts, sizes, strict=True)])
 
 
-def keyed(part: Part, measures: Sequence[Measure], by: Sequence[str]) -> tuple[Axis, list[Measure], IntArray]:
+def keyed(part: Factor, measures: Sequence[Measure], by: Sequence[str]) -> tuple[Axis, list[Measure], IntArray]:
     """Keys, the first part of measures, as an axis of those whom a question tells apart; and which each key is of.
 
     Raises ReleaseError (question).
@@ -91,6 +91,6 @@ def keyed(part: Part, measures: Sequence[Measure], by: Sequence[str]) -> tuple[A
             where="by", advice="Ask for a condition on them, or join the table by its key.",
         )  # fmt: skip
     kept = [Measure(one.name, one.above[first], None if one.below is None else one.below[first]) for one in measures]
-    own = Part(part.columns, tuple(part.values[place] for place in first), part.types)
+    own = Factor(part.columns, tuple(part.values[place] for place in first), part.types)
     inverse = Inverse(len(first), 1.0, np.arange(len(first)), np.eye(len(first)))
     return Axis(own, inverse, np.arange(len(first)), None, group[first], labels), kept, code.reshape(-1)

@@ -34,7 +34,7 @@ _Point = float | date
 
 
 @dataclass(frozen=True)
-class Part:
+class Factor:
     """Values (z) that some columns take together, and the SQL type of each column, None where nothing says it."""
 
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _Operand:
     """A column of a part: its place, its type as compared, its distinct texts; of intervals, points in each."""
 
     part: int
@@ -75,7 +75,7 @@ def named(column: str, known: Sequence[str], where: str) -> str:
 class Domain:
     """All combinations of the values of some parts, (z_1, …, z_r), on which expressions are worked out."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Factor]) -> None:
         self.parts = parts
         self.shape = tuple(len(part.values) for part in parts)
         if prod(self.shape) > MOST:
@@ -106,7 +106,7 @@ class Domain:
         return np.broadcast_to(found.reshape(shape), self.shape)
 
     def _values(
-        self, expression: Expression, parts: Sequence[int], columns: Sequence[_Column], text: str
+        self, expression: Expression, parts: Sequence[int], columns: Sequence[_Operand], text: str
     ) -> FloatArray:
         """The expression for all combinations of these parts' values. Raises ReleaseError (question)."""
         import duckdb
@@ -131,7 +131,7 @@ class Domain:
         found[tuple(np.asarray(one, np.int64) for one in index)] = low
         return found
 
-    def _create(self, connection: duckdb.DuckDBPyConnection, part: int, columns: Sequence[_Column]) -> None:
+    def _create(self, connection: duckdb.DuckDBPyConnection, part: int, columns: Sequence[_Operand]) -> None:
         """The table of one part; a row for each of its values, or for each point of the intervals there."""
         import pyarrow as pa
 
@@ -146,7 +146,7 @@ class Domain:
         connection.register("texts", table)
         connection.execute(f"CREATE TABLE part{part} AS SELECT {listed(read)} FROM texts")
 
-    def _column(self, name: str, text: str) -> _Column:
+    def _column(self, name: str, text: str) -> _Operand:
         """A column as this expression reads it. Raises ReleaseError (question)."""
         known = [column for part in self.parts for column in part.columns]
         name = named(name, known, text)
@@ -155,7 +155,7 @@ class Domain:
         place = own.columns.index(name)
         texts = tuple(dict.fromkeys(t for value in own.values if (t := value[place]) is not None))
         kind = own.types[place] or _guessed(texts)
-        column = _Column(part, place, name, kind, texts)
+        column = _Operand(part, place, name, kind, texts)
         if kind != "VARCHAR":
             return column
         read = [one for one in _uses(text) if folded(one.column) == folded(name)]
@@ -218,7 +218,7 @@ def _guessed(texts: Sequence[str]) -> str:
     return "VARCHAR"
 
 
-def _check_named(column: _Column, read: Sequence[Use], text: str) -> None:
+def _check_named(column: _Operand, read: Sequence[Use], text: str) -> None:
     """A text that a column is said to be equal to is one of its values: a merged one would count as nobody."""
     for use in read:
         for one in use.constants or () if use.operator in _EQUAL else ():
@@ -253,13 +253,13 @@ def _end(text: str) -> _Point | None:
     return None
 
 
-def _edges(column: _Column) -> str:
+def _edges(column: _Operand) -> str:
     return some([ends.group(1) for text in column.texts if (ends := _INTERVAL.fullmatch(text))], 20)
 
 
 def _pointed(
-    column: _Column, edges: Mapping[str, tuple[_Point, _Point]], read: Sequence[Use], text: str
-) -> _Column:
+    column: _Operand, edges: Mapping[str, tuple[_Point, _Point]], read: Sequence[Use], text: str
+) -> _Operand:
     """Intervals as points among which every comparison with a constant differs, if it does so anywhere inside."""
     advice = f"Compare it by >= and < with an edge ({_edges(column)}), or say {column.name} = '{column.texts[0]}'."
     constants = []
@@ -272,7 +272,7 @@ def _pointed(
         raise _refused(text, f"{column.name} is released in intervals of {kind.__name__}s", advice)
     cuts = sorted({one for one in constants if isinstance(one, (float, date))})
     points = {label: tuple(_between(low, high, cuts)) for label, (low, high) in edges.items()}
-    return _Column(column.part, column.place, column.name, "DATE" if kind is date else "DOUBLE", column.texts, points)
+    return _Operand(column.part, column.place, column.name, "DATE" if kind is date else "DOUBLE", column.texts, points)
 
 
 def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Point]:
@@ -288,14 +288,14 @@ def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Poi
         yield (one + after) / 2 if after != float("inf") else one + 1  # type: ignore[operator]
 
 
-def _shown(column: _Column, text: str | None) -> list[str | None]:
+def _shown(column: _Operand, text: str | None) -> list[str | None]:
     """What stands for a value: itself, or the points of its interval."""
     if column.points is None or text is None:
         return [text]
     return [str(point) for point in column.points[text]]
 
 
-def _cut(text: str, columns: Sequence[_Column]) -> ReleaseError:
+def _cut(text: str, columns: Sequence[_Operand]) -> ReleaseError:
     """What is said of a condition that holds in a part of an interval only."""
     whose = [one for one in columns if one.points is not None]
     names = " and ".join(one.name for one in whose)

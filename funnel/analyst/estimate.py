@@ -24,7 +24,7 @@ DELICATE = 1e6
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CountEstimate:
     """The number of records that hold one of `values`: unbiased, so it may be negative; `released`: how often seen."""
 
     values: tuple[Label, ...]
@@ -49,7 +49,7 @@ class BlockEstimates:
     released: dict[Label, int]
     rank: int
     condition: float
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[CountEstimate, ...]
     notes: tuple[str, ...]
 
     def text(self) -> str:
@@ -135,7 +135,7 @@ def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: flo
     count, error = found.count, found.error
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     estimates = tuple(
-        Estimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
+        CountEstimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
         for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
     )
     notes = tuple(_notes(block, found))
@@ -163,7 +163,7 @@ def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
     return notes
 
 
-def _row(one: Estimate) -> tuple[str, ...]:
+def _row(one: CountEstimate) -> tuple[str, ...]:
     numbers = (one.count, one.standard_error, one.low, one.high)
     count, error, low, high = (f"{round(number, 1) + 0.0:,.1f}" for number in numbers)
     values = " | ".join(shown(readable(value)) for value in one.values)

@@ -24,7 +24,7 @@ _AT_ONCE = 32
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnProfile:
     """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values.
 
     `blanks` are texts that begin or end with one; `comma`, whether all are numbers with a decimal comma, `day_first`,
@@ -53,7 +53,7 @@ class Glance:
     """A table: its rows, and its columns in order."""
 
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnProfile, ...]
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ def _cast(column: str, kind: str, *, texts: bool) -> str:
 
 def _columns(
     schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, _First]
-) -> Iterator[Column]:
+) -> Iterator[ColumnProfile]:
     for place, (name, kind) in enumerate(schema.items()):
         present, distinct, fitting, blanks = parts[4 * place : 4 * place + 4]
         first, fits = likely[name], fitting == present
         found = first.kind if fits else kind
         unique, comma = first.key and distinct == rows, fits and first.comma
         missing = rows - present
-        yield Column(name, found, kind == "VARCHAR", distinct, missing, blanks, unique, comma, first.day_first)
+        yield ColumnProfile(name, found, kind == "VARCHAR", distinct, missing, blanks, unique, comma, first.day_first)

@@ -10,7 +10,7 @@ from pathlib import Path
 from funnel.analyst import ROOM
 from funnel.analyst.diff import compare
 from funnel.analyst.diff.sides import of_lock, of_policy
-from funnel.analyst.relocked import Agreement, Cost, Relocked
+from funnel.analyst.relocked import Agreement, PromiseCost, Relocked
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LockError
 from funnel.ledger.journal import Journal
@@ -107,10 +107,10 @@ def _settled(
     return Relocked(path, lock, difference, same=False, written=True, costs=costs, refused=refused)
 
 
-def _costs(private: Path, found: Summary) -> tuple[Cost, ...]:
+def _costs(private: Path, found: Summary) -> tuple[PromiseCost, ...]:
     """Every promise, before and after the first release under the lock."""
     before = {one.name: one for one in standing(Journal(private).releases())}
-    return tuple(Cost(one, before.get(one.name)) for one in found.composed.promises)
+    return tuple(PromiseCost(one, before.get(one.name)) for one in found.composed.promises)
 
 
 def _keep_names(policy: Policy, private: Path, checksum: str, limits: Limits) -> None:

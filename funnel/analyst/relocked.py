@@ -13,7 +13,7 @@ from funnel.lock.lock import Lock
 
 
 @dataclass(frozen=True)
-class Cost:
+class PromiseCost:
     """A promise of the private folder as it stands, and after the first release under a lock; nats, None: no bound."""
 
     promise: Promise
@@ -57,7 +57,7 @@ class Relocked:
     difference: Difference | None
     same: bool
     written: bool
-    costs: tuple[Cost, ...] = ()
+    costs: tuple[PromiseCost, ...] = ()
     refused: LedgerError | None = None
 
     def text(self) -> str:

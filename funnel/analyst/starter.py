@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from funnel.analyst.glance import Column, Glance, glance, records
+from funnel.analyst.glance import ColumnProfile, Glance, glance, records
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
 
@@ -42,11 +42,11 @@ class Proposal:
 
     table: Path
     seen: Glance
-    entity: Column | None
-    secret: Column
-    public: tuple[Column, ...]
-    kept: tuple[Column, ...]
-    keys: tuple[Column, ...]
+    entity: ColumnProfile | None
+    secret: ColumnProfile
+    public: tuple[ColumnProfile, ...]
+    kept: tuple[ColumnProfile, ...]
+    keys: tuple[ColumnProfile, ...]
     guess: str
     names: Sequence[str] = ()
     trim: bool = False
@@ -156,7 +156,7 @@ mechanism:
 {_named(found)}"""
 
 
-def _described(found: Proposal, column: Column) -> str:
+def _described(found: Proposal, column: ColumnProfile) -> str:
     """A line on a column, with its role."""
     missing = f", {column.missing:,} missing" if column.missing else ""
     if column.blanks:
@@ -224,7 +224,7 @@ _HINTS = (
 )
 
 
-def _item(found: Proposal, column: Column, *, rare: bool = False) -> str:
+def _item(found: Proposal, column: ColumnProfile, *, rare: bool = False) -> str:
     """A column, coarser where it is dates that stand there as texts, or a single one with values of few records."""
     changes = {}
     if column.is_text and column.kind == "DATE":

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from funnel.analyst.axes import Measure, axis_of, keyed, lifted, only
-from funnel.analyst.domain import Domain, Part, columns_in, named
+from funnel.analyst.domain import Domain, Factor, columns_in, named
 from funnel.analyst.figures import Figure, Flag, Tabulated, ratio, total
 from funnel.analyst.opened import Data
 from funnel.data.alphabet import Label
@@ -49,7 +49,7 @@ class Question:
 
 def tabulate(data: Data, question: Question, confidence: float) -> Tabulated:
     """Figures for each group. Raises ReleaseError: `question` for what the release cannot answer."""
-    asked = _Asked(data, question)
+    asked = _Query(data, question)
     figures = [one for group in asked.groups for one in asked.figures(group, confidence)]
     notes = (MODEL,) if asked.modelled else ()
     manifest = data.manifest
@@ -58,7 +58,7 @@ def tabulate(data: Data, question: Question, confidence: float) -> Tabulated:
 
 def covariances(data: Data, question: Question) -> FloatArray:
     """Of the same figures in the same order, (f, f); NaN where one is unknown. Raises as `tabulate` does."""
-    asked = _Asked(data, question)
+    asked = _Query(data, question)
     found = [asked.linear(group, measure) for group in asked.groups for measure in asked.measures]
     asked.bear(len(found) ** 2)
     table = np.full((len(found), len(found)), np.nan)
@@ -69,7 +69,7 @@ def covariances(data: Data, question: Question) -> FloatArray:
     return table
 
 
-class _Asked:
+class _Query:
     """A question worked out on the fine values that its columns take."""
 
     def __init__(self, data: Data, question: Question) -> None:
@@ -83,9 +83,9 @@ class _Asked:
         labels, rows = data.weighted(keys)
         fine = [data.blocks[place].fine(own) for place, own in blocks]
         kinds = {key.name: key.type for key in data.manifest.identify}
-        parts = [Part(tuple(keys), tuple(labels), tuple(kinds[key] for key in keys))] if keys else []
+        parts = [Factor(tuple(keys), tuple(labels), tuple(kinds[key] for key in keys))] if keys else []
         parts += [
-            Part(one.columns, one.values, tuple(data.blocks[place].types[name] for name in one.columns))
+            Factor(one.columns, one.values, tuple(data.blocks[place].types[name] for name in one.columns))
             for (place, _), one in zip(blocks, fine, strict=True)
         ]
         self.measures = list(_measures(Domain(parts), question))

@@ -11,7 +11,7 @@ NAME = "distances.json"
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnAccuracy:
     """Rare `values` that were merged, and their `records`; shares of records that show their own value.
 
     `label`: with the true cell; `own`: in the release; `at_zero`: with the same totals at ε = 0.
@@ -35,7 +35,7 @@ class Block:
 
     name: Text
     quantiles: Count
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnAccuracy, ...]
     release: tuple[tuple[Share, ...], ...]
     at_zero: tuple[tuple[Share, ...], ...]
 

@@ -51,7 +51,7 @@ class Wide:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EstimateTerms:
     """How the distribution is to be estimated; budgets and ε_est in nats, `values` those declared for each column.
 
     `beliefs` are the steps that beliefs are rounded to, None where they are not.
@@ -91,7 +91,7 @@ class TermsFile:
     split: tuple[Share, ...] | Literal["optimal"]
     mechanism: dict[str, str | float | bool | dict[str, str] | None]
     draws: Literal["permanent", "fresh"]
-    estimate: Asked
+    estimate: EstimateTerms
     budget: Positive | None
     accept: tuple[Text, ...]
     format_of_data: Literal["parquet", "csv"]

@@ -45,7 +45,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EstimateRequest:
     """An estimate as a policy asks for it: SHA-256 of what is counted, ε_est and `estimate.budget` in nats."""
 
     terms: str
@@ -59,7 +59,7 @@ def spent(lines: Iterable[Line]) -> Spent:
     return Spent(len(found), sum(found, Fraction(0)))
 
 
-def standing(journal: Journal, asked: Asked, within: timedelta | None = None) -> Kept | None:
+def standing(journal: Journal, asked: EstimateRequest, within: timedelta | None = None) -> Kept | None:
     """The newest estimate of these terms that is kept, and entered no longer ago than `within`; None where none is.
 
     Raises LedgerError where the ledger or the estimate is damaged, or, with `within`, where all estimates of these
@@ -75,7 +75,7 @@ def standing(journal: Journal, asked: Asked, within: timedelta | None = None) ->
     return None
 
 
-def estimate(journal: Journal, name: str, asked: Asked, counted: IntArray) -> Kept:
+def estimate(journal: Journal, name: str, asked: EstimateRequest, counted: IntArray) -> Kept:
     """Enter an estimate durably, draw noise of rate ε_est/2 on every count (m,), and keep it.
 
     The caller holds the lock. Whatever fails later has spent it too. Raises LedgerError (`budget`) where the budget

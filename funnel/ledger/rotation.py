@@ -12,7 +12,7 @@ from funnel.ledger.journal import Journal, releases
 
 
 @dataclass(frozen=True)
-class Asked:
+class KeyScope:
     """What a policy asks people under a key: its name, and the public columns that it releases, folded."""
 
     name: str
@@ -43,14 +43,14 @@ def answered(entry: ReleaseEntry) -> frozenset[str]:
     return frozenset(folded(column) for one in entry.drawn for column in (*one.columns, *one.inside))
 
 
-def last_asked(asked: Asked, entries: Sequence[ReleaseEntry]) -> ReleaseEntry | None:
+def last_asked(asked: KeyScope, entries: Sequence[ReleaseEntry]) -> ReleaseEntry | None:
     """The policy's own last release that was drawn with a key, by its name; else the last that asked the same."""
     found = asked.of(entries)
     own = [one for one in found if one.name == asked.name]
     return next(reversed(own or found), None)
 
 
-def check_key(journal: Journal, asked: Asked, fingerprint: str) -> None:
+def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
     """The key is that of the policy's last permanent release, and one that its columns know; or was agreed to since.
 
     Raises DrawError (key-changed): under another key everybody is asked anew, which costs privacy; and LedgerError
@@ -72,14 +72,14 @@ def check_key(journal: Journal, asked: Asked, fingerprint: str) -> None:
     )
 
 
-def _agreed(lines: Sequence[Line], asked: Asked, last: ReleaseEntry, fingerprint: str) -> bool:
+def _agreed(lines: Sequence[Line], asked: KeyScope, last: ReleaseEntry, fingerprint: str) -> bool:
     """Whether the change to this key was entered after the release that it is to follow."""
     place = next(place for place, line in enumerate(lines) if line.entry is last)
     later = (line.entry for line in lines[place:] if isinstance(line.entry, KeyEntry))
     return any((one.name, one.new) == (asked.name, fingerprint) for one in later)
 
 
-def agree(journal: Journal, asked: Asked, fingerprint: str) -> None:
+def agree(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
     """Enter, durably, that the policy's next release may be drawn with this key; the caller holds the lock.
 
     Where nothing was asked with a key yet there is nothing to agree to. Raises LedgerError, ReleaseError.

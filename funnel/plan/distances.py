@@ -45,7 +45,7 @@ def _block(one: Partition, law: FloatArray) -> files.Block:
     shown = accuracies(law, true, chances(cells.profiles))
     merged = [(0, 0)] * len(codes) if one.made is None else [(each.values, each.records) for each in one.made.merged]
     columns = tuple(
-        files.Column(column.name, *rare, *(round(share, _DECIMALS) for share in vars(accuracy).values()))
+        files.ColumnAccuracy(column.name, *rare, *(round(share, _DECIMALS) for share in vars(accuracy).values()))
         for column, rare, accuracy in zip(cells.columns, merged, shown, strict=True)
     )
     near, nobody = (_distances(one, codes, answered) for answered in (law.sum(axis=0), law.sum(axis=1)))

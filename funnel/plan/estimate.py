@@ -19,7 +19,7 @@ from funnel.plan.stages import Plan
 from funnel.policy import Policy
 
 if TYPE_CHECKING:
-    from funnel.ledger.estimates import Asked, Spent
+    from funnel.ledger.estimates import EstimateRequest, Spent
     from funnel.ledger.kept import Kept
 
 
@@ -64,9 +64,9 @@ def taken(
     return kept, spent(journal.lines())
 
 
-def _asked(policy: Policy, plan: Plan, declared: Domain) -> Asked:
+def _asked(policy: Policy, plan: Plan, declared: Domain) -> EstimateRequest:
     """What is counted: the domain, and the statements that count its cells. Nothing in it follows from the counts."""
-    from funnel.ledger.estimates import Asked
+    from funnel.ledger.estimates import EstimateRequest
 
     epsilon, budget = policy.estimate.epsilon, policy.estimate.budget
     if epsilon is None:
@@ -76,4 +76,4 @@ def _asked(policy: Policy, plan: Plan, declared: Domain) -> Asked:
     alphabets = [as_json(alphabet_record(one)) for one in (declared.secret, *declared.blocks)]
     told = [alphabets, declared.cells.tolist(), statements, str(rational(epsilon))]
     terms = hashlib.sha256(encode(told)).hexdigest()
-    return Asked(terms, rational(epsilon), None if budget is None else rational(budget))
+    return EstimateRequest(terms, rational(epsilon), None if budget is None else rational(budget))

@@ -16,7 +16,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.ledger.budget import accepted, check_known
 from funnel.ledger.journal import Journal
 from funnel.ledger.promises import others
-from funnel.ledger.rotation import Asked, check_key
+from funnel.ledger.rotation import KeyScope, check_key
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
 from funnel.plan.also import check_also
@@ -119,10 +119,10 @@ def key_of(policy: Policy) -> Key:
     return key
 
 
-def asked_by(policy: Policy) -> Asked:
+def asked_by(policy: Policy) -> KeyScope:
     """What a policy asks people, by which an earlier release with a key is known to have asked the same."""
     public = (column for block in policy.blocks for column in (*block.labels, *block.columns))
-    return Asked(policy.name, frozenset(map(folded, public)))
+    return KeyScope(policy.name, frozenset(map(folded, public)))
 
 
 def any_key(policy: Policy) -> Key:

@@ -14,7 +14,7 @@ from funnel.errors import InternalError
 from funnel.format import schema
 from funnel.format import terms as files
 from funnel.format.manifest import Absent, Parameters, Partition, Way
-from funnel.format.terms import Asked, TermsFile
+from funnel.format.terms import EstimateTerms, TermsFile
 from funnel.measure.exact import rational
 from funnel.policy.blocks import Block
 from funnel.policy.columns import Attribute
@@ -112,7 +112,7 @@ def terms_file(policy: Policy) -> TermsFile:
         split="optimal" if searched else policy.shares(),
         mechanism=policy.mechanism.model_dump(mode="json"),
         draws=policy.draws.kind,
-        estimate=Asked(
+        estimate=EstimateTerms(
             estimate.minimum,
             estimate.kind,
             _exact(estimate.epsilon),

@@ -13,7 +13,7 @@ from funnel.errors import DrawError, LedgerError, ReleaseError
 from funnel.format.journal import Drawn
 from funnel.ledger import journal as ledger_module
 from funnel.ledger.journal import Journal
-from funnel.ledger.rotation import Asked
+from funnel.ledger.rotation import KeyScope
 from funnel.plan import prepare
 from funnel.release.holding import alone
 from funnel.release.naming import last_named, next_time
@@ -106,7 +106,7 @@ def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
         ("old", "y"): set(),
     }  # fmt: skip
     for (name, column), allowed in cases.items():
-        asked = Asked(name, frozenset({column}))
+        asked = KeyScope(name, frozenset({column}))
         assert {key for key in "abc" if not asked.changed(entries, key)} == allowed
 
 

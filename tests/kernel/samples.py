@@ -417,7 +417,7 @@ def sample(  # noqa: PLR0915 - a release has many parts
         "funnel-terms/1", digest(b"version: 1\n"), "sample", "by hand", "id" if permanent else None, None, "error",
         names, columns, (), notion, epsilon, replace(parameters, radius=None), stated.split,
         {"kind": "randomised-response"}, stated.draws.kind,
-        terms.Asked(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
+        terms.EstimateTerms(1, stated.estimate.kind, "1/2" if private else None, "1" if private else None, declared),
         None, (), "csv", "records", "refuse", ("id",) if named else (),
     )  # fmt: skip
     records = tuple(tuple(table.sum(axis=tuple(set(range(table.ndim)) - {j})).tolist()) for j in range(1, table.ndim))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.parts import Part
+from funnel.audit.extras.parts import DrawnBlock
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import MOST_CELLS, IntArray
 from funnel.audit.kernel.notions import NOTIONS, Leakage, information
@@ -36,7 +36,7 @@ ELSEWHERE: Label = ("elsewhere",)
 
 
 @dataclass(frozen=True)
-class Asked:
+class PromiseTerms:
     """About which secret people are asked, and by which notion; `own`: as the release itself promises."""
 
     notion: str
@@ -45,13 +45,13 @@ class Asked:
     own: bool = False
 
     @classmethod
-    def of(cls, opened: Release) -> Asked:
+    def of(cls, opened: Release) -> PromiseTerms:
         """What a release promises."""
         one = opened.manifest
         return cls(one.notion, one.parameters, one.sensitive, own=True)
 
     @classmethod
-    def by(cls, one: Promise) -> Asked:
+    def by(cls, one: Promise) -> PromiseTerms:
         """What another policy promised."""
         return cls(one.notion, one.parameters, one.together.sensitive)
 
@@ -61,13 +61,13 @@ class Ground:
     """Records that figures are about: N[s, x_1, …, x_k] over alphabets, and what is asked of them."""
 
     release: Release
-    asked: Asked
+    asked: PromiseTerms
     secret: Alphabet
     blocks: tuple[Alphabet, ...]
     table: IntArray
 
     @classmethod
-    def of(cls, opened: Release, asked: Asked) -> Ground:
+    def of(cls, opened: Release, asked: PromiseTerms) -> Ground:
         """The records of a release, asked about its own secret."""
         return cls(opened, asked, opened.counts.secret, opened.counts.blocks, opened.table)
 
@@ -87,14 +87,14 @@ class Pattern:
 
     rows: Flags
     here: bool
-    earlier: tuple[Part, ...]
+    earlier: tuple[DrawnBlock, ...]
     ground: Ground | None
 
 
 class Everybody:
     """The people of population.json by the secret that is asked about, who counts them all once."""
 
-    def __init__(self, opened: Release, file: PopulationFile, asked: Asked) -> None:
+    def __init__(self, opened: Release, file: PopulationFile, asked: PromiseTerms) -> None:
         self.opened, self.file, self.asked = opened, file, asked
         self.people: People = next(one for one in file.people if one.secret.columns == asked.sensitive)
         width = 1 + len(self.people.blocks)
@@ -125,7 +125,7 @@ class Everybody:
             raise Broken(population.NAME, what, self.file.predicates, self.file.own)
         return held & self.named()
 
-    def patterns(self, own: Sequence[Part], earlier: Sequence[Part]) -> list[Pattern] | None:
+    def patterns(self, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> list[Pattern] | None:
         """Everybody by the releases that they are in; None where that is not known of all."""
         flags = [self.holds(one.who) for one in (own[0], *earlier)]
         known = [one for one in flags if one is not None]

@@ -22,11 +22,11 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from funnel.audit.extras.absence import Asked, Everybody, Ground, entered
+from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.divided import Divided, about
 from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
-from funnel.audit.extras.parts import Part, archived, groups_of, once, parts_of, tangled
+from funnel.audit.extras.parts import DrawnBlock, archived, groups_of, once, parts_of, tangled
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
@@ -55,7 +55,7 @@ def check(opened: Release) -> str | Unchecked:
     own = parts_of(entry, opened.protocol, entry.identity.table)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one), entry.identity.table))
     kept = (opened.folder / population.NAME).exists()
-    entered(Everybody(opened, opened.population, Asked.of(opened)) if kept else None, own[0].present)
+    entered(Everybody(opened, opened.population, PromiseTerms.of(opened)) if kept else None, own[0].present)
     missed = False
     for one in entry.promises:
         try:
@@ -70,7 +70,7 @@ def check(opened: Release) -> str | Unchecked:
     return f"{told.measure} {figure} ({told.how}), over {told.releases} releases{also}"
 
 
-def _agree(opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence[Part]) -> None:
+def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> None:
     """The figures of a promise are those of everybody's history. Raises Broken, TooLarge, OverflowError."""
     stated, named = one.together, NOTIONS.get(one.notion)
     if named is None or stated.measure != named.measure:
@@ -82,9 +82,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence
     if stated.how == "repeated":
         _repeats(opened, one)
         return
-    asked = Asked.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else Asked.by(one)
+    asked = PromiseTerms.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else PromiseTerms.by(one)
     if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):
-        Unseen(opened, one, own, earlier).agrees(stated, whole)
+        UncountedSecret(opened, one, own, earlier).agrees(stated, whole)
         return
     people = _people(opened, asked)
     if not _absent([*earlier, *own]):
@@ -137,7 +137,7 @@ def _alike(opened: Release, one: Promise) -> bool:
     return same and (one.together == own.together if one.notion in _MORE else opened.counts.private is None)
 
 
-def _unseen(opened: Release, asked: Asked) -> bool:
+def _unseen(opened: Release, asked: PromiseTerms) -> bool:
     """Whether nobody knows how a secret goes together with what was released, or that is not enough."""
     here = asked.sensitive == opened.manifest.sensitive or _people(opened, asked) is not None
     return asked.notion in _MORE or opened.counts.private is not None or not here
@@ -152,22 +152,22 @@ def _same_table(opened: Release, one: Promise) -> bool:
     return last is not None and last.identity.table == entry.identity.table
 
 
-def _people(opened: Release, asked: Asked) -> Everybody | None:
+def _people(opened: Release, asked: PromiseTerms) -> Everybody | None:
     """Everybody by a secret, where they were counted by it."""
     kept = (opened.folder / population.NAME).exists()
     counted_by = [one.secret.columns for one in opened.population.people] if kept else []
     return Everybody(opened, opened.population, asked) if asked.sensitive in counted_by else None
 
 
-def _absent(parts: Sequence[Part]) -> bool:
+def _absent(parts: Sequence[DrawnBlock]) -> bool:
     """Whether some release leaves somebody out."""
     return any(one.present is not None for one in parts)
 
 
-class Unseen:
+class UncountedSecret:
     """What is told of a secret of which nobody knows how it goes together with what was released."""
 
-    def __init__(self, opened: Release, one: Promise, own: Sequence[Part], earlier: Sequence[Part]) -> None:
+    def __init__(self, opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> None:
         self.promise, self.own, self.earlier = one, own, earlier
         self.before = figures_before(opened.entries[:-1], one)
 
@@ -193,7 +193,7 @@ class Unseen:
         return None if added is None else rational(last) + added
 
 
-def _name(one: Part) -> object:
+def _name(one: DrawnBlock) -> object:
     """Equal for draws that give the same record the same answer."""
     return one.drawer, one.meaning, one.entity, one.protocol
 
@@ -208,7 +208,7 @@ def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float 
     return found
 
 
-def _usual(parts: Sequence[Part]) -> Fraction | None:
+def _usual(parts: Sequence[DrawnBlock]) -> Fraction | None:
     """The usual LDP of a history; None: infinite, or somebody is absent, or it is not known."""
     labelled = [one.labelled() for one in parts]
     return None if _absent(parts) or tangled(labelled) else _finite(Composition.added(labelled))
@@ -220,7 +220,8 @@ class Composition:
     `here`: whether the records of the ground are in the release itself, whose `own` draws say what values mean.
     """
 
-    def __init__(self, ground: Ground, own: Sequence[Part], earlier: Sequence[Part], *, here: bool = True) -> None:
+    def __init__(self, ground: Ground, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock], *,
+                 here: bool = True) -> None:  # fmt: skip
         self.ground, self.own, self.here = ground, own, here
         self.opened = ground.release
         earlier = [one.tonight(own) for one in earlier]
@@ -233,7 +234,7 @@ class Composition:
         self.tangled = tangled(self.every)
         self.reading = any(one.reads for group in self.same for one in group)
 
-    def _same(self, one: Part, mine: Part) -> bool:
+    def _same(self, one: DrawnBlock, mine: DrawnBlock) -> bool:
         """Whether this release's x, and s, are what was drawn from."""
         alike = (one.columns, one.meaning) == (mine.columns, mine.meaning) and one.protocol is not None
         return alike and one.reads in (None, self.ground.asked.sensitive)
@@ -286,7 +287,7 @@ class Composition:
         if not found or more is None:
             yield None, None
 
-    def _sum(self, parts: Sequence[Part]) -> Fraction | None:
+    def _sum(self, parts: Sequence[DrawnBlock]) -> Fraction | None:
         """The usual LDP between all values ever drawn for; None: infinite."""
         return (None if parts else Fraction(0)) if self.tangled else _finite(self.added(parts))
 
@@ -302,7 +303,7 @@ class Composition:
         return _finite(total)
 
     @staticmethod
-    def added(parts: Sequence[Part]) -> float:
+    def added(parts: Sequence[DrawnBlock]) -> float:
         """Σ of what the usual LDP lets each group tell, in nats."""
         if any(one.protocol is None for one in parts):
             return math.inf

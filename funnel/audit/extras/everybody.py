@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from funnel.audit.extras.absence import Asked, Everybody, Flags
+from funnel.audit.extras.absence import Everybody, Flags, PromiseTerms
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
@@ -30,7 +30,7 @@ def check(opened: Release) -> str | Unchecked:
         if stated is None:
             return Unchecked(NOT_CLAIMED + "the policy leaves nobody out, and no release before did")
         return Unchecked("nobody counted those who are absent, and no finite bound is stated of all releases together")
-    people = Everybody(opened, opened.population, Asked.of(opened))
+    people = Everybody(opened, opened.population, PromiseTerms.of(opened))
     agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
     present = people.present()
     agree(NAME, [("records of each cell", opened.by_label(), _cells(people, present))])

@@ -33,7 +33,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Observation:
     """Records T[s, x] (c, a) by kinds that answer alike, Q(y|x) (b, a), and M_y (b,)."""
 
     table: FloatArray
@@ -76,7 +76,7 @@ def _no_less(told: dict[str, Any], low: FloatArray, high: FloatArray, why: str) 
     return f"up {rises}, down {falls}, {why}"
 
 
-def _factors(seen: Seen) -> FloatArray | None:
+def _factors(seen: Observation) -> FloatArray | None:
     """P(s|y,M)/P(s) (c, m) where it can be worked out."""
     expected, there = _by_roots(seen), seen.totals > 0
     if expected is None:
@@ -92,7 +92,7 @@ def _moves(low: FloatArray, high: FloatArray) -> dict[str, float]:
     return {"rises": float(up.max()), "falls": float(down.max()), "odds": float(odds.max())}
 
 
-def _seen(opened: Release) -> Seen | None:
+def _seen(opened: Release) -> Observation | None:
     """Kinds of records by how each block draws for them; None where their answers are too many."""
     blocks, records = opened.protocol.blocks, opened.records
     sizes = [1 << len(one.inputs) if isinstance(one, Sets) else len(one.outputs) for one in blocks]
@@ -106,7 +106,7 @@ def _seen(opened: Release) -> Seen | None:
     totals = np.zeros(sizes)
     totals[tuple(opened.rows[:, :-1].T)] = opened.rows[:, -1]
     table = np.stack(list(kinds.values()), axis=1)
-    return Seen(table[table.any(axis=1)], np.stack(chances, axis=1), totals.ravel())
+    return Observation(table[table.any(axis=1)], np.stack(chances, axis=1), totals.ravel())
 
 
 def _draw(block: Weights | Sets, s: int, x: int) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ def _ceiling(opened: Release) -> tuple[FloatArray, FloatArray]:
     return factor.min(axis=1, keepdims=True), factor.max(axis=1, keepdims=True)
 
 
-def _by_roots(seen: Seen) -> FloatArray | None:
+def _by_roots(seen: Observation) -> FloatArray | None:
     """E[K_xy | M] (b, a) from E exp(i θ·M) = Π_x (Σ_y Q(y|x) exp(i θ_y))^N_x; None where that is too much, or Z small.
 
     The most frequent output needs no angle of its own, for its total follows from the others.
@@ -174,7 +174,7 @@ def _by_roots(seen: Seen) -> FloatArray | None:
     return found
 
 
-def _bounds(seen: Seen) -> tuple[FloatArray, FloatArray]:
+def _bounds(seen: Observation) -> tuple[FloatArray, FloatArray]:
     """P(s|y,M)/P(s) from below and above (c, m): what every bound that may be chosen leaves."""
     c, b = len(seen.table), len(seen.totals)
     size = math.log(2 * c * b / CHANCE)
@@ -190,7 +190,7 @@ def _bounds(seen: Seen) -> tuple[FloatArray, FloatArray]:
     return low / seen.prior, high / seen.prior
 
 
-def _covariance(seen: Seen) -> FloatArray:
+def _covariance(seen: Observation) -> FloatArray:
     """Of M, kind after kind of records."""
     found = np.zeros((len(seen.totals), len(seen.totals)))
     for number, column in zip(seen.table.sum(axis=0), seen.chances.T, strict=True):
@@ -198,7 +198,7 @@ def _covariance(seen: Seen) -> FloatArray:
     return found
 
 
-def _between(seen: Seen, s: int, y: int, inverse: FloatArray | None, size: float) -> tuple[float, float]:
+def _between(seen: Observation, s: int, y: int, inverse: FloatArray | None, size: float) -> tuple[float, float]:
     """P(s|y,M) from below and above, by its mean over x, by M_y, and by all of M."""
     counts, share, own = seen.table.sum(axis=0), seen.shares[s], seen.chances[y]
     flow = counts * own
@@ -220,7 +220,7 @@ def _width(variance: float, most: float, size: float) -> float:
     return math.sqrt(2 * variance * size) + most * size / 3
 
 
-def _by_all(seen: Seen, s: int, y: int, g: FloatArray, size: float) -> tuple[float, float]:
+def _by_all(seen: Observation, s: int, y: int, g: FloatArray, size: float) -> tuple[float, float]:
     """By parts w(x, y') = P(s|x) 1{y' = y} - g_y' of a sum over the records, less their means."""
     counts = seen.table.sum(axis=0)
     parts = np.subtract.outer(np.zeros(len(counts)), g).T

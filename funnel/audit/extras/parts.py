@@ -22,7 +22,7 @@ Protocol = Weights | Sets | Drawer
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DrawnBlock:
     """One block of one release, as the ledger tells of it; `protocol` is None where no copy of it is left.
 
     `source` is where its random numbers come from: the key's fingerprint, or the release where draws are fresh.
@@ -71,7 +71,7 @@ class Part:
         """Its columns with their meanings."""
         return set(zip(self.columns, self.meaning, strict=True))
 
-    def tonight(self, own: Sequence[Part]) -> Part:
+    def tonight(self, own: Sequence[DrawnBlock]) -> DrawnBlock:
         """The same in terms of this release, where each of its values says what was drawn for.
 
         The two differ in which values had a name. Where this release names all that was named then, a value without a
@@ -87,12 +87,12 @@ class Part:
                 return replace(self, protocol=drawer, meaning=mine.meaning)
         return self
 
-    def labelled(self) -> Part:
+    def labelled(self) -> DrawnBlock:
         """The same with the values named put aside: answers for one label share their number whatever was named."""
         return replace(self, meaning=self.base) if isinstance(self.protocol, Weights) else self
 
 
-def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> list[Part]:
+def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> list[DrawnBlock]:
     """What an entry says was drawn, with its protocol, seen from a table. Raises Broken where the two do not fit."""
     blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
     told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
@@ -102,7 +102,7 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> 
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
     entity = None if entry.entity is None else entry.entity + entry.identity.numbered
     return [
-        Part(
+        DrawnBlock(
             one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
             (entry.protocol_sha256, place), _asked_of(table, entry),
         )
@@ -129,7 +129,7 @@ def reads(block: Weights | Sets) -> tuple[str, ...] | None:
     return block.secret.columns if isinstance(block, Weights) and block.secret else None
 
 
-def once(parts: Iterator[Part]) -> list[Part]:
+def once(parts: Iterator[DrawnBlock]) -> list[DrawnBlock]:
     """Permanent draws that only repeat what was said count once."""
     return list({
         (one.name, one.columns, one.meaning, one.source, one.entity, one.who, one.drops): one for one in parts
@@ -156,7 +156,7 @@ def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
     return None
 
 
-def groups_of(parts: Sequence[Part]) -> list[list[Protocol]]:
+def groups_of(parts: Sequence[DrawnBlock]) -> list[list[Protocol]]:
     """Protocols that share their numbers, each once."""
     found: dict[object, dict[object, Protocol]] = {}
     for one in parts:
@@ -171,7 +171,7 @@ def _content(protocol: Protocol) -> object:
     return protocol.key if isinstance(protocol, Drawer) else protocol
 
 
-def tangled(parts: Sequence[Part]) -> bool:
+def tangled(parts: Sequence[DrawnBlock]) -> bool:
     """Whether one number may have served one text in two meanings: then nothing is known of how these go together."""
     meanings: dict[object, dict[object, list[frozenset[Label] | None]]] = {}
     for one in parts:

@@ -112,7 +112,7 @@ def _proven(opened: Release, index: int, counts: IntArray, told: Totals) -> Frac
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _Inequality:
     """What a side that was given says: C·v <= 0, or = 0, in whole numbers (a,); it is `size` times as large."""
 
     coefficients: ExactArray
@@ -126,7 +126,7 @@ class _Side:
         return np.asarray(_on_grid(Fraction(price) * self.size) * self.coefficients)
 
 
-def _sides(opened: Release, index: int, counts: IntArray, given: FloatArray) -> list[_Side] | Unchecked:
+def _sides(opened: Release, index: int, counts: IntArray, given: FloatArray) -> list[_Inequality] | Unchecked:
     """What follows from the counts in place of the sides given (k, a). Raises Broken where one of them does not."""
     manifest, block = opened.manifest, opened.alphabets[index]
     if manifest.notion == "rldp":
@@ -140,12 +140,12 @@ def _sides(opened: Release, index: int, counts: IntArray, given: FloatArray) -> 
     exact = {place: asked[place].coefficients() for place in set(found.tolist())}
     largest = {place: max(map(abs, one)) for place, one in exact.items()}
     return [
-        _Side(exact[place], Fraction(size) / largest[place], asked[place].equal)
+        _Inequality(exact[place], Fraction(size) / largest[place], asked[place].equal)
         for place, size in zip(found.tolist(), scale.tolist(), strict=True)
     ]
 
 
-def _robust(opened: Release, index: int, counts: IntArray, given: FloatArray) -> list[_Side] | Unchecked:
+def _robust(opened: Release, index: int, counts: IntArray, given: FloatArray) -> list[_Inequality] | Unchecked:
     """The same of pairs of distributions that occur together: a row in floats, each rounded to where it asks less."""
     prior = counts.sum(axis=0) / counts.sum()
     block = opened.alphabets[index]
@@ -156,7 +156,7 @@ def _robust(opened: Release, index: int, counts: IntArray, given: FloatArray) ->
     _check_found(found, opened.manifest.notion)
     rows = [[_on_grid(Fraction(value), _HALF) for value in row] for row in (own.rows[found] * prior).tolist()]
     return [
-        _Side(np.array(row, object), Fraction(size) / (1 << _HALF), equal=False)
+        _Inequality(np.array(row, object), Fraction(size) / (1 << _HALF), equal=False)
         for row, size in zip(rows, scale.tolist(), strict=True)
     ]
 

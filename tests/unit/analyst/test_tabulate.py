@@ -241,10 +241,10 @@ def test_conditions_are_sql_and_of_intervals_those_that_edges_decide(where, same
 
 
 def test_dates_in_intervals_go_by_days():
-    from funnel.analyst.domain import Domain, Part
+    from funnel.analyst.domain import Domain, Factor
 
     values = tuple((f"[{low}, {high})",) for low, high in (("2020-01-01", "2021-01-01"), ("2021-01-01", "∞")))
-    domain = Domain([Part(("day",), values, ("VARCHAR",))])
+    domain = Domain([Factor(("day",), values, ("VARCHAR",))])
     assert domain.condition("day >= DATE '2021-01-01'").tolist() == [0, 1]
     assert domain.condition("day <= '2020-12-31'").tolist() == [1, 0]
     with pytest.raises(funnel.ReleaseError, match="cuts an interval"):

@@ -19,7 +19,7 @@ from funnel.data import Joint
 from funnel.data.domain import Domain
 from funnel.draw import histogram, laplace
 from funnel.draw.laplace import bernoulli_exp, discrete_laplace
-from funnel.ledger.estimates import Asked, estimate
+from funnel.ledger.estimates import EstimateRequest, estimate
 from funnel.ledger.journal import Journal
 from funnel.mechanisms import Optimal
 from funnel.mechanisms.product import protect
@@ -140,7 +140,7 @@ def test_an_estimate_takes_no_dice_and_rolls_those_of_the_operating_system(monke
 
     system = secrets.randbelow
     monkeypatch.setattr(secrets, "randbelow", watched)
-    estimate(Journal(tmp_path), "one", Asked("0" * 64, Fraction(1, 2), None), np.array([5, 0, 3, 2]))
+    estimate(Journal(tmp_path), "one", EstimateRequest("0" * 64, Fraction(1, 2), None), np.array([5, 0, 3, 2]))
     assert len(rolled) >= 4 * len(SMALL.cells)
 
 

@@ -12,7 +12,7 @@ import pytest
 from funnel.draw.histogram import MOST
 from funnel.errors import InternalError, LedgerError, ReleaseError
 from funnel.ledger import estimates, journal
-from funnel.ledger.estimates import Asked, Spent, charged, estimate, spent, standing
+from funnel.ledger.estimates import EstimateRequest, Spent, charged, estimate, spent, standing
 from funnel.ledger.journal import Journal
 from tests.support.ledger import an_entry
 
@@ -20,8 +20,8 @@ HALF = Fraction(1, 2)
 COUNTS = np.array([5, 0, 3])
 
 
-def asked(budget: Fraction | None = None, epsilon: Fraction = HALF, terms: str = "a") -> Asked:
-    return Asked(terms * 64, epsilon, budget)
+def asked(budget: Fraction | None = None, epsilon: Fraction = HALF, terms: str = "a") -> EstimateRequest:
+    return EstimateRequest(terms * 64, epsilon, budget)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from funnel.format.protocol import ProtocolFile
 from funnel.format.released import ReleasedFile
 from funnel.format.reported import Evidence, Published
 from funnel.format.solution import SolutionFile
-from funnel.format.terms import Asked, TermsFile
+from funnel.format.terms import EstimateTerms, TermsFile
 from funnel.measure.information import mutual_information, public_entropy, released_information
 from funnel.measure.leakage import ldp, lip
 from funnel.report import full, published
@@ -162,7 +162,7 @@ def terms(m: Manifest) -> TermsFile:
     return TermsFile(
         "funnel-terms/1", "a" * 64, m.name, m.description, None, None, "error", m.sensitive, public, (), m.notion,
         m.epsilon, m.parameters, m.split, {"kind": m.mechanism}, m.draws.kind,
-        Asked(m.estimate.minimum, m.estimate.kind, None, None, None), None, (), m.format_of_data,
+        EstimateTerms(m.estimate.minimum, m.estimate.kind, None, None, None), None, (), m.format_of_data,
         m.rows_of_data, "refuse",
         tuple(key.name for key in m.identify),
     )  # fmt: skip
