@@ -50,7 +50,7 @@ def relock(
     A private estimate is taken, or entered and drawn, only where it becomes the lock. Raises FunnelError.
     """
     path, old = lock_path(policy), _present(policy, force)
-    private, noisy = policy.path(policy.release.private), policy.estimate.kind == "private"
+    private, noisy = policy.private, policy.estimate.kind == "private"
     if noisy and old is not None and not force:
         return _as_it_is(policy, path, old, room)
     if room is None:
@@ -88,7 +88,7 @@ def _settled(
     policy: Policy, found: Summary, old: Lock | None, room: float, limits: Limits, *, force: bool
 ) -> Relocked:
     """The lock of what was measured, what it changes and costs; written unless another one stays in its place."""
-    path, private = lock_path(policy), policy.path(policy.release.private)
+    path, private = lock_path(policy), policy.private
     made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells)
     text = made.text()
     lock = parse_lock(text)
@@ -128,7 +128,7 @@ def _as_it_is(policy: Policy, path: Path, old: Lock, room: float | None) -> Relo
     """
     same = not differing(policy, old) and room in (None, old.room)
     if same:
-        kept_estimate(policy.path(policy.release.private), old, domain(policy))
+        kept_estimate(policy.private, old, domain(policy))
     difference = compare(of_lock(old, str(path)), of_policy(policy, policy.file))
     return Relocked(path, old, difference, same=same, written=False)
 

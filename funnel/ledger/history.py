@@ -108,9 +108,8 @@ def _record(
 
 def _kept(policy: Policy, entries: Sequence[ReleaseEntry]) -> Kept:
     """The protocols of a ledger by their hash, as far as they are left; none where there are too many."""
-    private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     few = len({entry.protocol_sha256 for entry in entries}) <= MOST_PROTOCOLS
-    return kept_protocols(private, to, entries) if few else {}
+    return kept_protocols(policy.private, policy.to, entries) if few else {}
 
 
 def _repeated(

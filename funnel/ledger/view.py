@@ -230,11 +230,10 @@ class LedgerView:
 
 def ledger_view(policy: Policy) -> LedgerView:
     """Read and verify a policy's ledger and the protocols that it names. Raises LedgerError."""
-    private, to = policy.path(policy.release.private), policy.path(policy.release.to)
-    journal = Journal(private)
+    journal = Journal(policy.private)
     lines, rows = journal.lines(), list[Row]()
     entries = releases(lines)
-    protocols = kept_protocols(private, to, entries)
+    protocols = kept_protocols(policy.private, policy.to, entries)
     last = next((one.identity for one in reversed(entries)), None)
     for line in lines:
         if isinstance(line.entry, ReleaseEntry):

@@ -48,9 +48,8 @@ def known_again(
         release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
         people.content, lambda: people, partial(by_value, joint), own[0].present,
     )  # fmt: skip
-    private, to = policy.path(policy.release.private), policy.path(policy.release.to)
     blind = policy.estimate.epsilon is not None
-    found = identify(tonight, [_night(private, to, entry) for entry in entries], blind=blind)
+    found = identify(tonight, [_night(policy.private, policy.to, entry) for entry in entries], blind=blind)
     sha256 = hashlib.sha256(schema.write(people)).hexdigest()
     identity = Identity(people.table, people.content, sha256, found.numbered, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))

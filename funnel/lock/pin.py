@@ -144,7 +144,7 @@ class Pinned:
         return None if known is None else [known.table(j).sum(axis=0) for j in range(len(known.blocks))]
 
 
-def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
+def pin(policy: Policy, lock: Lock, counted: Joint) -> Pinned:
     """Measure the lock's protocol at the current counts, over the policy's blocks, in exact arithmetic.
 
     Raises SourceError for values that no rule provides for, LockError where the bound does not hold there.
@@ -156,7 +156,7 @@ def pin(policy: Policy, lock: Lock, counted: Joint, private: Path) -> Pinned:
     if arranged.joint is not current.joint:
         raise InternalError("the lock's blocks are not those that the notion asks for")
     protection = _protection(policy, lock, arranged)
-    reference = kept_counts(private, lock)
+    reference = kept_counts(policy.private, lock)
     notion = protection.notion
     order = notion.parameters().get("order")
     moved = drift(lock, reference, current, notion.measure, protection.leakage.nats, order)

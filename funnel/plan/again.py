@@ -39,11 +39,10 @@ def as_last(policy: Policy, found: Protection) -> Protection:
 
     What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
     """
-    private = policy.path(policy.release.private)
-    last = next((one for one in reversed(Journal(private).releases()) if one.name == policy.name), None)
-    if last is None or not _alike(policy, found, private / last.release):
+    last = next((one for one in reversed(Journal(policy.private).releases()) if one.name == policy.name), None)
+    if last is None or not _alike(policy, found, policy.private / last.release):
         return found
-    kept = _kept(private, last)
+    kept = _kept(policy.private, last)
     if kept is None or len(kept) != len(found.solved):
         return found
     if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:

@@ -55,14 +55,13 @@ def send_newest(policy: Policy) -> Sent:
     if also is None:
         said = "the policy names no table of a database"
         raise ReleaseError("wrong-value", said, where=policy.file, advice="Name one under `release.also`.")
-    to, private = policy.path(policy.release.to), policy.path(policy.release.private)
-    with alone(private):
-        entries = Journal(private).releases()
-        mine = [one.release for one in entries if one.name == policy.name and (to / one.release).is_dir()]
+    with alone(policy.private):
+        entries = Journal(policy.private).releases()
+        mine = [one.release for one in entries if one.name == policy.name and (policy.to / one.release).is_dir()]
         if not mine:
             said = "there is no release of this policy"
-            raise ReleaseError("release-unreadable", said, where=str(to), advice="`funnel run` makes one.")
-        return send(also, to / mine[-1])
+            raise ReleaseError("release-unreadable", said, where=str(policy.to), advice="`funnel run` makes one.")
+        return send(also, policy.to / mine[-1])
 
 
 def send(also: Also, folder: Path) -> Sent:

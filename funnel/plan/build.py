@@ -250,6 +250,6 @@ def _write(policy: Policy, names: Names) -> Write:
 
 
 def _publish(policy: Policy) -> Publish:
-    to, private = (str(policy.path(folder)) for folder in (policy.release.to, policy.release.private))
     also = policy.release.also
-    return Publish(to, private) if also is None else Publish(to, private, also.table, also.old)
+    beside = () if also is None else (also.table, also.old)
+    return Publish(str(policy.to), str(policy.private), *beside)

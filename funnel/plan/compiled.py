@@ -82,8 +82,8 @@ def located(source: Source) -> Iterator[None]:
 
 def check_apart(policy: Policy, source: Source) -> None:
     """A pattern that reaches into the release folders would read a release as the people. Raises SourceError."""
-    for folder in (policy.release.to, policy.release.private):
-        inside = policy.path(folder).resolve()
+    for folder in (policy.to, policy.private):
+        inside = folder.resolve()
         if any(file.resolve().is_relative_to(inside) for file in source.files):
             raise SourceError(
                 "release-path",

@@ -181,8 +181,8 @@ def _counted(policy: Policy, plan: Plan, engine: Engine, lock: Lock | None, taki
     if lock is None:
         kept, spent = taken(policy, plan, declared, found, taking)
     else:
-        spent = charged(Journal(policy.path(policy.release.private)), lock.estimated or "")
-        kept = kept_estimate(policy.path(policy.release.private), lock, declared)
+        spent = charged(Journal(policy.private), lock.estimated or "")
+        kept = kept_estimate(policy.private, lock, declared)
     over = Estimated(declared, rational(epsilon), found, kept.true, kept.noisy, kept.name)
     notion, estimated = _settled(policy.privacy, over) if lock is None else _pinned(policy, lock, over)
     return Counted(policy.model_copy(update={"privacy": notion}), estimated.joint, estimated, spent)

@@ -34,7 +34,7 @@ def take(run: Prepared, engine: Engine, progress: Callable[[str], None], read: R
     """
     if read is None:
         progress(run.plan.people.title)
-        key = people_key(run.policy.path(run.policy.release.private))
+        key = people_key(run.policy.private)
         return Whose(run.release, digest(run.policy, run.plan, run.source, engine, key), key)
     (version,) = engine.row(f"SELECT {VERSION}")
     told = read.reading.rows, str(read.reading.content), version
@@ -59,9 +59,8 @@ def _file(
     """people.json: what was `read`, and `told` of its rows: how many, their hash, and by which version of it."""
     stage, rows, (labels, sample) = plan.people, told[0], sampled
     content = hashlib.sha256(json.dumps([read, *told]).encode()).hexdigest()
-    private = policy.path(policy.release.private)
     return PeopleFile(
-        "funnel-people/1", table_name(policy.source.table, policy.directory, private), key.fingerprint,
+        "funnel-people/1", table_name(policy.source.table, policy.directory, policy.private), key.fingerprint,
         stage.entity, rows, content, sample_bits(rows), stage.secret, stage.public, labels, sample,
     )  # fmt: skip
 

@@ -51,13 +51,12 @@ def taken(
     from funnel.release.naming import new_release_id
     from funnel.release.publish import check_hidden
 
-    to, private = (policy.path(folder) for folder in (policy.release.to, policy.release.private))
-    journal, asked = Journal(private), _asked(policy, plan, declared)
+    journal, asked = Journal(policy.private), _asked(policy, plan, declared)
     within = STANDS if taking.fresh else None
     kept = standing(journal, asked, within)
     if kept is None:
-        check_hidden(to, private)
-        with nullcontext() if taking.held else alone(private):
+        check_hidden(policy.to, policy.private)
+        with nullcontext() if taking.held else alone(policy.private):
             # Another command may have been at it until now.
             name = f"estimate-{new_release_id(datetime.now(UTC))}"
             kept = standing(journal, asked, within) or estimate(journal, name, asked, counted)

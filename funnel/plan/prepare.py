@@ -63,7 +63,7 @@ def prepare(
     policy: Policy, limits: Limits, lock: Lock | None, key: Key | None, taking: Taking, *, dry: bool
 ) -> Prepared:
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
-    entries = Journal(policy.path(policy.release.private)).releases()
+    entries = Journal(policy.private).releases()
     plan, source, columns = compiled(policy, limits, lock, wanted_of(policy, entries))
     key = key or (any_key(policy) if dry else key_of(policy))
     release, told = name_release(policy)
@@ -105,8 +105,7 @@ def _published(run: Prepared) -> Iterator[Publisher | None]:
     if run.dry:
         yield None
         return
-    to, private = (run.policy.path(folder) for folder in (run.policy.release.to, run.policy.release.private))
-    with Publisher(to, private, run.release) as publisher:
+    with Publisher(run.policy.to, run.policy.private, run.release) as publisher:
         yield publisher
 
 
@@ -115,7 +114,7 @@ def key_of(policy: Policy) -> Key:
     if policy.draws.kind == "fresh" or policy.draws.key is None:
         return one_time_key()
     key = load_key(policy.draws.key, policy.directory)
-    check_key(Journal(policy.path(policy.release.private)), asked_by(policy), key.fingerprint)
+    check_key(Journal(policy.private), asked_by(policy), key.fingerprint)
     return key
 
 
@@ -137,13 +136,12 @@ def any_key(policy: Policy) -> Key:
 
 def name_release(policy: Policy) -> tuple[str, list[str]]:
     """The name of a release that begins now, after all before it, and what to tell of the clock. Raises LedgerError."""
-    to = policy.path(policy.release.to)
     # Before the ledger is read: a rival's release is visible only when its entry is there.
-    with writing(to):
-        seen = releases(to)
-    entries = Journal(policy.path(policy.release.private)).releases()
-    check_visible(to, policy.name, seen, entries)
-    time, told = next_time(datetime.now(UTC), last_named(to, entries))
+    with writing(policy.to):
+        seen = releases(policy.to)
+    entries = Journal(policy.private).releases()
+    check_visible(policy.to, policy.name, seen, entries)
+    time, told = next_time(datetime.now(UTC), last_named(policy.to, entries))
     return new_release_id(time), [] if told is None else [told]
 
 

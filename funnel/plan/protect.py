@@ -63,8 +63,7 @@ def _solved(stage: Solve, counted: Counted, progress: Callable[[str], None]) -> 
 
 def _pinned(counted: Counted, lock: Lock) -> Pinned:
     if counted.estimated is None:
-        private = counted.policy.path(counted.policy.release.private)
-        return pin(counted.policy, lock, counted.joint, private)
+        return pin(counted.policy, lock, counted.joint)
     return pin_estimate(counted.policy, lock, counted.estimated)
 
 
@@ -105,7 +104,7 @@ def look_back(
     """What this release and all before it give away together, before anything is drawn; `whose` says of whom it is."""
     progress("measure all releases together")
     policy = counted.policy
-    entries = Journal(policy.path(policy.release.private)).releases()
+    entries = Journal(policy.private).releases()
     unseen = 0 if counted.estimated else counted.joint.rows - protection.joint.rows
     present = present_of(run.plan.everybody, counted.populations, protection.joint, unseen)
     everybody, source = counted.populations, run.randomness

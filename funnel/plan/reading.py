@@ -62,7 +62,7 @@ def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:
     if stage is None or identify is None or lock is None or alphabets is None:
         return None
     progress(stage.title)
-    key = people_key(run.policy.path(run.policy.release.private))
+    key = people_key(run.policy.private)
     engine.prepare(run.plan.scan.statements)
     for name, alphabet in zip(("s", *(f"x{j}" for j in range(len(lock.protocols)))), alphabets, strict=True):
         engine.provide(f"alphabet_{name}", alphabet)
@@ -130,7 +130,7 @@ def _known(policy: Policy, lock: Lock) -> list[Alphabet] | None:
     if [one.columns for one in inputs] != [block.labels for block in policy.blocks]:
         return None
     read = next((one.secret for one in lock.protocols if one.secret is not None), None)
-    counts = kept_counts(policy.path(policy.release.private), lock) if read is None else None
+    counts = kept_counts(policy.private, lock) if read is None else None
     secret = read or (counts.secret if counts is not None else Alphabet(policy.sensitive, lock.secret))
     return [secret, *inputs]
 

@@ -146,21 +146,20 @@ def rotate(
             where=policy.file,
             advice="Permanent draws need `source.entity` and `draws.key`.",
         )
-    private = policy.path(policy.release.private)
     before = ledger_view(policy)
     named = load_key(policy.draws.key, policy.directory) if accept else None
     if to is not None:
         _check_place(policy, to)
     key = named or one_time_key()
     summary = execute(policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False, progress=progress)
-    last = last_asked(asked_by(policy), Journal(private).releases())
+    last = last_asked(asked_by(policy), Journal(policy.private).releases())
     old = None if last is None else last.key_fingerprint
     found = Rotation(before, summary.together, old, None, to, summary.refused)
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.
-        with nullcontext() if last is None else alone(private):
-            return replace(found, new=_agreed(policy, private, named, to))
+        with nullcontext() if last is None else alone(policy.private):
+            return replace(found, new=_agreed(policy, named, to))
     return found
 
 
@@ -178,11 +177,11 @@ def _check_next(found: Rotation) -> None:
     )
 
 
-def _agreed(policy: Policy, private: Path, named: Key | None, to: Path | None) -> str | None:
+def _agreed(policy: Policy, named: Key | None, to: Path | None) -> str | None:
     """The fingerprint of the new key, made in `to` unless it is the one `named` already, and entered as meant."""
     new = named or (None if to is None else write_key(to))
     if new is not None:
-        agree(Journal(private), asked_by(policy), new.fingerprint)
+        agree(Journal(policy.private), asked_by(policy), new.fingerprint)
     return None if new is None else new.fingerprint
 
 
@@ -190,7 +189,7 @@ def _check_place(policy: Policy, to: Path) -> None:
     """Refuse before the work what would be refused after it, and a key among what is published. Raises DrawError."""
     if os.path.lexists(to):
         write_key(to)
-    if to.resolve().is_relative_to(policy.path(policy.release.to).resolve()):
+    if to.resolve().is_relative_to(policy.to.resolve()):
         raise DrawError(
             "key-write",
             "the key would lie in the published folder",

@@ -80,7 +80,7 @@ def _unmeasured(policy: Policy) -> str:
 
 def _accepted(policy: Policy) -> tuple[str, ...]:
     """What the ledger says before anything is counted: refusals, and what the policy accepts. Raises LedgerError."""
-    entries = Journal(policy.path(policy.release.private)).releases()
+    entries = Journal(policy.private).releases()
     if not entries and not policy.accept:
         return ()
     from funnel.ledger.budget import accepted, check_known

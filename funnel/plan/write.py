@@ -111,7 +111,7 @@ def _evidence(release: Drafted, asked: terms.TermsFile, private: Path) -> Eviden
     own = None if stage is None else stage.own
     kept = Evidence(counts_file(release), draws_file(release.drawn), solved, asked, moved, seen,
                     distances_file(release), population_file(own, everybody) if everybody else None)  # fmt: skip
-    keep_key(run.policy.path(run.policy.release.private), release.composed.whose.key)
+    keep_key(run.policy.private, release.composed.whose.key)
     files = {
         people.NAME: schema.write(release.composed.whose.people),
         solution.PROOF: proof,

@@ -344,6 +344,16 @@ class Policy(Section):
         """A path named in the policy, seen from the current folder."""
         return self.directory / text
 
+    @property
+    def to(self) -> FilePath:
+        """The folder of what is published, seen from the current one."""
+        return self.path(self.release.to)
+
+    @property
+    def private(self) -> FilePath:
+        """The folder of counts, ledger and evidence, seen from the current one."""
+        return self.path(self.release.private)
+
     def place(self, column: str) -> Path:
         """The path at which a used column is named, for `problem`; () where it is not."""
         return self._origin.columns.get(folded(column), ())

@@ -99,8 +99,7 @@ def read_side(path: Path) -> Side:
 
 def of_policy(policy: Policy, file: str) -> Side:
     """A policy as a side."""
-    private = policy.path(policy.release.private)
-    return Side("policy", file, _asked(policy), private=private)
+    return Side("policy", file, _asked(policy), private=policy.private)
 
 
 def _asked(policy: Policy) -> dict[str, Any]:
