@@ -12,6 +12,8 @@ from funnel.format.fields import Count, Nats, Sha256, Share
 
 NAME = "solution.json"
 PROOF = "proof.bin"
+MOST_BYTES = 1 << 28
+"""Of a proof before it is packed, and once it is unpacked."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,19 @@ class Proof:
     inequalities: Count
     boxes: Count
     multipliers: Count
+
+    def layout(self, size: int) -> list[tuple[str, str, int]]:
+        """Its arrays in one zlib stream, little-endian: name, NumPy's kind and length; inequalities of `size` values.
+
+        One entry for each box, for each multiplier, and for each box again; `counts` are multipliers of a box.
+        """
+        of_boxes = [("parent", "<i4"), ("which", "<i4"), ("at", "<f8"), ("upper", "u1"), ("counts", "<u4")]
+        return [
+            ("inequalities", "<f8", self.inequalities * size),
+            *((name, kind, self.boxes) for name, kind in of_boxes),
+            *((name, kind, self.multipliers) for name, kind in (("index", "<u4"), ("value", "<f8"))),
+            ("level", "<f8", self.boxes),
+        ]
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from funnel.format import solution as files
+from funnel.format.solution import MOST_BYTES
 from funnel.mechanisms import Solved
 from funnel.mechanisms.base import Totals
 from funnel.optimise.certificate import Proof
 
-MOST_BYTES = 1 << 28
-"""Of a proof before it is packed: what the auditor reads at most."""
 _LEVEL = 1
 """Multipliers hardly pack, and more effort is lost on them."""
 
@@ -32,17 +32,16 @@ def solution_file(
         how=tuple(each.how for each in solved),
         upper_bounds=tuple(each.bound for each in solved),
         budgets=tuple(budgets),
-        certificate=None if one is None else _certificate(one, packed),
+        certificate=None if one is None else _certificate(one, packed and packed[0]),
         totals=tuple(_totals(each.totals) for each in solved if each.totals is not None),
-    ), packed
+    ), packed and packed[1]
 
 
-def _certificate(solved: Solved, packed: bytes | None) -> files.Certificate | None:
+def _certificate(solved: Solved, proof: files.Proof | None) -> files.Certificate | None:
     """The certificate's figures; the proof goes into its own file."""
     known = solved.certificate
     if known is None:
         return None
-    proof = None if known.proof is None or packed is None else _proof(known.proof, packed)
     return files.Certificate(solved.about, _floats(known.duals), known.peak, known.nodes, proof)
 
 
@@ -57,34 +56,16 @@ def _totals(told: Totals) -> files.Totals:
     )
 
 
-def _proof(proof: Proof, packed: bytes) -> files.Proof:
-    sizes = (len(proof.inequalities), proof.boxes, len(proof.value))
-    return files.Proof(hashlib.sha256(packed).hexdigest(), *sizes)
-
-
 def _floats(array: np.ndarray[Any, Any]) -> tuple[float, ...]:
     return tuple(map(float, array.tolist()))
 
 
-def _packed(proof: Proof) -> bytes | None:
-    """proof.bin: arrays one after the other, little-endian, in one zlib stream. None where it is too large to read."""
-    raw = b"".join(part.astype(kind).tobytes() for kind, part in _layout(proof))
-    return None if len(raw) > MOST_BYTES else zlib.compress(raw, _LEVEL)
-
-
-def _layout(proof: Proof) -> list[tuple[str, np.ndarray[Any, Any]]]:
-    """The arrays of proof.bin: inequalities, then one entry per box, per multiplier, and per box again."""
-    of_boxes: list[tuple[str, np.ndarray[Any, Any]]] = [
-        ("<i4", proof.parent),
-        ("<i4", proof.which),
-        ("<f8", proof.at),
-        ("u1", proof.upper),
-        ("<u4", np.diff(proof.starts)),
-    ]
-    return [
-        ("<f8", proof.inequalities),
-        *of_boxes,
-        ("<u4", proof.index),
-        ("<f8", proof.value),
-        ("<f8", proof.level),
-    ]
+def _packed(proof: Proof) -> tuple[files.Proof, bytes] | None:
+    """What is told of proof.bin, and its bytes. None where it is too large to read."""
+    told = files.Proof("", len(proof.inequalities), proof.boxes, len(proof.value))
+    arrays = vars(proof) | {"counts": np.diff(proof.starts)}
+    raw = b"".join(arrays[name].astype(kind).tobytes() for name, kind, _ in told.layout(proof.inequalities.shape[1]))
+    if len(raw) > MOST_BYTES:
+        return None
+    packed = zlib.compress(raw, _LEVEL)
+    return replace(told, sha256=hashlib.sha256(packed).hexdigest()), packed

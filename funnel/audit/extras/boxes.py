@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.kernel.verdict import Broken
-from funnel.format.solution import PROOF, Proof
+from funnel.format.solution import MOST_BYTES, PROOF, Proof
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -26,8 +26,6 @@ Boxes = tuple[IntArray, FloatArray, FloatArray]
 """Their numbers (k,), and lower and upper corners (k, a)."""
 MARGIN = 1e-9
 """Nats by which a box may exceed the peak: a solver's multipliers are rounded."""
-MOST_BYTES = 1 << 28
-"""Of a proof once it is unpacked."""
 _AT_ONCE = 1 << 17
 """Numbers per array; boxes are gone through in groups of as many."""
 _FLAT, _WHOLE = 1e-200, 2.0
@@ -59,17 +57,15 @@ class Tree:
 
 def read_proof(raw: bytes, told: Proof, size: int) -> tuple[FloatArray, Tree]:
     """The inequalities (m, a) on w that proof.bin holds, and its boxes. Raises Broken."""
-    rows, boxes, entries = told.inequalities, told.boxes, told.multipliers
-    of_boxes = [("<i4", boxes), ("<i4", boxes), ("<f8", boxes), ("u1", boxes), ("<u4", boxes)]
-    layout = [("<f8", rows * size), *of_boxes, ("<u4", entries), ("<f8", entries), ("<f8", boxes)]
-    whole = sum(count * np.dtype(kind).itemsize for kind, count in layout)
-    if whole > MOST_BYTES or boxes < 1:
+    layout = told.layout(size)
+    whole = sum(count * np.dtype(kind).itemsize for _, kind, count in layout)
+    if whole > MOST_BYTES or told.boxes < 1:
         raise Broken(PROOF, "the proof is none", f"boxes, and at most {MOST_BYTES} bytes", whole)
     parts = _parts(_unpacked(raw, whole), layout)
-    inequalities = next(parts).astype(float).reshape(rows, size)
+    inequalities = next(parts).astype(float).reshape(told.inequalities, size)
     parent, which, at, upper, counts, index, value, level = parts
     starts = np.concatenate([[0], counts.astype(np.int64).cumsum()])
-    if (upper > 1).any() or starts[-1] != entries or (index >= rows).any():
+    if (upper > 1).any() or starts[-1] != told.multipliers or (index >= told.inequalities).any():
         raise Broken(PROOF, "the proof's parts do not fit together", "halves, counts, inequalities", "others")
     whole_numbers = (one.astype(np.int64) for one in (parent, which, upper, index))
     parent, which, upper, index = whole_numbers
@@ -91,10 +87,10 @@ def _unpacked(packed: bytes, whole: int) -> bytes:
     return found
 
 
-def _parts(raw: bytes, layout: list[tuple[str, int]]) -> Iterator[npt.NDArray[Any]]:
+def _parts(raw: bytes, layout: list[tuple[str, str, int]]) -> Iterator[npt.NDArray[Any]]:
     """The arrays of a layout, little-endian, one after the other."""
     place = 0
-    for kind, count in layout:
+    for _, kind, count in layout:
         yield np.frombuffer(raw, kind, count, place)
         place += count * np.dtype(kind).itemsize
 
