@@ -174,7 +174,7 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
     return f"#   {_printable(column.name):<20} {column.kind:<10} {column.distinct:>9,} values{missing}{role}"
 
 
-def _known(public: Sequence[Column]) -> int:
+def _known(public: Sequence[ColumnProfile]) -> int:
     """How many true columns somebody may know: two, where their pairs are not too many."""
     return min(2 if len(public) <= _PAIRS else 1, len(public))
 

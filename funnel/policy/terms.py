@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -66,11 +63,6 @@ def beside(policy: Policy) -> dict[str, Any]:
         "release.formulas": release.formulas if release.format == "csv" else "refuse",
         "release.sign": release.sign,
     }
-
-
-def digest(told: Mapping[str, Any]) -> str:
-    """SHA-256 of terms, whatever their order."""
-    return hashlib.sha256(json.dumps(dict(told), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def _block(block: Block) -> list[dict[str, Any]]:
