@@ -97,6 +97,18 @@ def edge_text(edge: float | date) -> str:
     return edge.isoformat() if isinstance(edge, date) else format(edge, ".15g")
 
 
+def both_spellings(
+    handler: GetJsonSchemaHandler, core: CoreSchema, plain: JsonSchemaValue, more: JsonSchemaValue | None = None
+) -> JsonSchemaValue:
+    """The schema of a mapping that may be written `plain`; `more` is said of the mapping."""
+    schema = handler(core)
+    target = handler.resolve_ref_schema(schema)
+    mapping = target | (more or {})
+    target.clear()
+    target.update(description=mapping.pop("description"), title=mapping["title"], anyOf=[plain, mapping])
+    return schema
+
+
 class Section(BaseModel):
     """A part of a policy: frozen, strict about types, without unknown keys."""
 
@@ -237,12 +249,7 @@ class Attribute(Section):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Editors see both spellings."""
-        schema = handler(core)
-        target = handler.resolve_ref_schema(schema)
-        plain = COLUMN_SCHEMA | {"description": "A column as it is"}
         together = [{"required": [*pair]} for pair in combinations(REDUCTIONS, 2)]
         alone = {"required": ["clip"], "not": {"required": ["round"]}}
-        mapping = dict(target) | {"not": {"anyOf": [*together, alone]}}
-        target.clear()
-        target.update(description=mapping.pop("description"), title="Attribute", anyOf=[plain, mapping])
-        return schema
+        plain = COLUMN_SCHEMA | {"description": "A column as it is"}
+        return both_spellings(handler, core, plain, {"not": {"anyOf": [*together, alone]}})

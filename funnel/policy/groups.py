@@ -15,15 +15,9 @@ from funnel.policy.document import Path, shortened
 Level = dict[str, str]
 """From the names at one level to those at the next; a name that is not a key keeps its own."""
 MOST_NAMES = 20_000
-_LEVEL: dict[str, Any] = {
-    "type": "object",
-    "description": "Groups by name, each with the values that it holds",
-    "additionalProperties": {
-        "type": "array",
-        "minItems": 1,
-        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-    },
-}
+_VALUES = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}
+VALUES_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": _VALUES}
+_LEVEL = VALUES_SCHEMA | {"description": "Groups by name, each with the values that it holds"}
 _FILE = {"type": "string", "minLength": 1, "description": "A CSV file with the columns value,group(,group2…)"}
 LEVELS_SCHEMA: dict[str, Any] = {
     "anyOf": [_FILE, _LEVEL, {"type": "array", "minItems": 1, "items": {"anyOf": [_FILE, _LEVEL]}}]

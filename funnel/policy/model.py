@@ -27,6 +27,7 @@ from funnel.policy.addresses import check_address, check_settings
 from funnel.policy.blocks import Block, as_block, spellings
 from funnel.policy.columns import Column, Section, Text
 from funnel.policy.document import Origin, Path
+from funnel.policy.groups import VALUES_SCHEMA
 from funnel.policy.metadata import Metadata
 from funnel.policy.release import KEY, Columns, Release, several
 
@@ -94,14 +95,9 @@ def _as_text(value: Any) -> Any:
 
 
 Values = Annotated[tuple[Annotated[str, BeforeValidator(_as_text)], ...], Field(strict=False, min_length=1)]
-VALUES_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "array",
-        "minItems": 1,
-        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-    },
-}
+
+
+Budget = Annotated[float, Field(gt=0, le=MOST_BUDGET, allow_inf_nan=False)]
 
 
 class Estimate(Section):
@@ -115,28 +111,18 @@ class Estimate(Section):
         description="counts: the table's own frequencies; private: those with noise on every count, so that what is "
         "published about the table as a whole hides every single record",
     )
-    beliefs: float | None = Field(
+    beliefs: Annotated[float, Field(gt=0, le=MOST_STEP, allow_inf_nan=False)] | None = Field(
         None,
-        gt=0,
-        le=MOST_STEP,
-        allow_inf_nan=False,
         description="Protocols are made from beliefs rounded outward to steps of at least this, and hold for all that "
         "round alike, so that their weights do not tell counts",
     )
-    epsilon: float | None = Field(
+    epsilon: Annotated[float, Field(gt=0, le=MAX_EPSILON, allow_inf_nan=False)] | None = Field(
         None,
-        gt=0,
-        le=MAX_EPSILON,
-        allow_inf_nan=False,
         description="private: how much one record may show in the noisy counts, in nats, each time they are estimated: "
         "once within twelve hours, or for a lock",
     )
-    budget: float | None = Field(
-        None,
-        gt=0,
-        le=MOST_BUDGET,
-        allow_inf_nan=False,
-        description="private: what all estimates of the private folder together may spend, in nats",
+    budget: Budget | None = Field(
+        None, description="private: what all estimates of the private folder together may spend, in nats"
     )
     values: Annotated[dict[Column, Values], WithJsonSchema(VALUES_SCHEMA)] | None = Field(
         None,
@@ -175,19 +161,11 @@ class Draws(Section):
 
 
 Named = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
+_NAMED = {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH}
 Accepted = Annotated[
     tuple[Named, ...],
     BeforeValidator(several),
-    WithJsonSchema({
-        "anyOf": [
-            {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH},
-            {
-                "type": "array",
-                "items": {"type": "string", "pattern": NAME, "maxLength": NAME_LENGTH},
-                "minItems": 1,
-            },
-        ]
-    }),
+    WithJsonSchema({"anyOf": [_NAMED, {"type": "array", "items": _NAMED, "minItems": 1}]}),
 ]
 
 
@@ -242,12 +220,8 @@ class Policy(Section):
         description="How values are randomised: a mechanism's name, or a mapping with kind and options",
     )
     draws: Draws = Field(default_factory=Draws, description="Whether answers are permanent")
-    budget: float | None = Field(
-        None,
-        gt=0,
-        le=MOST_BUDGET,
-        allow_inf_nan=False,
-        description="Nats of composed leakage, in the notion's measure, that all releases together may reach",
+    budget: Budget | None = Field(
+        None, description="Nats of composed leakage, in the notion's measure, that all releases together may reach"
     )
     accept: Accepted = Field(
         (),

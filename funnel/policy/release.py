@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from funnel.policy.addresses import check_address
-from funnel.policy.columns import COLUMN_SCHEMA, Column, Section, Text
+from funnel.policy.columns import COLUMN_SCHEMA, Column, Section, Text, both_spellings
 
 KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
 _DATABASES = ("postgresql",)
@@ -49,7 +49,7 @@ class Also(Section):
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Editors see both spellings."""
         plain = {"type": "string", "pattern": "^postgresql://", "description": "The table"}
-        return _both(handler, core, plain)
+        return both_spellings(handler, core, plain)
 
 
 class Parted(Section):
@@ -61,17 +61,7 @@ class Parted(Section):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Editors see both spellings."""
-        return _both(handler, core, dict(COLUMN_SCHEMA))
-
-
-def _both(handler: GetJsonSchemaHandler, core: CoreSchema, plain: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema of a mapping that may be written `plain`."""
-    schema = handler(core)
-    target = handler.resolve_ref_schema(schema)
-    mapping = dict(target)
-    target.clear()
-    target.update(description=mapping.pop("description"), title=mapping["title"], anyOf=[plain, mapping])
-    return schema
+        return both_spellings(handler, core, dict(COLUMN_SCHEMA))
 
 
 def _alone(key: str) -> BeforeValidator:
