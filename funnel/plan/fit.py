@@ -15,6 +15,7 @@ from funnel.policy.document import Path
 _NUMERIC = (*NARROW, *FLOATS, "HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL")
 _OPAQUE = ("STRUCT", "MAP", "UNION", "BLOB", "BIT", "JSON", "VARIANT", "GEOMETRY")
 _INEXACT = (*FLOATS, "BOOLEAN")
+_PLAIN = "; only plain values can be used"
 
 
 def column_of(name: str, schema: Mapping[str, str]) -> str | None:
@@ -39,59 +40,45 @@ def check_fit(
 def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
     """What is wrong with the columns that are read, each for its use."""
     for name in policy.sensitive:
-        yield from _plain(policy, schema, name)
+        yield from _typed(policy, schema, policy.place(name), name, _PLAIN)
     for attribute in (one for block in policy.blocks for one in block.attributes):
         if policy.mechanism.needs_numbers and not isinstance(attribute.round, float):
             yield _unrounded(policy, attribute.name)
-        yield from _fits(policy, schema, attribute)
-    if policy.source.entity is not None:
-        yield from _entity(policy, schema, policy.source.entity)
+        kinds, needed = _asked(attribute)
+        yield from _typed(policy, schema, policy.place(attribute.name), attribute.name, needed, kinds=kinds)
+    if (entity := policy.source.entity) is not None:
+        needed, advice = ", which cannot identify a person", "Use a column of integers or text."
+        yield from _typed(policy, schema, ("source", "entity"), entity, needed, "entity", advice, other=_INEXACT)
 
 
-def _plain(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
-    kind = yield from _known(policy, schema, policy.place(name), name)
-    if kind is not None and _opaque(kind):
-        said = f"column {name} is {kind}; only plain values can be used"
-        yield policy.problem(policy.place(name), "column-type", said)
-
-
-def _fits(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
-    """Whether a public column has a type for what is to become of it."""
+def _asked(one: Attribute) -> tuple[tuple[str, ...], str]:
+    """The types that a public column may have for what is to become of it, and why."""
     for asked, kinds, needed in (
-        (one.is_number, _NUMERIC, "`bins`, `round` and `clip` by numbers need a number"),
-        (one.is_date, DATES, "dates need a DATE, a TIMESTAMP, or text"),
-        (one.rare == "bin" and not one.is_measured, (*_NUMERIC, "DATE"), "`rare: bin` needs numbers or dates"),
-        (one.trim, ("VARCHAR",), "only texts have blanks to `trim`"),
+        (one.is_number, _NUMERIC, "; `bins`, `round` and `clip` by numbers need a number"),
+        (one.is_date, DATES, "; dates need a DATE, a TIMESTAMP, or text"),
+        (one.rare == "bin" and not one.is_measured, (*_NUMERIC, "DATE"), "; `rare: bin` needs numbers or dates"),
+        (one.trim, ("VARCHAR",), "; only texts have blanks to `trim`"),
     ):
         if asked:
-            yield from _typed(policy, schema, one.name, kinds, needed)
-            return
-    yield from _plain(policy, schema, one.name)
-
-
-def _typed(
-    policy: Policy, schema: Mapping[str, str], name: str, kinds: tuple[str, ...], needed: str
-) -> Iterator[Problem]:
-    kind = yield from _known(policy, schema, policy.place(name), name)
-    if kind is not None and (_opaque(kind) or not kind.startswith(kinds)):
-        yield policy.problem(policy.place(name), "column-type", f"column {name} is {kind}; {needed}")
-
-
-def _entity(policy: Policy, schema: Mapping[str, str], name: str) -> Iterator[Problem]:
-    path = ("source", "entity")
-    kind = yield from _known(policy, schema, path, name)
-    if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
-        said = f"column {name} is {kind}, which cannot identify a person"
-        yield policy.problem(path, "entity", said, "Use a column of integers or text.")
+            return kinds, needed
+    return ("",), _PLAIN
 
 
 def _keys(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
+    needed, advice = ", which cannot name a row", "Use columns of integers, text or dates."
     for place, name in enumerate(policy.release.identify):
         path = ("release", "identify", place)
-        kind = yield from _known(policy, schema, path, name)
-        if kind is not None and (_opaque(kind) or kind.startswith(_INEXACT)):
-            said = f"column {name} is {kind}, which cannot name a row"
-            yield policy.problem(path, "identify", said, "Use columns of integers, text or dates.")
+        yield from _typed(policy, schema, path, name, needed, "identify", advice, other=_INEXACT)
+
+
+def _typed(
+    policy: Policy, schema: Mapping[str, str], path: Path, name: str, needed: str, code: str = "column-type",
+    advice: str | None = None, *, kinds: tuple[str, ...] = ("",), other: tuple[str, ...] = (),
+) -> Iterator[Problem]:  # fmt: skip
+    """That a column holds plain values of one of these kinds, and not of any other."""
+    kind = yield from _known(policy, schema, path, name)
+    if kind is not None and (_opaque(kind) or not kind.startswith(kinds) or kind.startswith(other)):
+        yield policy.problem(path, code, f"column {name} is {kind}{needed}", advice)
 
 
 def _known(
