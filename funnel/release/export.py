@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -121,10 +121,11 @@ def export(
     and writes CSV.
     """
     rows = np.array(released.rows, np.int64)
-    texts, times = _distinct(protocols, rows[:, :-1]), rows[:, -1]
+    shown, times = shown_columns(protocols, rows[:, :-1]), rows[:, -1]
     columns, types = with_count(released.columns, released.types, counted=counted)
     if counted:
-        texts, times = texts.append_column(f"v{texts.num_columns}", pa.array(times)), np.ones_like(times)
+        shown, times = [*shown, pa.array(times)], np.ones_like(times)
+    texts = pa.table({f"v{i}": column for i, column in enumerate(shown)})
     with connected(target.path) as connection:
         distinct = typed(connection, texts, columns, types)
         if target.folders is not None:
@@ -223,16 +224,16 @@ def text_of(value: Label) -> str:
     return json.dumps(value[0] if len(value) == 1 else list(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def _distinct(protocols: Sequence[AnyProtocol], codes: IntArray) -> pa.Table:
-    """The distinct rows (m, k) as text columns v0, v1, …, in order; 0/1 columns for sets that are released as bits."""
-    columns = list[Any]()
+def shown_columns(protocols: Sequence[AnyProtocol], codes: IntArray) -> list[pa.Array]:
+    """The columns of rows with these output codes (m, k), as texts; 0/1 columns for sets that are released as bits."""
+    columns = list[pa.Array]()
     for protocol, code in zip(protocols, codes.T, strict=True):
         outputs = protocol.outputs
         if isinstance(outputs, Sets):
             columns += set_columns(outputs, code)
         else:
             columns += [values.take(pa.array(code)) for values in text_columns(outputs.values)]
-    return pa.table({f"v{i}": column for i, column in enumerate(columns)})
+    return columns
 
 
 def text_columns(values: Sequence[Label]) -> list[pa.Array]:

@@ -25,9 +25,8 @@ from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, UnaryProtocol
 from funnel.errors import FunnelError
 from funnel.format.cells import NAME as CELLS
-from funnel.format.protocol import Sets, Weights
 from funnel.format.released import NAME, with_count
-from funnel.release.export import Target, inside, text_of
+from funnel.release.export import Target, inside, shown_columns
 from funnel.release.filled import Filled, Rows, filled
 from funnel.release.folders import ranks
 from funnel.release.weights import row_weights
@@ -146,8 +145,8 @@ def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> l
     return [name for column, own in told for name in ([column] if own is None else [name for name, _ in own])]
 
 
-def _shown(opened: Release, path: Path) -> list[tuple[Sequence[str | None], Codes]]:
-    """For each column of the table its texts, and which of them some rows have. Raises Broken."""
+def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
+    """For each column of the table its values, and which of them some rows have. Raises Broken."""
     if opened.wide:
         try:
             rows = _rows(opened, path) if opened.manifest.identify else None
@@ -155,17 +154,17 @@ def _shown(opened: Release, path: Path) -> list[tuple[Sequence[str | None], Code
             found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows, locked=locked)
         except (FunnelError, ValueError, IndexError) as error:
             raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
-        return [(one.values, partial(_of_rows, one.codes, _order(opened, found))) for one in found]
+        order = _order(opened, found)
+        return [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, order)) for one in found]
     labels, times = _labels(opened), in_table(opened)[:, -1]
     if _counted(opened):
-        counts: list[str | None] = [str(number) for number in times.tolist()]
-        return [(texts, _each) for texts in [*labels, counts]]
+        return [(one, _each) for one in (*labels, pa.array(times))]
     ends = np.cumsum(times)
 
     def distinct(rows: slice) -> IntArray:
         return np.searchsorted(ends, np.arange(rows.start, rows.stop), side="right")
 
-    return [(texts, distinct) for texts in labels]
+    return [(one, distinct) for one in labels]
 
 
 def in_table(opened: Release) -> IntArray:
@@ -173,8 +172,8 @@ def in_table(opened: Release) -> IntArray:
     folders, rows = opened.manifest.partition, opened.rows
     if folders is None or opened.manifest.identify or opened.wide:
         return rows
-    texts = _texts(opened, rows)[opened.released.columns.index(folders.column)]
-    return rows[ranks(pa.array(texts, pa.string())).argsort(kind="stable")]
+    shown = shown_columns(protocols_of(opened.protocol), rows[:, :-1])
+    return rows[ranks(shown[opened.released.columns.index(folders.column)]).argsort(kind="stable")]
 
 
 def _order(opened: Release, columns: Sequence[Filled]) -> IntArray | None:
@@ -199,41 +198,15 @@ def _of_rows(codes: IntArray | Narrow, order: IntArray | None, rows: slice) -> I
     return np.asarray(codes[rows] if order is None else codes[order[rows]], np.int64)
 
 
-def _equal(column: pa.Array, labels: Sequence[str | None], which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
-    """Whether a column of a file holds, as text, the label of each of these rows."""
-    import pyarrow.compute as pc
-
-    expected = pa.array(labels, pa.string()).take(pa.array(which))
+def _equal(column: pa.Array, labels: pa.Array, which: IntArray) -> bool:
+    """Whether a column of a file holds the label of each of these rows, in the type that it has there."""
     found = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    if not pa.types.is_string(found.type):
-        expected = pc.cast(expected, found.type)
-    return bool(found.equals(expected))
+    return bool(found.equals(labels.take(pa.array(which)).cast(found.type)))
 
 
-def _labels(opened: Release) -> list[list[str | None]]:
-    """For each column of the table its texts, one for each distinct released row, in the order of the table."""
-    return _texts(opened, in_table(opened))
-
-
-def _texts(opened: Release, rows: IntArray) -> list[list[str | None]]:
-    found: list[list[str | None]] = []
-    for block, codes in zip(opened.protocol.blocks, rows.T[:-1].tolist(), strict=True):
-        found += _of_weights(block, codes) if isinstance(block, Weights) else _of_sets(block, codes)
-    return found
-
-
-def _of_weights(block: Weights, codes: list[int]) -> list[list[str | None]]:
-    return [[block.outputs[y][part] for y in codes] for part in range(len(block.columns))]
-
-
-def _of_sets(block: Sets, codes: list[int]) -> list[list[str | None]]:
-    """A set has value x at bit a-1-x of its code."""
-    a = len(block.inputs)
-    held = [[code >> (a - 1 - x) & 1 for x in range(a)] for code in codes]
-    if block.form == "bits":
-        return [[str(one[x]) for one in held] for x in range(a)]
-    texts = [text_of(value) for value in block.inputs]
-    return [[f"[{','.join(text for text, has in zip(texts, one, strict=True) if has)}]" for one in held]]
+def _labels(opened: Release) -> list[pa.Array]:
+    """The columns of the table, a value for each distinct released row, in the order of the table."""
+    return shown_columns(protocols_of(opened.protocol), in_table(opened)[:, :-1])
 
 
 def _tells(opened: Release) -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def named(
-    opened: Release, batches: Iterable[pa.RecordBatch], labels: Sequence[Sequence[str | None]]
+    opened: Release, batches: Iterable[pa.RecordBatch], labels: Sequence[pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     """Batches of key columns and of the output codes y0, y1, … of each block; of the table's columns, keys first.
 
-    `labels` are, for each other column, its texts by distinct released row. Raises Broken: a row without a key, a key
+    `labels` are, for each other column, its values by distinct released row. Raises Broken: a row without a key, a key
     twice or out of order, an answer that was not released, and, when all are read, not as often as it was.
     """
     import pyarrow as pa
@@ -76,14 +76,13 @@ def _read(file: str, key: Key, kind: pa.DataType, column: pa.Array) -> pa.Array:
 class _Places:
     """Which of the distinct released rows a row shows, by the texts of its columns in the types that the file has."""
 
-    def __init__(self, labels: Sequence[Sequence[str | None]], kinds: Sequence[pa.DataType]) -> None:
-        import pyarrow as pa
+    def __init__(self, labels: Sequence[pa.Array], kinds: Sequence[pa.DataType]) -> None:
         import pyarrow.compute as pc
 
         self._known: list[tuple[pa.Array, IntArray]] = []
         place = np.zeros(len(labels[0]), np.int64)
         for texts, kind in zip(labels, kinds, strict=True):
-            told = pc.cast(pa.array(texts, pa.string()), kind)
+            told = texts.cast(kind)
             values = told.unique()
             own = pc.index_in(told, values).to_numpy()
             known, place = np.unique(place * len(values) + own, return_inverse=True)
