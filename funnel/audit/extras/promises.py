@@ -11,6 +11,7 @@ from funnel.audit.kernel.notions import STEP
 from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.data.alphabet import folded
 from funnel.format.journal import NAME, Promise
+from funnel.ledger.promises import breaks
 
 CLAIM = "ledger-promises"
 TITLE = "every promise of the ledger stands in the entry, and this release ended none that its policy does not name"
@@ -52,23 +53,17 @@ def _check_end(opened: Release, one: Promise, was: Promise | None) -> None:
     if was is not None and was.ended and own and was.budget != one.budget:
         was = None
     ended = was.ended if was is not None else None
-    if ended is None and (_broken(one) or (not own and _published(opened, one))):
+    if ended is None and (breaks(one) or (not own and _published(opened, one))):
         ended = release
     agree(NAME, [
         (f"since when {one.policy} promises", release if was is None else was.since, one.since),
         (f"which release ended the promise of {one.policy}", ended, one.ended),
     ])  # fmt: skip
-    if own and one.together.figure is not None and _broken(one):
+    if own and one.together.figure is not None and breaks(one):
         raise Broken(NAME, "all releases together tell more than the budget", one.budget, one.together.figure)
     accepted = _UNBOUNDED if own else one.policy
     if (ended == release or (own and one.together.figure is None)) and accepted not in opened.terms.accept:
         raise Broken(NAME, f"the promise of {one.policy} is ended, which the policy does not accept", accepted, ended)
-
-
-def _broken(one: Promise) -> bool:
-    """Whether more is told than its budget, or without any bound."""
-    figure = one.together.figure
-    return figure is None or (one.budget is not None and rational(figure) > Fraction(one.budget))
 
 
 def _published(opened: Release, one: Promise) -> bool:
