@@ -1,74 +1,70 @@
-"""Local searches from many starts: hops from vertex to vertex of the slice of a cone, while the price rises."""
+"""Rows that are worth more than their price, near others: hops from row to row over a slice's linear programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
-from funnel.optimise.columns.pricing import Slice, key, price
-from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Bases, Objectives
+from funnel.optimise.columns.pricing import divergence
+from funnel.optimise.linear.bases import GIVEN_UP, OPTIMAL, Answers, Bases, BoolArray, Objectives
 
 _FLOOR = 1e-9
 """Share of the prior from which the logarithm is taken as it is; below, slopes stop falling."""
-_RISE = 1e-10
-"""Rise of the price (nats) up to which a hop got nowhere."""
 _HOPS = 60
 """Hops from one start; far fewer are needed."""
-_AT_ONCE = 256
-"""Starts that are climbed from together, where programs are."""
 
 
-def climbs(
-    room: Slice, starts: FloatArray, eta: FloatArray, budget: Budget
-) -> Iterator[tuple[FloatArray, float]]:
-    """Where climbs from starts (k, a) end, with the price there (nats); each way is gone once, while the budget lasts.
+class Climbable(Protocol):
+    """A slice {w >= 0 : Σ w = 1, w / prior in a cone}, as far as it is known, and how many starts go `together`."""
 
-    Each hop leads to the vertex that is best for the tangent at the one before, until the price stops rising. Starts
-    may be outside the cone.
+    prior: FloatArray
+    together: int
+
+    def solve(self, objectives: Objectives) -> Answers:
+        """max slope·w over what is known of the slice."""
+
+    def land(self, points: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Rows w of the slice near a solver's points (k, a…), and which points were cut off since (k,)."""
+
+
+def climb(room: Climbable, starts: FloatArray, eta: FloatArray, fine: float, budget: Budget) -> FloatArray:
+    """Rows w (m, a) near starts (k, a), m <= k, of high price D(w || prior) - eta·w, eta one or each its own.
+
+    Each hop leads towards what is best for the tangent at the row before, until that is better by no more than `fine`,
+    or the price stops rising; or with the budget. Starts may be outside.
     """
-    seen: set[bytes] = set()
-    step = _AT_ONCE if room.programs.batched else 1
-    for place in range(0, len(starts), step):
+    eta = np.broadcast_to(eta, starts.shape)
+    found = [np.zeros((0, starts.shape[1]))]
+    for place in range(0, len(starts), room.together):
         if budget.over:
-            return
-        some = starts[place : place + step]
-        budget.spend(len(some))
-        yield from _together(room, some, eta, seen)
+            break
+        some = slice(place, place + room.together)
+        budget.spend(len(starts[some]))
+        found.append(_together(room, starts[some], eta[some], fine, budget))
+    return np.concatenate(found)
 
 
-def _together(
-    room: Slice, starts: FloatArray, eta: FloatArray, seen: set[bytes]
-) -> Iterator[tuple[FloatArray, float]]:
-    """The ends of the ways from all starts that lead over no vertex of `seen`, which takes up those on them."""
-    points, worth, known = starts, np.full(len(starts), -np.inf), np.zeros(len(starts), bool)
-    bases = Bases.none(len(starts), 1)
+def _together(room: Climbable, starts: FloatArray, eta: FloatArray, fine: float, budget: Budget) -> FloatArray:
+    """The ends of the ways from all starts."""
+    count, size = starts.shape
+    here, reached = starts.copy(), np.full(count, -np.inf)
+    active, bases = np.arange(count), Bases.none(count, 1)
     for _ in range(_HOPS):
-        slope = np.log(np.maximum(points / room.prior, _FLOOR)) - eta
-        answers = room.programs.solve(Objectives.anywhere(slope, bases, patient=False))
-        solved = answers.how == OPTIMAL
-        here = room.prior + np.zeros_like(points)
-        here[solved] = room.inside(answers.point[solved])
-        now = price(here, room.prior, eta)
-        rises = solved & (now > worth + _RISE)
-        later = answers.how == GIVEN_UP
-        for place in np.flatnonzero(~rises & ~later & known):
-            yield points[place], float(worth[place])
-        rises[[place for place in np.flatnonzero(rises) if not _new(here[place], seen)]] = False
-        points, worth = np.where(rises[:, None], here, points), np.where(rises, now, worth)
-        on = rises | later
-        points, worth, known, bases = points[on], worth[on], (known | rises)[on], answers.bases[on]
-        if not on.any():
-            return
-    yield from ((points[place], float(worth[place])) for place in np.flatnonzero(known))
-
-
-def _new(row: FloatArray, seen: set[bytes]) -> bool:
-    """Whether a row was never seen before; now it was."""
-    name = key(row)
-    if name in seen:
-        return False
-    seen.add(name)
-    return True
+        slope = np.log(np.maximum(here[active] / room.prior, _FLOOR)) - eta[active]
+        answers = room.solve(Objectives.anywhere(slope, bases, patient=False))
+        ahead = np.einsum("na,na->n", slope, answers.point[:, :size] - here[active])
+        go = (answers.how == OPTIMAL) & ((ahead > fine) | np.isneginf(reached[active]))
+        rows, on = room.land(answers.point[go])
+        tried = active[go]
+        worth = divergence(rows, room.prior) - np.einsum("na,na->n", rows, eta[tried])
+        up = worth > reached[tried]
+        here[tried[up]], reached[tried[up]] = rows[up], worth[up]
+        further = answers.how == GIVEN_UP
+        further[go] = up | on
+        active, bases = active[further], answers.bases[further]
+        if not len(active) or budget.over:
+            break
+    return here[~np.isneginf(reached)]

@@ -21,6 +21,7 @@ from funnel.optimise.columns.reach import Cut, cuts
 from funnel.optimise.columns.scaling import Scaled
 from funnel.optimise.columns.tree import BoxTree
 from funnel.optimise.cone import Cone
+from funnel.optimise.linear.bases import Answers, BoolArray, Objectives
 from funnel.optimise.linear.batched import Programs
 
 _DUST = 1e-12
@@ -29,8 +30,8 @@ _WIDEST = 64
 """Constraints that may be met at once up to which programs are solved many at a time: wider bases take too long."""
 _CLOSE = 1e-11
 """Share of the centre that a row may need to be inside."""
-_ALIKE = 9
-"""Digits to which two rows are the same row."""
+_TOGETHER = 256
+"""Starts that are climbed from together, where programs are solved so."""
 _POINTS = 32
 """Points of a search that are told, the best ones."""
 
@@ -55,12 +56,21 @@ class Slice:
             self.programs = Programs(self.matrix, self.equalities)
         else:
             self.programs = OneByOne(self.matrix, lift, self.equalities)
+        self.together = _TOGETHER if self.programs.batched else 1
         self._tree: BoxTree | None = None
 
     @cached_property
     def cuts(self) -> list[Cut]:
         """What cuts off all that the slice does not reach."""
         return cuts(self.programs)
+
+    def solve(self, objectives: Objectives) -> Answers:
+        """max slope·w over the slice."""
+        return self.programs.solve(objectives)
+
+    def land(self, points: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The rows of a solver's points (N, a + k); none is cut off."""
+        return self.inside(points), np.zeros(len(points), bool)
 
     def inside(self, points: FloatArray) -> FloatArray:
         """Rows w (N, a) of a solver's points (N, a + k), moved towards the centre as far as they are outside.
@@ -131,8 +141,3 @@ def divergence(mass: FloatArray, prior: FloatArray) -> FloatArray:
 def price(mass: FloatArray, prior: FloatArray, eta: FloatArray) -> FloatArray:
     """f(w) of every row w (..., a)."""
     return np.asarray(divergence(mass, prior) - mass @ eta)
-
-
-def key(row: FloatArray) -> bytes:
-    """What rows w have in common that are the same but for rounding errors."""
-    return (np.round(row, _ALIKE) + 0.0).tobytes()

@@ -7,7 +7,6 @@ and bound proves that none is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +14,17 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.columns.climbing import climbs
+from funnel.optimise.columns.climbing import climb
 from funnel.optimise.columns.pool import RowPool
-from funnel.optimise.columns.pricing import Slice
+from funnel.optimise.columns.pricing import Slice, price
 from funnel.optimise.cone import Cone
 from funnel.optimise.generation import Oracle, generate
 from funnel.optimise.linear.highs import Answer
 
 _ENTRY = 1e-9
 """A row enters where its price is above this (nats)."""
+_RISE = 1e-10
+"""What a hop must promise (nats)."""
 _BOXES = 10_000_000
 """Better rows that end a proof where there is no time for another one: none."""
 _CLIMBING = 0.5
@@ -117,9 +118,10 @@ class _PolyhedralSearch:
         """Add the rows of positive price near the starts; whether there are any."""
         return self.rows.add(self.climbs(starts, answer.multipliers / self.prior, self.climbing))
 
-    def climbs(self, starts: FloatArray, eta: FloatArray, budget: Budget) -> Iterable[FloatArray]:
+    def climbs(self, starts: FloatArray, eta: FloatArray, budget: Budget) -> FloatArray:
         """Rows of positive price near the starts."""
-        return (row for row, worth in climbs(self.room, starts, eta, budget) if worth > _ENTRY)
+        rows = climb(self.room, starts, eta, _RISE, budget)
+        return np.asarray(rows[price(rows, self.prior, eta) > _ENTRY])
 
     def starts(self, used: FloatArray) -> FloatArray:
         """Where to climb from: random rows, and the rows in use."""

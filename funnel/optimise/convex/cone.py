@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.optimise.budget import Budget
-from funnel.optimise.columns.pricing import divergence, tidy
-from funnel.optimise.linear.bases import EMPTY, OPTIMAL, Answers, Bases, Objectives
+from funnel.optimise.columns.pricing import tidy
+from funnel.optimise.linear.bases import OPTIMAL, Answers, Objectives
 from funnel.optimise.linear.batched import Programs
 
 _MOST = 1500
@@ -30,10 +29,6 @@ _SHOTS = 30
 """Steps from the outside to the border of the cone; each is Newton's."""
 _ON_BORDER = 1e-12
 """Excess up to which a row is in the cone."""
-_FLOOR = 1e-9
-"""Share of the prior from which the logarithm is taken as it is."""
-_HOPS = 60
-"""Hops from one start at most."""
 
 
 class SeparationOracle(Protocol):
@@ -54,8 +49,8 @@ class ConvexSlice:
     """
 
     equalities = 0
-    at_once = 256
-    """Boxes that are worth splitting together."""
+    at_once, together = 256, 1024
+    """Boxes that are worth splitting together, and starts that are climbed from together."""
 
     def __init__(self, oracle: SeparationOracle, prior: FloatArray) -> None:
         self.prior, self.oracle, self.size = prior, oracle, len(prior)
@@ -105,35 +100,6 @@ class ConvexSlice:
                 share[active] = np.minimum((1 / np.maximum(rise, 0.0)).min(axis=1), share[active])
         rows = (1 + share[:, None] * aside) * self.prior
         return rows / rows.sum(axis=1, keepdims=True), outside
-
-    def climb(self, starts: FloatArray, eta: FloatArray, fine: float, budget: Budget) -> FloatArray:
-        """Rows of the cone near the starts (k, a), of high price D(w || prior) - eta·w, eta one or each its own.
-
-        Hop from row to row, each on the way to the best for the tangent at the one before, until none over the
-        polyhedron is better than the row by more than `fine`, for the tangent; or with the budget.
-        """
-        count = len(starts)
-        budget.spend(count)
-        eta = np.broadcast_to(eta, starts.shape)
-        here, reached, slope = starts.copy(), np.full(count, -np.inf), self._slope(starts, eta)
-        active, bases = np.arange(count), Bases.none(count, 1)
-        for _ in range(_HOPS):
-            answers = self.solve(Objectives.anywhere(slope[active], bases))
-            ahead = np.einsum("na,na->n", slope[active], answers.point - here[active])
-            go = (answers.how != EMPTY) & ((ahead > fine) | np.isneginf(reached[active]))
-            active, bases = active[go], answers.bases[go]
-            if not len(active) or budget.over:
-                break
-            rows, _ = self.land(answers.point[go])
-            worth = divergence(rows, self.prior) - np.einsum("na,na->n", rows, eta[active])
-            up = worth > reached[active]
-            here[active[up]], reached[active[up]] = rows[up], worth[up]
-            slope[active[up]] = self._slope(rows[up], eta[active[up]])
-        return here[~np.isneginf(reached)]
-
-    def _slope(self, rows: FloatArray, eta: FloatArray) -> FloatArray:
-        """The gradient of the price, but for a constant."""
-        return np.asarray(np.log(np.maximum(rows / self.prior, _FLOOR)) - eta)
 
     def _remember(self, known: FloatArray) -> None:
         """More inequalities (k, a) on v; they take part from now on."""

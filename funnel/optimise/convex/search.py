@@ -9,6 +9,7 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
+from funnel.optimise.columns.climbing import climb
 from funnel.optimise.columns.pool import RowPool
 from funnel.optimise.columns.pricing import price, tidy
 from funnel.optimise.convex.cone import ConvexSlice, SeparationOracle
@@ -108,7 +109,7 @@ class _ConvexSearch:
         mass = start[start.any(axis=1)] * self.prior
         mass /= mass.sum(axis=1, keepdims=True)
         self.rows.add(self.room.land(np.vstack([single, mass]), cut=False)[0])
-        self.rows.add(self.room.climb(single, np.zeros(len(self.prior)), self.fine, self.budget))
+        self.rows.add(climb(self.room, single, np.zeros(len(self.prior)), self.fine, self.budget))
 
     def run(self) -> Closed:
         """Close ever smaller gaps, until the last one is, or nothing helps, or the budget is spent."""
@@ -149,7 +150,7 @@ class _ConvexSearch:
         rows, _ = self.room.land(np.vstack([spread, self.crossed(used, _SAMPLES * size)]), cut=False)
         rows = rows[np.argsort(-price(rows, self.prior, eta), kind="stable")[: _FEW * size]]
         detours = self.random.normal(scale=_ASIDE, size=used.shape)
-        return np.vstack([rows, used, self.room.climb(used, eta + detours, self.fine, self.climbing)])
+        return np.vstack([rows, used, climb(self.room, used, eta + detours, self.fine, self.climbing)])
 
     def crossed(self, used: FloatArray, count: int) -> FloatArray:
         """Random rows (count, a) that take most entries from one row and some from another, or none in their place."""
@@ -160,7 +161,7 @@ class _ConvexSearch:
 
     def climb(self, starts: FloatArray, eta: FloatArray, least: float, budget: Budget) -> bool:
         """Let rows near the starts take part whose price is above `least`; whether there are any."""
-        rows = self.room.climb(starts, eta, self.fine, budget)
+        rows = climb(self.room, starts, eta, self.fine, budget)
         return self.rows.add(rows[price(rows, self.prior, eta) > least])
 
     def prove(self, answer: Answer) -> bool:
