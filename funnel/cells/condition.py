@@ -12,9 +12,11 @@ from funnel.cells.tree import Mask
 from funnel.text import human, label
 
 Quote = Callable[[str], str]
+Say = Callable[[str], str]
+"""Puts a short English text into a reader's language."""
 
 
-def words(cells: Cells, cell: int) -> str:
+def words(cells: Cells, cell: int, say: Say = str) -> str:
     """The conditions of a cell, for people: `age < 37 and education is one of Masters, Doctorate`."""
     possible = {place: np.ones(len(one), bool) for place, one in enumerate(cells.columns)}
     place, asked = int(cells.tree.leaves[cell]), list[int]()
@@ -23,8 +25,8 @@ def words(cells: Cells, cell: int) -> str:
         node = cells.tree.nodes[above]
         possible[node.column] &= node.left if place == node.yes else ~node.left
         asked, place = [*asked, node.column], above
-    parts = [_said(cells.columns[column], possible[column]) for column in sorted(set(asked))]
-    return " and ".join(parts) or "every record"
+    parts = [_said(cells.columns[column], possible[column], say) for column in sorted(set(asked))]
+    return f" {say('and')} ".join(parts) or say("every record")
 
 
 def sql(cells: Cells, expressions: Sequence[str], quote: Quote) -> str:
@@ -85,27 +87,27 @@ def _among(column: Vocabulary, expression: str, wanted: Mask, quote: Quote) -> s
     return f"{expression} IN ({', '.join(listed)})" if listed else "FALSE"
 
 
-def _said(column: Vocabulary, possible: Mask) -> str:
+def _said(column: Vocabulary, possible: Mask, say: Say) -> str:
     """Which values of a column are possible, in words."""
     name, missing = human(column.name), bool(column.values[-1] is None and possible[-1])
     if column.cuts is None:
         return _one_of(
-            name, [label([value]) for value, can in zip(column.values, possible, strict=True) if can]
+            name, [label([value]) for value, can in zip(column.values, possible, strict=True) if can], say
         )
     numbers = possible[: len(column.cuts) + 1]
     if not numbers.any():
-        return f"{name} is missing"
+        return say("{} is missing").format(name)
     first, last = int(np.argmax(numbers)), len(numbers) - int(np.argmax(numbers[::-1]))
     low = column.cuts[first - 1] if first else None
     high = column.cuts[last - 1] if last < len(numbers) else None
-    return _range(name, low, high) + (" or missing" if missing and (low or high) else "")
+    return _range(name, low, high, say) + (say(" or missing") if missing and (low or high) else "")
 
 
-def _range(name: str, low: str | None, high: str | None) -> str:
+def _range(name: str, low: str | None, high: str | None, say: Say) -> str:
     if low is None:
-        return f"{name} < {high}" if high is not None else f"{name} is not missing"
+        return f"{name} < {high}" if high is not None else say("{} is not missing").format(name)
     return f"{name} ≥ {low}" if high is None else f"{low} ≤ {name} < {high}"
 
 
-def _one_of(name: str, values: Sequence[str]) -> str:
-    return f"{name} is {values[0]}" if len(values) == 1 else f"{name} is one of {', '.join(values)}"
+def _one_of(name: str, values: Sequence[str], say: Say) -> str:
+    return say("{} is {}" if len(values) == 1 else "{} is one of {}").format(name, ", ".join(values))

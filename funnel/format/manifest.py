@@ -234,7 +234,7 @@ class Manifest:
     counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
     `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
     none where rows belong to nobody. `files` are all others of the folder, but for a signature. `partition` is None
-    where the table is one file.
+    where the table is one file. `language` is that of the report.
     """
 
     format: Literal["funnel-release/1"]
@@ -271,6 +271,7 @@ class Manifest:
     files: dict[str, FileEntry]
     partition: Partition | None = None
     metadata: Metadata | None = None
+    language: Literal["en", "de"] = "en"
 
     def flaws(self) -> Flaws:
         """Its parts fit each other."""

@@ -101,6 +101,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         files={},
         partition=partition(policy),
         metadata=None if policy.metadata is None else policy.metadata.stated(),
+        language=policy.release.language,
     )
 
 

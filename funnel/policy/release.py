@@ -103,6 +103,10 @@ class Release(Section):
         None, description="Where the private key that signs releases is kept: env:NAME or file:PATH"
     )
 
+    language: Literal["en", "de"] = Field(
+        "en", description="Language of the privacy report and of what catalogues read: English or German"
+    )
+
     @property
     def refuses_formulas(self) -> bool:
         """Whether the table is a file in which no value may be a formula."""

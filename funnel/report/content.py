@@ -48,6 +48,7 @@ def _content(t: Facts, released: ReleasedFile, evidence: Evidence | None) -> dic
     follows = consequences(t, notion, None if private is None else private["guess"])
     content = {
         "format": FORMAT,
+        "language": t.language,
         "published": evidence is None,
         **_title(t),
         "promise": promise(t, notion),
@@ -77,10 +78,17 @@ def _title(t: Facts) -> dict[str, Any]:
         "description": " ".join(map(printable, t.m.description.split())),
         "release": t.m.release,
         "created": t.m.created,
-        "date": figures.date(t.m.created),
+        "date": _date(t),
         "rows": t.m.rows,
         "minimum": t.m.estimate.minimum,
     }
+
+
+def _date(t: Facts) -> str:
+    day, month, year, *rest = figures.date(t.m.created).split(" ")
+    return t.say("{day} {month} {year}, {time} UTC").format(
+        day=day, month=t.say(month), year=year.rstrip(","), time=rest[0]
+    )
 
 
 def promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
@@ -201,7 +209,7 @@ def _provenance(t: Facts) -> list[dict[str, str]]:
         "Versions": ", ".join(f"{name} {version}" for name, version in sorted(t.m.versions.items())),
         "Signed by": t.m.signed and t.m.signed.public_key,
     }
-    return [{"what": what, "value": value} for what, value in pairs.items() if value]
+    return [{"what": t.say(what), "value": value} for what, value in pairs.items() if value]
 
 
 def _glossary(t: Facts, notion: Mapping[str, str]) -> list[dict[str, str]]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.bccache import Bucket
+from jinja2.loaders import BaseLoader
 
 from funnel import text
-from funnel.report import figures, svg
+from funnel.report import figures, svg, tongue
 
 LETTERS = 120
 """Most letters of a value in a table."""
@@ -30,22 +32,51 @@ class _Beside(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
+class _InLanguage(FileSystemLoader):
+    """Templates in a language: sentences from its own folder, pages from English with their texts exchanged."""
+
+    def __init__(self, templates: Path, language: str) -> None:
+        super().__init__([templates / language, templates])
+        self._language = language
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        source, name, fresh = super().get_source(environment, template)
+        return (tongue.page(source, self._language) if template.endswith(".html") else source), name, fresh
+
+
 @cache
-def environment(templates: Path) -> Environment:
+def environment(templates: Path, language: str = tongue.ENGLISH) -> Environment:
     """The templates of a folder: pages escape everything, sentences nothing: their content is escaped when shown."""
+    plain = language == tongue.ENGLISH
+    loader: BaseLoader = FileSystemLoader(templates) if plain else _InLanguage(templates, language)
     made = Environment(
-        loader=FileSystemLoader(templates), autoescape=select_autoescape(["html", "svg"]), undefined=StrictUndefined,
+        loader=loader, autoescape=select_autoescape(["html", "svg"]), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         # Unoptimised, so that no filter is applied before there are facts: what is kept then depends on sources alone.
-        bytecode_cache=_Beside(str(templates / "__pycache__")), optimized=False,
+        bytecode_cache=_Beside(str(templates / "__pycache__"), f"__jinja2_{language}_%s.cache"), optimized=False,
     )  # fmt: skip
-    made.globals["counted"] = text.counted
-    made.filters |= {name: getattr(figures, name) for name in _FIGURES}
-    made.filters |= {"listed": text.listed, "capital": text.sentence, "label": text.label, "short": _short}
-    made.filters["human"] = text.human
-    made.filters["px"] = svg.number
-    made.filters["count"] = "{:,}".format
+    made.globals |= {"counted": partial(tongue.counted, language=language), "_": tongue.Tongue(language)}
+    made.filters |= {name: _told(getattr(figures, name), language) for name in _FIGURES}
+    made.filters |= {name: _told(written, language) for name, written in _NUMBERS.items()}
+    made.filters |= {"capital": text.sentence, "label": text.label, "short": _short}
+    made.filters |= {"human": text.human, "px": svg.number}
+    made.filters["listed"] = partial(text.listed, last=tongue.say("and", language))
     return made
+
+
+_NUMBERS: dict[str, Callable[..., str]] = {
+    "count": "{:,}".format,
+    "whole": "{:,.0f}".format,
+    "general": "{:,.10g}".format,
+    "digits": lambda value, digits: f"{value:.{digits}g}",
+    "decimals": lambda value, decimals: f"{value:.{decimals}f}",
+}
+"""How numbers are written, beside those of `figures`."""
+
+
+def _told(written: Callable[..., str], language: str) -> Callable[..., str]:
+    """What writes a figure, in a language."""
+    return lambda *given: tongue.figure(written(*given), language)
 
 
 def _short(value: str) -> str:

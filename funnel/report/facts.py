@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from funnel.data.joint import FloatArray
 from funnel.format import schema
 from funnel.format.manifest import Manifest
 from funnel.format.reported import Published
-from funnel.report import figures
+from funnel.report import figures, tongue
 from funnel.text import human, label, listed
 
 
@@ -43,11 +44,24 @@ class Facts:
 
     def nats(self, value: float | None) -> str:
         """A figure of the manifest, with the digits that it has."""
-        return figures.nats(value, self.m.decimals)
+        return tongue.figure(figures.nats(value, self.m.decimals), self.language)
 
     def share(self, value: float) -> str:
         """The same of a share."""
-        return figures.share(value, self.m.decimals)
+        return tongue.figure(figures.share(value, self.m.decimals), self.language)
+
+    @property
+    def language(self) -> str:
+        """In which the report is written."""
+        return self.m.language
+
+    def say(self, text: str) -> str:
+        """A short English text in that language."""
+        return tongue.say(text, self.language)
+
+    def listed(self, names: Sequence[str]) -> str:
+        """`a, b and c` in that language."""
+        return listed(names, self.say("and"))
 
     @property
     def epsilon(self) -> float:
@@ -57,12 +71,13 @@ class Facts:
     @cached_property
     def secret(self) -> str:
         """The secret columns, listed."""
-        return listed([human(column) for column in self.m.sensitive])
+        return self.listed([human(column) for column in self.m.sensitive])
 
     @property
     def any_value(self) -> str:
         """`any marital status`, or `any combination of` several columns."""
-        return f"any {self.secret}" if len(self.m.sensitive) == 1 else f"any combination of {self.secret}"
+        said = "any {}" if len(self.m.sensitive) == 1 else "any combination of {}"
+        return self.say(said).format(self.secret)
 
     @cached_property
     def released(self) -> tuple[str, ...]:
@@ -78,12 +93,12 @@ class Facts:
     @cached_property
     def public(self) -> str:
         """The released columns, listed."""
-        return listed([human(column) for column in self.released])
+        return self.listed([human(column) for column in self.released])
 
     @cached_property
     def others(self) -> str:
         """The released columns without those of the secret, listed; empty if there are none."""
-        return listed([human(column) for column in self.released if column not in self.m.sensitive])
+        return self.listed([human(column) for column in self.released if column not in self.m.sensitive])
 
     @property
     def secret_released(self) -> bool:
@@ -93,12 +108,12 @@ class Facts:
     @cached_property
     def key(self) -> str:
         """The key columns, listed; empty where rows have no names."""
-        return listed([human(one.name) for one in self.m.identify])
+        return self.listed([human(one.name) for one in self.m.identify])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns of each block, listed."""
-        return tuple(listed([human(column) for column in block]) for block in self.m.public)
+        return tuple(self.listed([human(column) for column in block]) for block in self.m.public)
 
     @cached_property
     def knows(self) -> str:
@@ -107,9 +122,10 @@ class Facts:
         if asked is None:
             return ""
         if isinstance(asked, int):
-            return "one of the released columns" if asked == 1 else f"at most {asked} of the released columns"
+            said = "one of the released columns" if asked == 1 else "at most {} of the released columns"
+            return self.say(said).format(asked)
         names = [human(column) for column in asked]
-        return names[0] if len(names) == 1 else f"any of {listed(names)}"
+        return names[0] if len(names) == 1 else self.say("any of {}").format(self.listed(names))
 
     @property
     def private(self) -> bool:
@@ -134,7 +150,7 @@ class Facts:
     @property
     def shown_as_is(self) -> str:
         """The blocks that are released as they are, listed."""
-        return listed([name for name, same in zip(self.names, self.as_is, strict=True) if same])
+        return self.listed([name for name, same in zip(self.names, self.as_is, strict=True) if same])
 
     @cached_property
     def parted(self) -> tuple[tuple[str, int], ...]:
@@ -145,7 +161,7 @@ class Facts:
     @property
     def drawn(self) -> str:
         """The blocks that are not, listed."""
-        return listed([name for name, same in zip(self.names, self.as_is, strict=True) if not same])
+        return self.listed([name for name, same in zip(self.names, self.as_is, strict=True) if not same])
 
     @property
     def bits(self) -> list[int]:

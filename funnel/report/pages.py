@@ -7,7 +7,8 @@ import hashlib
 from typing import Any
 
 from funnel.report import pictures
-from funnel.report.words import TEMPLATES, template
+from funnel.report.tongue import TEMPLATES
+from funnel.report.words import template
 
 ROWS = 60
 """Most rows of a table on the page; report.json holds them all."""
@@ -17,7 +18,7 @@ def page(content: dict[str, Any]) -> str:
     """The page of a report's content. The same content always gives the same bytes."""
     style = (TEMPLATES / "page.css").read_text("utf-8")
     given = {"style": style, "style_hash": _hash(style), "most_rows": ROWS, "pictures": pictures}
-    shown = template("page.html").render(**content, **given)
+    shown = template("page.html", content["language"]).render(**content, **given)
     return "\n".join(line.rstrip() for line in shown.splitlines() if line.strip()) + "\n"
 
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from funnel.report import figures
 from funnel.report.promise import within
 from funnel.report.svg import element, shortened, width
+from funnel.report.tongue import Tongue
 
 _INK, _QUIET, _LINE, _WHITE = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff"
 _BEFORE, _MEASURED, _ALLOWED = "#9aa7b4", "#2f79ad", "#e3ebf3"
@@ -38,66 +39,67 @@ class _Cell:
     title: str
 
 
-def protocol_map(labels: dict[str, Any], chances: Sequence[Sequence[float]]) -> Markup:
+def protocol_map(say: Tongue, labels: dict[str, Any], chances: Sequence[Sequence[float]]) -> Markup:
     """Q(y|x) (b, a): one row per true value, one column per released value, darker where a draw is likelier."""
-    grid = _Grid.of(labels["inputs"], labels["outputs"], "true value")
-    cells = [[_chance(chance, f"{true} → {released}: ")
+    grid = _Grid.of(labels["inputs"], labels["outputs"], say("true value"), say("released value"))
+    cells = [[_chance(say, chance, f"{true} → {released}: ")
               for chance, released in zip(by_input, grid.columns, strict=True)]
              for true, by_input in zip(grid.rows, zip(*chances, strict=True), strict=True)]  # fmt: skip
-    legend = [(_blend(_SEQUENTIAL, (step / 4) ** _GAMMA), f"{25 * step}%") for step in range(5)]
-    return _heatmap(grid, cells, "How likely each true value is to be released as each value") + _legend(
+    legend = [(_blend(_SEQUENTIAL, (step / 4) ** _GAMMA), say.figure(f"{25 * step}%")) for step in range(5)]
+    return _heatmap(grid, cells, say("How likely each true value is to be released as each value")) + _legend(
         legend
     )
 
 
-def _chance(chance: float, what: str) -> _Cell:
+def _chance(say: Tongue, chance: float, what: str) -> _Cell:
     text = "" if chance < 0.005 else "100" if chance >= 0.9995 else f"{min(100 * chance, 99):.0f}"
-    return _Cell(_blend(_SEQUENTIAL, chance**_GAMMA), text, f"{what}{100 * chance:.1f}%")
+    return _Cell(_blend(_SEQUENTIAL, chance**_GAMMA), text, what + say.figure(f"{100 * chance:.1f}%"))
 
 
-def belief_map(beliefs: dict[str, Any]) -> Markup:
+def belief_map(say: Tongue, beliefs: dict[str, Any]) -> Markup:
     """Change of each belief by each released value: orange where it falls, blue where it rises."""
-    grid, bound = _Grid.of(beliefs["secret"], beliefs["released"], "secret"), beliefs["bound"]
+    grid = _Grid.of(beliefs["secret"], beliefs["released"], say("secret"), say("released value"))
+    bound = beliefs["bound"]
     rows = zip(grid.rows, beliefs["change"], beliefs["after"], strict=True)
-    cells = [[_change(change, belief, bound, f"{secret}, given {released}: ")
+    cells = [[_change(say, change, belief, bound, say("{}, given {}: ").format(secret, released))
               for change, belief, released in zip(changes, after, grid.columns, strict=True)]
              for secret, changes, after in rows]  # fmt: skip
-    legend = [(_diverging(part), _step(part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    return _heatmap(grid, cells, "How each released value changes the belief in each secret value") + _legend(
+    legend = [(_diverging(part), _step(say, part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    return _heatmap(grid, cells, say("How each released value changes the belief in each secret value")) + _legend(
         legend
     )
 
 
-def _change(change: float | None, after: float, bound: float, what: str) -> _Cell:
+def _change(say: Tongue, change: float | None, after: float, bound: float, what: str) -> _Cell:
     """The change in nats, None where it is infinite, and the belief it leads to."""
     if change is None:
         certain = after > 0.5
-        return _Cell(_diverging(1.0 if certain else -1.0), "", what + ("certain" if certain else "ruled out"))
-    text = f"{change:+.2f}".replace("-", "−") if abs(change) >= 0.005 else "0"
-    return _Cell(_diverging(change / bound), text, f"{what}{figures.belief(after)}, {_step(change)}")
+        return _Cell(_diverging(1.0 if certain else -1.0), "", what + say("certain" if certain else "ruled out"))
+    text = say.figure(f"{change:+.2f}".replace("-", "−")) if abs(change) >= 0.005 else "0"
+    return _Cell(_diverging(change / bound), text, f"{what}{say.figure(figures.belief(after))}, {_step(say, change)}")
 
 
-def near_map(columns: Sequence[str], distances: Sequence[Sequence[float]]) -> Markup:
+def near_map(say: Tongue, columns: Sequence[str], distances: Sequence[Sequence[float]]) -> Markup:
     """Distances of every two columns (d, d), darker where they are larger; per mille of the records."""
-    grid = _Grid.of(columns, columns, "column", "column")
+    grid = _Grid.of(columns, columns, say("column"), say("column"))
     cells = [[_Cell(_blend(_SEQUENTIAL, min(one / _FAR, 1.0) ** _GAMMA), f"{1000 * one:.0f}" if one >= 0.0005 else "",
-                    f"{row}, {column}: {100 * one:.2f}%")
+                    f"{row}, {column}: " + say.figure(f"{100 * one:.2f}%"))
               for one, column in zip(line, grid.columns, strict=True)]
              for row, line in zip(grid.rows, distances, strict=True)]  # fmt: skip
-    return _heatmap(grid, cells, "How far each two columns are from those of the table")
+    return _heatmap(grid, cells, say("How far each two columns are from those of the table"))
 
 
-def cells(block: dict[str, Any]) -> Markup:
+def cells(say: Tongue, block: dict[str, Any]) -> Markup:
     """The cells of a wide block side by side, as wide as their shares, with their conditions as titles."""
     total = sum(one["share"] for one in block["cells"]) or 1.0
     parts, left = list[Markup](), 0.0
     for place, one in enumerate(block["cells"]):
         wide = _WIDTH * one["share"] / total
-        told = element("title", f"{one['cell']}: {one['words']} ({figures.share(one['share'])})")
+        told = element("title", f"{one['cell']}: {one['words']} ({say.figure(figures.share(one['share']))})")
         colour = _SEQUENTIAL[1 + place % 3]
         parts.append(element("rect", told, x=left, y=0.0, width=wide, height=_STRIP, fill=colour))
         left += wide
-    title = element("title", f"The cells of {block['name']}")
+    title = element("title", say("The cells of {}").format(block["name"]))
     return element("svg", title, *parts, role="img", class_="strip", **_size(_WIDTH, _STRIP))
 
 
@@ -106,8 +108,10 @@ def _diverging(part: float) -> str:
     return _blend(_DIVERGING, (max(-1.0, min(1.0, part)) + 1) / 2)
 
 
-def _step(nats: float) -> str:
-    return "unchanged" if abs(nats) < 5e-5 else f"{'÷' if nats < 0 else '×'} {figures.factor(abs(nats))}"
+def _step(say: Tongue, nats: float) -> str:
+    if abs(nats) < 5e-5:
+        return say("unchanged")
+    return f"{'÷' if nats < 0 else '×'} {say.figure(figures.factor(abs(nats)))}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class _Grid:
 
     @classmethod
     def of(
-        cls, rows: Sequence[str], columns: Sequence[str], down: str, across: str = "released value"
+        cls, rows: Sequence[str], columns: Sequence[str], down: str, across: str
     ) -> _Grid:
         """A grid with room for its labels: `down` and `across` name what the rows and the columns are."""
         side = min(38.0, (_WIDTH - _ROOM - 40) / len(columns))
@@ -243,23 +247,23 @@ def bars(first: float, second: float | None, longest: float) -> Markup:
     return element("svg", *drawn, class_="bars", aria_hidden="true", **_size(wide, 20))
 
 
-def reach(measured: dict[str, Any]) -> Markup:
+def reach(say: Tongue, measured: dict[str, Any]) -> Markup:
     """Where a belief may be led, for every belief before: as promised, and as the measured leakage leaves it."""
     side, left, top = 210.0, 44.0, 10.0
     most = measured["leakage"][measured["measure"]]
     falls, rises = (math.inf if measured[name] is None else measured[name] for name in ("falls", "rises"))
     found = math.inf if most is None else most
     bands = [(_ALLOWED, falls, rises), ("#7fb0d4", min(found, falls), min(found, rises))]
-    ticks = [0.0, 0.5, 1.0]
+    ticks = [(tick, say.figure(f"{tick:.0%}")) for tick in (0.0, 0.5, 1.0)]
     return element(
-        "svg", element("title", "Where a belief may be led"),
+        "svg", element("title", say("Where a belief may be led")),
         element("rect", x=left, y=top, width=side, height=side, fill=_WHITE, stroke=_LINE),
         *(element("path", d=_band(measured["kind"], ends, side, (left, top)), fill=fill) for fill, *ends in bands),
         element("path", d=f"M{left:g} {top + side:g}l{side:g} {-side:g}", stroke=_INK, stroke_width=1.2),
-        *(element("text", f"{tick:.0%}", x=left - 6, y=top + side * (1 - tick) + 4, text_anchor="end", fill=_QUIET)
-          for tick in ticks),
-        *(element("text", f"{tick:.0%}", x=left + side * tick, y=top + side + 16, text_anchor="middle", fill=_QUIET)
-          for tick in ticks),
+        *(element("text", said, x=left - 6, y=top + side * (1 - tick) + 4, text_anchor="end", fill=_QUIET)
+          for tick, said in ticks),
+        *(element("text", said, x=left + side * tick, y=top + side + 16, text_anchor="middle", fill=_QUIET)
+          for tick, said in ticks),
         role="img", class_="reach", font_size=_LABEL, **_size(left + side + 22, top + side + 24),
     )  # fmt: skip
 

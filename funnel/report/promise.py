@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from funnel.report import figures
 from funnel.report.facts import Facts
+from funnel.report.tongue import figure
 from funnel.report.words import blocks, nats_in
 
 SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
@@ -52,23 +53,23 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
     told, said = dict(t.m.leakage), blocks("consequences.txt", t=t, guess=guess)
     if told["lip"] == 0:
         told["mutual_information"] = 0.0  # a mean of nothing, that was computed in floats and rounded up
-    rows = []
+    rows, itself = [], t.say("this is the promise")
     if notion["own"]:
         found = _found(t, told[notion["measure"]])
-        rows.append(_follows(notion["own"], "this is the promise", _most(str(t.epsilon)), found))
+        rows.append(_follows(notion["own"], itself, _most(t, str(t.epsilon)), found))
     if notion["known"]:
         rows.append(
-            _follows(notion["known"], notion["known_because"], _most(str(t.epsilon)), "not measured apart")
+            _follows(notion["known"], notion["known_because"], _most(t, str(t.epsilon)), t.say("not measured apart"))
         )
     measures = {"belief": "lip", "odds": "ldp", "information": "mutual_information"}
-    for name in sorted(measures, key=lambda name: notion[f"{name}_because"] != "this is the promise"):
+    for name in sorted(measures, key=lambda name: notion[f"{name}_because"] != itself):
         found = _found(t, told[measures[name]])
-        rows.append(_follows(said[name], notion[f"{name}_because"], _most(notion[name]), found))
-    gain, most = _gains(told["mutual_information"])
+        rows.append(_follows(said[name], notion[f"{name}_because"], _most(t, notion[name]), found))
+    gain, most = _gains(t, told["mutual_information"])
     return [
         *rows,
         _follows(said["guess"], said["guess_because"], gain, said["guess_measured"] or None),
-        _follows(said["acts"], said["acts_because"], most, "depends on their costs"),
+        _follows(said["acts"], said["acts_because"], most, t.say("depends on their costs")),
     ]
 
 
@@ -76,24 +77,28 @@ def _follows(claim: str, because: str, implied: str, measured: str | None) -> Ro
     return {"claim": claim, "because": because, "implied": implied, "measured": measured}
 
 
-def _gains(information: figures.Figure) -> tuple[str, str]:
+def _gains(t: Facts, information: figures.Figure) -> tuple[str, str]:
     """[PF] Theorem 1: gain <= 2√2·L·√I(S;Y). Right or wrong costs ±1/2, so L = 1/2; for any costs a multiple of L."""
     if information is None:
-        return "no bound follows", "no bound follows"
+        return t.say("no bound follows"), t.say("no bound follows")
     most = math.ceil(1e4 * math.sqrt(8 * information) - 1e-9) / 1e4
     gain = figures.points(min(math.sqrt(2 * information), 1.0))
-    return f"at most {gain}", f"at most {most:.4f} × L" if most else "0"
+    return _at_most(t, gain), _at_most(t, f"{most:.4f} × L") if most else "0"
 
 
-def _most(said: str) -> str:
+def _at_most(t: Facts, said: str) -> str:
+    return t.say("at most {}").format(figure(said, t.language))
+
+
+def _most(t: Facts, said: str) -> str:
     if not said:
-        return "no bound follows"
+        return t.say("no bound follows")
     bound = nats_in(said)
-    return f"at most {figures.unit(bound)}" if bound else "0"
+    return _at_most(t, figures.unit(bound)) if bound else "0"
 
 
 def _found(t: Facts, nats: figures.Figure) -> str:
-    return f"{t.nats(nats)} nats" if nats else t.nats(nats)
+    return f"{t.nats(nats)} {t.say('nats')}" if nats else t.nats(nats)
 
 
 def scale(t: Facts, notion: Notion) -> list[Row]:
@@ -106,7 +111,7 @@ def scale(t: Facts, notion: Notion) -> list[Row]:
 def _gain(t: Facts, epsilon: float) -> Row:
     """[PF] Theorem 1 with L = 1/2; no belief is bounded, so none is shown."""
     gain = math.sqrt(2 * epsilon)
-    factor = f"at most {figures.points(gain)}" if gain < 1 else "no limit"
+    factor = _at_most(t, figures.points(gain)) if gain < 1 else t.say("no limit")
     return _row(t, epsilon, factor, None, None)
 
 
@@ -117,9 +122,11 @@ def _reach(t: Facts, notion: Notion, epsilon: float) -> Row:
     low, high = within(notion["kind"], EXAMPLE, falls, epsilon)
     ends = math.floor(1000 * low + 1e-9) / 1000, math.ceil(1000 * high - 1e-9) / 1000
     least = "below 0.1%" if 0 < low < 0.001 else figures.share(ends[0])
-    return _row(t, epsilon, span(falls, epsilon), least, figures.share(ends[1]))
+    told = (figure(one, t.language) for one in (least, figures.share(ends[1])))
+    return _row(t, epsilon, figure(t.say("or").join(span(falls, epsilon).split("or")), t.language), *told)
 
 
 def _row(t: Facts, epsilon: float, factor: str, least: str | None, most: str | None) -> Row:
-    here = "this release" if epsilon == t.epsilon else None
-    return {"epsilon": figures.epsilon(epsilon), "here": here, "factor": factor, "from": least, "to": most}
+    here = t.say("this release") if epsilon == t.epsilon else None
+    written = figure(figures.epsilon(epsilon), t.language)
+    return {"epsilon": written, "here": here, "factor": factor, "from": least, "to": most}

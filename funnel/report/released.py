@@ -13,6 +13,7 @@ from funnel.format.released import ReleasedFile
 from funnel.measure.recovery import Recovered, recovered
 from funnel.report import figures
 from funnel.report.facts import Facts, kept, names
+from funnel.report.tongue import figure
 from funnel.report.truth import as_released, estimated
 from funnel.text import label
 
@@ -43,7 +44,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
         "as_is": t.as_is[index],
         "sets": protocol.coins is not None,
         "rank": totals.pop("rank"),
-        "seldom": [] if t.as_is[index] or t.certain else _seldom(protocol),
+        "seldom": [] if t.as_is[index] or t.certain else _seldom(t, protocol),
         "protocol": _pictures(protocol),
         "totals": totals,
         "truth": as_released(protocol, seen) if t.totals_stay else estimated(protocol, found),
@@ -72,15 +73,15 @@ def rounded(table: FloatArray, decimals: int) -> list[Any]:
     return [[round(figure, decimals) + 0.0 for figure in row] for row in table.tolist()]
 
 
-def _seldom(protocol: AnyProtocol) -> list[str]:
+def _seldom(t: Facts, protocol: AnyProtocol) -> list[str]:
     """Values that are released as themselves with a small chance, and that chance: the first few, and how many more."""
     few = [
-        f"{label(value)} ({figures.share(chance)})"
+        f"{label(value)} ({figure(figures.share(chance), t.language)})"
         for value, chance in zip(protocol.inputs.values, kept(protocol).max(axis=0).tolist(), strict=True)
         if chance < RARE
     ]
     rest = len(few) - NAMES
-    return few if rest <= 0 else [*few[:NAMES], f"{rest} {'other' if rest == 1 else 'others'}"]
+    return few if rest <= 0 else [*few[:NAMES], f"{rest} {t.say('other' if rest == 1 else 'others')}"]
 
 
 def _recovered(protocol: AnyProtocol, rows: IntArray) -> tuple[IntArray, Recovered | None]:

@@ -43,7 +43,11 @@ def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
         "name": human(cells.name),
         "columns": columns,
         "cells": [
-            {"cell": label, "words": condition.words(cells, place), "share": round(int(cells.shares[place]) / total, 4)}
+            {
+                "cell": label,
+                "words": condition.words(cells, place, t.say),
+                "share": round(int(cells.shares[place]) / total, 4),
+            }
             for place, label in enumerate(cells.labels())
         ],
         "totals": _totals(t, cells, weighed),

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from funnel.errors import InternalError
 from funnel.report.facts import Facts
+from funnel.report.tongue import ENGLISH, TEMPLATES
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-TEMPLATES = Path(__file__).parent / "templates"
 
-
-def template(name: str) -> Template:
-    """A template of the report."""
+def template(name: str, language: str = ENGLISH) -> Template:
+    """A template of the report, in a language."""
     from funnel.report.environment import environment
 
-    return environment(TEMPLATES).get_template(name)
+    return environment(TEMPLATES, language).get_template(name)
 
 
 def blocks(name: str, /, **facts: Any) -> dict[str, str]:
-    """The text of every block of a template, its own before those that it inherits, each on one line."""
-    sentences = template(name)
+    """The text of every block of a template, its own before those that it inherits, each on one line.
+
+    In the language of the release `t`.
+    """
+    sentences = template(name, _language(facts))
     context = sentences.new_context(facts)
     deque(sentences.root_render_func(context), maxlen=0)  # this is what makes a template inherit blocks
     return {block: _line("".join(stack[0](context))) for block, stack in context.blocks.items()}
@@ -52,7 +53,7 @@ def mechanism(t: Facts) -> dict[str, str]:
 
 def said(name: str, /, **facts: Any) -> str:
     """A template's text on one line."""
-    return _line(template(name).render(facts))
+    return _line(template(name, _language(facts)).render(facts))
 
 
 def nats_in(told: str) -> float:
@@ -61,6 +62,11 @@ def nats_in(told: str) -> float:
     if math.isnan(value):
         raise InternalError("a notion's template states no number where one belongs")
     return value
+
+
+def _language(facts: dict[str, Any]) -> str:
+    """That of the release that is told of, or of none."""
+    return str(facts["t"].language if "t" in facts else facts.get("language", ENGLISH))
 
 
 def _known(room: str, name: str) -> str:

@@ -40,7 +40,7 @@ class Column:
 
 def columns(shown: Published) -> tuple[Column, ...]:
     """The table's columns in their order. Raises ValueError where the files do not fit together."""
-    stated, said = shown.manifest, blocks("catalogue.txt")
+    stated, said = shown.manifest, blocks("catalogue.txt", language=shown.manifest.language)
     given = {} if stated.metadata is None else stated.metadata.columns
     keys = (_Part(key.name, "key", type=key.type) for key in stated.identify)
     counts = [_Part(COUNT, "count", type="BIGINT")] if stated.rows_of_data == "counts" else []

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.report import pictures, svg
+from funnel.report.tongue import Tongue
 from funnel.text import printable
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60).map(printable)
@@ -22,7 +23,7 @@ def rectangles(picture: str) -> list[dict[str, str]]:
 
 def protocol_map(chances: list[list[float]]) -> str:
     inputs, outputs = [f"x{i}" for i in range(len(chances[0]))], [f"y{i}" for i in range(len(chances))]
-    return pictures.protocol_map({"inputs": inputs, "outputs": outputs}, chances)
+    return pictures.protocol_map(Tongue(), {"inputs": inputs, "outputs": outputs}, chances)
 
 
 def brightness(colour: str) -> int:
@@ -77,7 +78,7 @@ def beliefs(change: list[list[float | None]]) -> dict[str, object]:
 
 
 def test_falling_and_rising_beliefs_differ_in_colour() -> None:
-    fills = [cell["fill"] for cell in rectangles(pictures.belief_map(beliefs([[-1.0, 0.0, 1.0]])))[1:4]]
+    fills = [cell["fill"] for cell in rectangles(pictures.belief_map(Tongue(), beliefs([[-1.0, 0.0, 1.0]])))[1:4]]
     red, blue = ([int(fill[i : i + 2], 16) for fill in fills] for i in (1, 5))
     assert red[0] > blue[0] and red[2] < blue[2]
     assert red[1] == blue[1]
@@ -86,12 +87,12 @@ def test_falling_and_rising_beliefs_differ_in_colour() -> None:
 def test_a_change_without_bound_is_told_as_certainty() -> None:
     shown = beliefs([[0.1, None, None]])
     shown["after"] = [[0.5, 1.0, 0.0]]
-    picture = pictures.belief_map(shown)
+    picture = pictures.belief_map(Tongue(), shown)
     assert "certain" in picture and "ruled out" in picture
 
 
 def test_changes_are_written_with_true_signs() -> None:
-    picture = pictures.belief_map(beliefs([[-0.5, 0.001, 0.25]]))
+    picture = pictures.belief_map(Tongue(), beliefs([[-0.5, 0.001, 0.25]]))
     texts = re.findall(r">([^<>]*)</text>", picture)
     assert [text for text in texts if re.fullmatch(r"[−+]?\d(\.\d+)?", text)] == ["−0.50", "0", "+0.25"]
 
@@ -130,7 +131,7 @@ def places(picture: str) -> list[list[tuple[float, float]]]:
 @pytest.mark.parametrize("kind", ["factor", "odds"])
 def test_what_was_measured_lies_within_what_was_promised(kind: str) -> None:
     measured = {"kind": kind, "falls": 1.0, "rises": 1.0, "measure": "lip", "leakage": {"lip": 0.4}}
-    promised, found = places(pictures.reach(measured))
+    promised, found = places(pictures.reach(Tongue(), measured))
     heights = zip(promised[:41], found[:41], promised[::-1][:41], found[::-1][:41], strict=True)
     for most, highest, least, lowest in heights:
         assert most[1] <= highest[1] <= lowest[1] <= least[1]
@@ -138,14 +139,14 @@ def test_what_was_measured_lies_within_what_was_promised(kind: str) -> None:
 
 def test_without_a_bound_on_the_fall_the_band_reaches_the_ground() -> None:
     measured = {"kind": "factor", "falls": None, "rises": 1.0, "measure": "pml", "leakage": {"pml": None}}
-    promised, found = places(pictures.reach(measured))
+    promised, found = places(pictures.reach(Tongue(), measured))
     assert promised == found and promised[::-1][10][1] == pytest.approx(220.0)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=5), st.lists(TEXT, min_size=1, max_size=5))
 def test_labels_of_any_kind_make_a_well_formed_picture(inputs: list[str], outputs: list[str]) -> None:
     chances = [[1 / len(outputs)] * len(inputs) for _ in outputs]
-    picture = pictures.protocol_map({"inputs": inputs, "outputs": outputs}, chances)
+    picture = pictures.protocol_map(Tongue(), {"inputs": inputs, "outputs": outputs}, chances)
     assert len(rectangles(picture)) == 1 + len(inputs) * len(outputs) + 5
 
 
@@ -159,7 +160,7 @@ def test_labels_over_columns_can_be_read_beside_each_other(values: int) -> None:
     names = [str(value + 1) for value in range(values)]
     row = [0.1] * values
     picture = {"secret": ["a"], "released": names, "bound": 1.0, "change": [row], "after": [row]}
-    drawn = str(pictures.belief_map(picture))
+    drawn = str(pictures.belief_map(Tongue(), picture))
     places = [float(x) for x in re.findall(r"translate\(([0-9.]+) [0-9.]+\) rotate", drawn)]
     assert len(places) == values or all(after - before >= 13 for before, after in itertools.pairwise(places))
     assert values > 20 or len(places) == values
