@@ -14,8 +14,8 @@ from funnel.data.joint import FloatArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.linear.highs import Answer, Method, Program
 
-_CLOSELY, _LESS_CLOSELY = 1e-10, (1e-9, 1e-8, 1e-6)
-"""Feasibility asked of the master; the finest may be finer than floats allow."""
+_CLOSELY = (1e-10, 1e-9, 1e-8, 1e-6)
+"""Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 
 Oracle = Callable[[Answer], bool]
 """Looks for columns that are missing at the duals of a solved master, and adds them; whether it found any."""
@@ -27,7 +27,7 @@ class RestrictedMaster:
     def __init__(self, total: FloatArray, *, method: Method = "primal") -> None:
         none = np.zeros(0)
         matrix = np.zeros((len(total), 0))
-        self._program = Program(matrix, total, total, none, none, tolerance=_CLOSELY, method=method)
+        self._program = Program(matrix, total, total, none, none, method=method)
         self._known: set[Hashable] = set()
 
     def add(self, worth: float, column: FloatArray, name: Hashable) -> bool:
@@ -39,16 +39,19 @@ class RestrictedMaster:
         return True
 
     def solve(self, budget: Budget) -> Answer:
-        """The best combination: there is one, whatever the solver says, so less closely if need be."""
-        answer = self._program.solve(budget.seconds)
-        for tolerance in _LESS_CLOSELY:
-            if answer.status in {"optimal", "time"}:
-                break
-            self._program.afresh()
-            self._program.within(tolerance)
-            answer = self._program.solve(budget.seconds)
-        self._program.within(_CLOSELY)
-        return answer
+        """The best combination."""
+        return closely(self._program, budget)
+
+
+def closely(program: Program, budget: Budget) -> Answer:
+    """A program that has an optimum, whatever the solver says: as closely as it can, ever less so if need be."""
+    for tolerance in _CLOSELY:
+        program.within(tolerance)
+        answer = program.solve(budget.seconds)
+        if answer.status in {"optimal", "time"}:
+            break
+        program.afresh()
+    return answer
 
 
 def generate(

@@ -10,14 +10,13 @@ import numpy as np
 from funnel.data.joint import FloatArray
 from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
+from funnel.optimise.generation import closely
 from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.utility import information
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_TOLERANCES = (1e-10, 1e-8, 1e-6)
-"""Feasibility asked of the solver, the finest first; redundant equations may not be met so closely."""
 _UNUSED = 1e-11
 """Rows of a protocol whose entries are all below this are rounding errors of the solver."""
 
@@ -73,11 +72,7 @@ def _solve(rays: csr_array, worth: FloatArray, budget: Budget) -> Answer:
     one, none, free = np.ones(size), np.zeros(count), np.full(count, np.inf)
     program = Program(csr_array(rays.T), one, one, none, free, method="dual", presolve=True)
     program.costs(worth)
-    for tolerance in _TOLERANCES:
-        program.within(tolerance)
-        answer = program.solve(budget.seconds)
-        if answer.status in {"optimal", "time"}:
-            break
+    answer = closely(program, budget)
     answer.require("the linear program over extreme rays")
     return answer
 
