@@ -131,7 +131,7 @@ def _program(
         return Bent(cost, prior, limits, oracle)
     listed = oracle.listed if isinstance(oracle, Facets) and not equalities else None
     if listed is not None and listed.size > MANY:
-        return Interior(cost, prior, listed, kept=kept)
+        return Interior(cost, prior, oracle, listed, kept=kept)
     return Transport(cost, prior, oracle, kept=kept, equal=_floats(equalities, len(prior)), fine=fine)
 
 

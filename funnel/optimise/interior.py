@@ -10,7 +10,7 @@ Sides join as rows violate them; prices bound the cost from below whatever is le
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Prices
-from funnel.optimise.transport import Plan
+from funnel.optimise.convex.cone import SeparationOracle
+from funnel.optimise.transport import Plan, with_room
 
 _GAP, _COARSE, _FINER = 4e-6, 1e-2, 0.05
 """Expected cost by which the optimum may be off; by how much while sides still join, and how much finer each time."""
@@ -32,20 +33,21 @@ _STEPS = 150
 _AGAIN = 2
 _SHORT = 0.995
 """Share of the way to the border that a step may take."""
-_FULL = 0.25
-"""Share of a total that may be asked of its row as room."""
 _BELOW = 5e-6
 """Cost that may be left unshown, so that few prices show the rest."""
 
 
 class Interior:
-    """min Σ p_x d(y, x) Q(y|x) over protocols whose rows keep F v <= 0 (m, a), each side -1 at all-ones.
+    """min Σ p_x d(y, x) Q(y|x) over protocols whose rows keep F v <= 0 (m, a), each side -1 at all-ones: an oracle's.
 
     `cost` d (a, a) by [y, x] is not negative; `prior` (a,) is positive and sums to one. `kept`: Σ_x p_x Q(y|x) = p_y.
     """
 
-    def __init__(self, cost: FloatArray, prior: FloatArray, sides: FloatArray, *, kept: bool) -> None:
+    def __init__(
+        self, cost: FloatArray, prior: FloatArray, oracle: SeparationOracle, sides: FloatArray, *, kept: bool
+    ) -> None:
         self.cost, self.prior, self.sides, self.kept = cost * prior, prior, sides, kept
+        self.distance, self.oracle = cost, oracle
         self._found: Plan | None = None
 
     def solve(self, budget: Budget, room: float = 0.0) -> Plan:
@@ -55,22 +57,7 @@ class Interior:
         """
         if self._found is None:
             self._found = self._solved(budget)
-        best = self._found
-        if not room:
-            return best
-        share = self._share(best.protocol, room)
-        mixed = (1 - share) * best.protocol + share * self.prior[:, None]
-        return replace(best, protocol=mixed, cost=float((self.cost * mixed).sum()))
-
-    def _share(self, protocol: FloatArray, room: float) -> float:
-        """How much of the protocol that tells nothing makes all rows keep all sides with this room."""
-        lengths, share = np.linalg.norm(self.sides, axis=1), 0.0
-        for row, total in zip(protocol, self.prior, strict=True):
-            excess = self.sides @ row
-            needed = excess + np.minimum(room * lengths, _FULL * total)
-            short = needed > 0
-            share = max(share, float((needed[short] / (excess[short] + total)).max(initial=0.0)))
-        return share
+        return with_room(self._found, self.oracle, self.distance, self.prior, room) if room else self._found
 
     def _solved(self, budget: Budget) -> Plan:
         """Rounds of the method, each with more sides, until no row is outside of one by more than may be."""

@@ -80,7 +80,8 @@ def with_room(plan: Plan, oracle: SeparationOracle, cost: FloatArray, prior: Flo
     mass = plan.protocol @ prior
     used = np.flatnonzero(mass > 0)
     excess, known = oracle.worst(plan.protocol[used])
-    wanted = np.minimum(room * np.linalg.norm(known, axis=2), _FULL * mass[used, None])
+    lengths = np.sqrt(np.einsum("kqa,kqa->kq", known, known))
+    wanted = np.minimum(room * lengths, _FULL * mass[used, None])
     over = np.maximum(excess + wanted, 0.0)
     share = float((over / (over - wanted + mass[used, None])).max(initial=0.0))
     mixed = (1 - share) * plan.protocol + share * mass[:, None]

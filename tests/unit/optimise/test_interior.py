@@ -38,7 +38,7 @@ def bound(prices, prior, cost) -> float:
 @SETTINGS
 def test_it_is_the_optimum_that_corners_have(joint, epsilon, notion, kept):
     cone, prior, cost = posed(joint, epsilon, notion)
-    found = Interior(cost, prior, cone.normalised(), kept=kept).solve(Budget(60))
+    found = Interior(cost, prior, Facets(cone), cone.normalised(), kept=kept).solve(Budget(60))
     expected = Transport(cost, prior, Facets(cone), kept=kept).solve(Budget(60))
     reached = float((cost * prior * found.protocol).sum())
     assert found.bound <= expected.cost + 1e-7
@@ -56,7 +56,7 @@ def test_it_is_the_optimum_that_corners_have(joint, epsilon, notion, kept):
 def test_room_is_kept_from_every_side(joint, epsilon):
     cone, prior, cost = posed(joint, epsilon)
     sides, room = cone.normalised(), 1e-4
-    program = Interior(cost, prior, sides, kept=True)
+    program = Interior(cost, prior, Facets(cone), sides, kept=True)
     found = program.solve(Budget(60), room)
     wanted = np.minimum(room * np.linalg.norm(sides, axis=1), 0.25 * prior[:, None])
     assert (found.protocol @ sides.T <= 1e-12 - wanted).all()
@@ -70,10 +70,10 @@ def test_sides_join_as_rows_violate_them(monkeypatch):
     counts = rng.integers(1, 60, (6, 12))
     cone = NOTIONS["ldp"](notion="ldp", epsilon=0.7).demand(joint_of(counts), {}, 0).cone()
     prior, cost = counts.sum(axis=0) / counts.sum(), 1.0 - np.eye(12)
-    whole = Interior(cost, prior, cone.normalised(), kept=True).solve(Budget(60))
+    whole = Interior(cost, prior, Facets(cone), cone.normalised(), kept=True).solve(Budget(60))
     monkeypatch.setattr(interior, "_ALL", 1)
     monkeypatch.setattr(interior, "_BEGIN", 1)
-    few = Interior(cost, prior, cone.normalised(), kept=True).solve(Budget(60))
+    few = Interior(cost, prior, Facets(cone), cone.normalised(), kept=True).solve(Budget(60))
     assert few.cost == pytest.approx(whole.cost, abs=5e-6)
     assert cone.violation(few.protocol).max() <= 1e-6
 
@@ -85,5 +85,5 @@ def joint_of(counts):
 def test_it_ends_when_its_time_is_over():
     cone, prior, cost = posed(joint_of(np.array([[9, 1, 5], [2, 8, 5]])), 0.5)
     with pytest.raises(SolverError) as late:
-        Interior(cost, prior, cone.normalised(), kept=True).solve(Budget(0.0))
+        Interior(cost, prior, Facets(cone), cone.normalised(), kept=True).solve(Budget(0.0))
     assert late.value.status == "time"
