@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.cells.columns import Codes, Vocabulary
-from funnel.cells.law import Law, Marginal
+from funnel.cells.law import Marginal, RowLaw
 from funnel.cells.profile import BITS, Profile
 from funnel.data.joint import FloatArray, IntArray
 
@@ -62,9 +62,9 @@ def expected(
     return Distances({key: _variation(_table(true, sizes, key), rows.marginal(key)) for key in keys})
 
 
-def law(profiles: Sequence[Profile], labels: FloatArray, codings: Sequence[IntArray]) -> Law:
+def law(profiles: Sequence[Profile], labels: FloatArray, codings: Sequence[IntArray]) -> RowLaw:
     """The distribution of a filled row's codes, over labels with chances (m,)."""
-    return Law(
+    return RowLaw(
         labels,
         [profile.parent for profile in profiles],
         [profile.links / (1 << BITS) for profile in profiles],

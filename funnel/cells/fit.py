@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.cells.law import Law
+from funnel.cells.law import RowLaw
 from funnel.cells.pooling import ratio
 from funnel.data.joint import FloatArray
 
@@ -56,7 +56,7 @@ def fit(tables: Sequence[FloatArray], pairs: Pairs, parents: Sequence[int]) -> F
 
 def _asked(now: Fitted, pairs: Pairs, parents: Sequence[int]) -> tuple[list[FloatArray], float]:
     """By what every mass should be multiplied, on average over pairs, and the sum of distances of pairs."""
-    law = Law(
+    law = RowLaw(
         now.tables[0].sum(axis=1),
         parents,
         [ratio(one, one.sum(axis=2, keepdims=True)) for one in now.links],

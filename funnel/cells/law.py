@@ -13,7 +13,7 @@ Marginal = tuple[int, ...]
 """Columns, in order."""
 
 
-class Law:
+class RowLaw:
     """Codes of columns of which each depends on its cell and on the group of another column's value.
 
     Columns form a tree, with one more above all roots, of a single group. Given the cell and the group of a column's

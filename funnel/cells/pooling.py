@@ -30,7 +30,7 @@ _ROUNDS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ToldSums:
     """Which sums of counts (m, v) are told: entries whose `parts` is -1 alone, the others by part and by pool (m, v).
 
     Numbers of parts and of pools are distinct from cell to cell, and from value to value.
@@ -73,7 +73,7 @@ class Told:
 
 def told(
     counts: IntArray, nesting: Nesting, support: int, order: IntArray, possible: Mask | None = None
-) -> Told:
+) -> ToldSums:
     """What is told of counts (m, v) of values in cells, where `order` (v,) puts values that go together side by side.
 
     An entry that is not `possible` (m, v) is known to be zero by the cell's condition, and hides nothing.
@@ -95,7 +95,7 @@ def told(
         parts = _parts(counts, hidden, joined, support, order)
         cells, values = np.nonzero(bridges(parts, pools))
         if not len(cells):
-            return Told(counts, parts, pools, support)
+            return ToldSums(counts, parts, pools, support)
         stubborn = whole[values] & joined[cells]
         _hide_more(counts, hidden, possible, values[stubborn])
         _hide_more(counts.T, hidden.T, possible.T, cells[stubborn])
@@ -104,11 +104,11 @@ def told(
     return _nothing_told(counts, possible)
 
 
-def _nothing_told(counts: IntArray, possible: Mask) -> Told:
+def _nothing_told(counts: IntArray, possible: Mask) -> ToldSums:
     """Only how large cells are, and how frequent values: less cannot be told."""
     cells, values = counts.shape
     parts = np.where(possible, np.arange(cells)[:, None], -1)
-    return Told(counts, parts, np.tile(np.arange(values), (cells, 1)), int(counts.max()) + 1)
+    return ToldSums(counts, parts, np.tile(np.arange(values), (cells, 1)), int(counts.max()) + 1)
 
 
 def _take_in(counts: IntArray, hidden: Mask, possible: Mask, support: int) -> None:

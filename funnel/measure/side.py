@@ -86,7 +86,7 @@ class Knowledge:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownRecords:
     """The records that share the values of some columns.
 
     `cells` (m, 1+k) and `counts` (m,) are those of the joint distribution.
@@ -101,7 +101,7 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class KnownGroups:
     """All groups of records that agree on some x_J, of which more than one secret value is left to tell.
 
     `cells` (e, 1+k) and `counts` (e,) of group g stand at `starts[g]` up to `starts[g + 1]`, of a joint distribution of
@@ -116,12 +116,12 @@ class Groups:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def one(self, group: int) -> Known:
+    def one(self, group: int) -> KnownRecords:
         """The records of a group."""
         inside = slice(*self.starts[group : group + 2])
-        return Known(self.cells[inside], self.counts[inside])
+        return KnownRecords(self.cells[inside], self.counts[inside])
 
-    def each(self) -> Iterator[Known]:
+    def each(self) -> Iterator[KnownRecords]:
         """All of them, within the time allowed."""
         return clock.in_time(self.one(group) for group in range(len(self)))
 
@@ -170,7 +170,7 @@ class Groups:
 
 
 @lru_cache(maxsize=4)
-def side_knowledge(joint: Joint, knowledge: Knowledge, everything: bool = False) -> Groups:
+def side_knowledge(joint: Joint, knowledge: Knowledge, everything: bool = False) -> KnownGroups:
     """Every x_J that may be known, for every set J, the empty set first.
 
     Only where enough records share it, and more than one secret value occurs: else there is nothing to tell. Groups of
@@ -235,12 +235,12 @@ class _Found:
         kept = np.repeat(useful, sizes)
         self.parts.append((cells[kept], counts[kept], sizes[useful]))
 
-    def groups(self) -> Groups:
+    def groups(self) -> KnownGroups:
         """All of them."""
         cells = np.concatenate([np.empty((0, len(self.shape)), np.int64), *(one for one, _, _ in self.parts)])
         counts, sizes = (np.concatenate([[0][:0], *(one[k] for one in self.parts)]) for k in (1, 2))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Groups(self.shape, cells, counts.astype(np.int64), starts)
+        return KnownGroups(self.shape, cells, counts.astype(np.int64), starts)
 
 
 def _by_group(owner: IntArray, cells: IntArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -304,7 +304,7 @@ def changes(table: FloatArray) -> FloatArray:
 
 
 def tables_given(
-    joint: Joint, known: Known, released: Mapping[int, AnyProtocol], index: int
+    joint: Joint, known: KnownRecords, released: Mapping[int, AnyProtocol], index: int
 ) -> Iterator[ExactArray]:
     """N[s, x_index] (c, a) given x_J and every combination of what other blocks put out.
 
@@ -319,7 +319,7 @@ def tables_given(
             yield one
 
 
-def released_given(joint: Joint, known: Known, protocols: Sequence[AnyProtocol]) -> ReleasedTable:
+def released_given(joint: Joint, known: KnownRecords, protocols: Sequence[AnyProtocol]) -> ReleasedTable:
     """T[s, y…] given x_J, over the blocks whose outputs say anything; (c,) where none does."""
     active = {j: one for j, one in enumerate(protocols) if known.tells(j, one)}
     if len(active) == 1:
@@ -328,13 +328,13 @@ def released_given(joint: Joint, known: Known, protocols: Sequence[AnyProtocol])
     return _released(joint, known, active, [])
 
 
-def _released(joint: Joint, known: Known, active: Mapping[int, AnyProtocol], kept: list[int]) -> ExactArray:
+def _released(joint: Joint, known: KnownRecords, active: Mapping[int, AnyProtocol], kept: list[int]) -> ExactArray:
     """Counts over (s, x_kept…, y_active…) of the records known."""
     table = _counted(joint, known, [*kept, *active])
     return measured(table, dict(enumerate(active.values(), start=1 + len(kept))))
 
 
-def _counted(joint: Joint, known: Known, blocks: Sequence[int]) -> IntArray:
+def _counted(joint: Joint, known: KnownRecords, blocks: Sequence[int]) -> IntArray:
     """Counts N[s, x_j…] of the records known, over some blocks."""
     table = np.zeros((len(joint.secret), *(len(joint.blocks[j]) for j in blocks)), np.int64)
     np.add.at(table, (known.cells[:, 0], *(known.cells[:, 1 + j] for j in blocks)), known.counts)

@@ -12,11 +12,11 @@ from funnel.mechanisms.base import LOSS
 from funnel.notions import Demand
 
 if TYPE_CHECKING:
-    from funnel.optimise.cone import Inside
+    from funnel.optimise.cone import RoundingCone
 
 
 def round_named(
-    protocol: FloatArray, cone: Inside, joint: Joint, demand: Demand, *, choose: bool = True
+    protocol: FloatArray, cone: RoundingCone, joint: Joint, demand: Demand, *, choose: bool = True
 ) -> Protocol:
     """A real protocol (b, a) with b <= a, on integers that keep the demand, its outputs named.
 

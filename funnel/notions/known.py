@@ -20,9 +20,9 @@ from funnel.errors import PlanError
 from funnel.measure import leakage as measures
 from funnel.measure.side import (
     NEAR,
-    Groups,
     Knowledge,
-    Known,
+    KnownGroups,
+    KnownRecords,
     chances,
     changes,
     normalised,
@@ -53,7 +53,7 @@ def leakage_given(channel: Channel, knowledge: Knowledge) -> measures.Leakage:
     return measures.worst(measures.lip(released_given(joint, known, protocols)) for known in worst)
 
 
-def _changes(groups: Groups, tables: Iterator[tuple[IntArray, FloatArray]], outputs: int = -1) -> FloatArray:
+def _changes(groups: KnownGroups, tables: Iterator[tuple[IntArray, FloatArray]], outputs: int = -1) -> FloatArray:
     """About the largest change of a belief (g,) in each group; `outputs` of the last block, what else is told being
     known already, or -1 for those of all."""
     found = np.ones(len(groups))
@@ -62,7 +62,7 @@ def _changes(groups: Groups, tables: Iterator[tuple[IntArray, FloatArray]], outp
     return found
 
 
-def _largest(groups: Groups, found: FloatArray) -> Iterator[Known]:
+def _largest(groups: KnownGroups, found: FloatArray) -> Iterator[KnownRecords]:
     """The groups of which one leaks the most."""
     for group in np.flatnonzero(found >= found.max(initial=1.0) * (1 - NEAR)).tolist():
         yield groups.one(group)
@@ -79,7 +79,7 @@ class KnownDemand(Demand):
     index: int
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> KnownGroups:
         """What may be known."""
         return side_knowledge(self.joint, self.knowledge)
 

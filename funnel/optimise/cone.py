@@ -16,7 +16,7 @@ _SLACK = 1e-12
 """Least slack of the all-ones vector, as a share of a row's coefficients, that floats can work with."""
 
 
-class Inside(Protocol):
+class RoundingCone(Protocol):
     """What rounding has to know of a cone: see `Cone`."""
 
     @property

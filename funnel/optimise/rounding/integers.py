@@ -11,7 +11,7 @@ import numpy as np
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.protocol import MAX_BITS
 from funnel.errors import SolverError
-from funnel.optimise.cone import Inside
+from funnel.optimise.cone import RoundingCone
 from funnel.optimise.rounding.lattice import kernel, round_exactly
 from funnel.optimise.rounding.rows import Near, round_by_choice, round_by_mixing
 from funnel.optimise.utility import worth
@@ -47,7 +47,7 @@ class Rounded:
 
 def round_inward(
     protocol: FloatArray,
-    cone: Inside,
+    cone: RoundingCone,
     prior: FloatArray,
     holds: Holds,
     *,
@@ -80,7 +80,7 @@ def round_inward(
     return _merged(*search.result(target / 2))
 
 
-def _cut_and_mix(near: Near, cone: Inside, bits: int, margin: float) -> IntArray | None:
+def _cut_and_mix(near: Near, cone: RoundingCone, bits: int, margin: float) -> IntArray | None:
     """Mixing where not all inequalities are known: violated ones are added until there are none, or None.
 
     Weights of many bits may be told from the cone only up to the tolerance of linear programs; `holds` refuses

@@ -8,14 +8,14 @@ import pytest
 from funnel.cells.bridges import bridges
 from funnel.cells.counts import counted
 from funnel.cells.make import make
-from funnel.cells.pooling import Told, told
+from funnel.cells.pooling import ToldSums, told
 from funnel.cells.tree import Nesting
 from tests.support.wide import mixed
 
 SUPPORT = 6
 
 
-def small_table(seed: int) -> Told:
+def small_table(seed: int) -> ToldSums:
     """A skewed table of 2 … 7 cells and 2 … 6 values, each of them with support."""
     draw = np.random.default_rng(seed)
     cells, values = int(draw.integers(2, 8)), int(draw.integers(2, 7))
@@ -31,7 +31,7 @@ def chain(cells: int) -> Nesting:
     return Nesting(np.array(parents), np.array([*range(1, 2 * cells - 2, 2), 2 * cells - 2]))
 
 
-def known(one: Told) -> np.ndarray:
+def known(one: ToldSums) -> np.ndarray:
     """Which entries follow linearly from all that is told: entries, parts, pools, sizes of cells, totals of values."""
     names = [np.arange(one.counts.size), *(np.repeat(np.arange(a), b) for a, b in [one.counts.shape])]
     values = np.tile(np.arange(one.counts.shape[1]), len(one.counts))
@@ -63,7 +63,7 @@ def test_hiding_small_counts_alone_would_not_hide_them() -> None:
         one = small_table(seed)
         small = (one.counts > 0) & (one.counts < SUPPORT)
         parts = np.where(small, np.arange(len(one.counts))[:, None], -1)
-        naive = Told(
+        naive = ToldSums(
             one.counts, parts, np.tile(np.arange(one.counts.shape[1]), (len(one.counts), 1)), SUPPORT
         )
         seen += bool((known(naive) & small).any())
