@@ -6,9 +6,6 @@ import hmac
 import os
 from typing import NoReturn, Self
 
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
-
 SIZE = 32
 
 
@@ -59,6 +56,9 @@ class Key(Secret):
 
     def derive(self, purpose: str) -> bytes:
         """32 bytes for one purpose, independent of those for any other (HKDF-Expand, RFC 5869, SHA-256)."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
         info = b"funnel key purpose 1 " + purpose.encode()
         return HKDFExpand(algorithm=SHA256(), length=SIZE, info=info).derive(self._secret)
 

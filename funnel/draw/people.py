@@ -16,11 +16,9 @@ from funnel.draw.entity import Entities, read_entities
 from funnel.draw.keys import Key
 from funnel.draw.prf import Buffer, PermanentUniforms
 from funnel.draw.prf import Words as Drawn
-from funnel.format.people import MOST
+from funnel.format.people import BITS, MOST
 from funnel.measure.composition import identity
 
-BITS = 63
-"""Of a word: what a signed whole number of 64 bits holds."""
 _NOBODY = identity(Alphabet(("people.json",), (("word",),)))
 """What words are drawn for: nothing that a policy can name under the key of a private folder."""
 

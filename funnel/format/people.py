@@ -15,6 +15,8 @@ from funnel.format.schema import Between, Grid
 NAME = "people.json"
 MOST = 1 << 13
 """People in a sample on average, at most; where there are no more of them, all are in it."""
+BITS = 63
+"""Of a word that is drawn for a person: what a signed whole number of 64 bits holds."""
 
 
 @dataclass(frozen=True)

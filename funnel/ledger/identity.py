@@ -30,10 +30,9 @@ import numpy.typing as npt
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label
 from funnel.data.joint import IntArray
-from funnel.draw.people import BITS
 from funnel.format.journal import Drawn, Present, Seen
 from funnel.format.manifest import Assumed
-from funnel.format.people import PeopleFile
+from funnel.format.people import BITS, PeopleFile
 
 Flags = npt.NDArray[np.bool_]
 Table = Mapping[tuple[Label, str | None], int]

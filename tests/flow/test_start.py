@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import funnel
+from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
@@ -42,6 +43,16 @@ def loaded(*arguments: object) -> set[str]:
 )
 def test_who_asks_about_commands_waits_for_none_of_them(arguments, spared):
     assert loaded(*arguments) & spared == set()
+
+
+def test_a_check_of_a_policy_that_was_released_reads_its_ledger_and_draws_nothing_either(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people(tmp_path, MONDAY)
+    policy = write_policy(tmp_path, **SMALL)
+    funnel.run(policy)
+    found = loaded("check", policy)
+    assert found & {"cryptography", "pyarrow", "rich", "scipy", "jinja2", "funnel.draw.draw"} == set()
+    assert "funnel.ledger.budget" in found
 
 
 def test_a_check_counts_and_solves_draws_and_renders_nothing(tmp_path):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 import funnel
-from funnel.draw.people import BITS, Words
-from funnel.format.people import PeopleFile
+from funnel.draw.people import Words
+from funnel.format.people import BITS, PeopleFile
 from funnel.ledger.people import PeopleKey, keep_key, people_key, table_name
 from funnel.plan.compiled import planned
 from funnel.plan.count import count
