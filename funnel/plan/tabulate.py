@@ -13,10 +13,14 @@ from funnel.data import Alphabet
 from funnel.data.joint import FloatArray, IntArray
 from funnel.engine import Engine
 from funnel.engine.sql import identifier
+from funnel.errors import PlanError
 from funnel.plan.columns import OTHER
 from funnel.plan.stages import Count, Rare
 
 Text = str | None
+
+MOST_VALUES = 500_000
+"""Different values of a column whose rare ones are merged: all of them are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ def tabulate(engine: Engine, stage: Count) -> tuple[Merged, ...]:
 
 
 def _merge(engine: Engine, rare: Rare, minimum: int) -> Merged:
+    _check_number(engine, rare)
     rows = engine.rows(rare.statement)
     values, counts = [row[0] for row in rows], np.array([row[1] for row in rows], np.int64)
     if rare.known is not None:
@@ -53,6 +58,18 @@ def _merge(engine: Engine, rare: Rare, minimum: int) -> Merged:
     engine.provide(rare.name, Alphabet(("value", "label"), tuple(zip(values, become, strict=True))))
     moved = np.array([old != new for old, new in zip(values, become, strict=True)], bool)
     return Merged(rare.column, int(moved.sum()), int(counts[moved].sum()))
+
+
+def _check_number(engine: Engine, rare: Rare) -> None:
+    """All values of a merged column are held at once; the engine counts them before. Raises PlanError."""
+    (values,) = engine.row(f"SELECT count(*) FROM ({rare.statement})")
+    if values > MOST_VALUES:
+        raise PlanError(
+            "alphabet-too-large",
+            f"{rare.column} takes {values:,} values; rare ones can be merged among {MOST_VALUES:,} at most",
+            advice="Shrink it with `bins` or `round` (numbers), `groups` or `top` (most frequent values), or leave it "
+            "out.",
+        )
 
 
 def _of_lock(rare: Rare, values: Sequence[Text], known: Sequence[str]) -> list[Text]:

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import duckdb
+import pytest
 
+import funnel
 from tests.support.policies import write_policy
 
 TOWNS = "value,group,group2\nOslo,North,Europe\nBergen,North,Europe\nRome,South,Europe\n"
@@ -151,3 +153,12 @@ def test_rare_values_of_a_wide_block_are_an_error_where_the_policy_says_so(comma
         said = command(name, path)
         assert (said.code, "[rare-values]" in said.err) == (1, True), said.err
         assert "income" in said.err
+
+
+@pytest.mark.parametrize("rule", ["other", "bin"])
+def test_more_values_than_memory_has_room_for_are_refused_by_their_number(tmp_path, monkeypatch, rule):
+    """The engine counts them before any of them is held."""
+    monkeypatch.setattr("funnel.plan.tabulate.MOST_VALUES", 50)
+    public = [{"name": "age", "rare": rule}]
+    with pytest.raises(funnel.PlanError, match=r"age takes \d\d values; rare ones can be merged among 50 at most"):
+        funnel.run(write_policy(tmp_path, public=public, draws={"kind": "fresh"}, source__entity=None))
