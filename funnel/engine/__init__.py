@@ -16,12 +16,11 @@ def found_for(
 
     Raises SourceError where it is not there, or the engine does not read such tables.
     """
-    source = find(table, directory, dialect)
     if engine == "duckdb":
-        return source
-    from funnel.engine.spark import parted
+        return find(table, directory, dialect)
+    from funnel.engine.spark import of_files, parted
 
-    return parted(source, settings)
+    return parted(find(of_files(table), directory, dialect), settings)
 
 
 def open_engine(

@@ -188,6 +188,8 @@ def test_rows_with_names_are_the_same_bytes(
 ) -> None:
     """They are drawn where they are, come here a part at a time, and are sorted by their names."""
     monkeypatch.setattr("funnel.engine.spark.engine._WAVE", 1)
+    begun = Spark.__enter__
+    monkeypatch.setattr(Spark, "__enter__", lambda self: setattr(self, "_wave", 1) or begun(self))
     here = released(tmp_path / "a", places / "people.parquet", release__identify="id")
     assert content(released(tmp_path / "b", places / "parts", release__identify="id", **SPARK)) == content(here)
 
@@ -225,13 +227,43 @@ def test_a_plan_says_what_spark_will_be_asked(places: Path, tmp_path: Path) -> N
         assert isinstance(engine, Spark)
 
 
-def test_tables_that_spark_does_not_read_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+def as_database(folder: Path) -> str:
+    with duckdb.connect(str(folder / "people.duckdb")) as connection:
         connection.execute(f"CREATE TABLE people AS {PEOPLE}")
-    policy = write_policy(tmp_path, source={"table": "people.duckdb#people"}, draws=None, sensitive=["answer"],
-                          public=["colour"], **SPARK)  # fmt: skip
-    with pytest.raises(SourceError, match="Parquet"):
-        funnel.run(policy)
+    return "people.duckdb#people"
+
+
+def as_delta(folder: Path) -> str:
+    library = pytest.importorskip("deltalake")
+    library.write_deltalake(str(folder / "people"), duckdb.sql(PEOPLE).to_arrow_table())
+    return "people"
+
+
+def as_iceberg(folder: Path) -> str:
+    made = pytest.importorskip("pyiceberg.catalog.memory").InMemoryCatalog("made", warehouse=f"file://{folder}")
+    made.create_namespace("city")
+    rows = duckdb.sql(PEOPLE).to_arrow_table()
+    made.create_table("city.people", rows.schema, location=f"file://{folder}/people").append(rows)
+    return "people"
+
+
+NOT_READ = {
+    "a database": as_database,
+    "Delta": as_delta,
+    "Iceberg": as_iceberg,
+    "an object store": lambda _: "s3://bucket.invalid/people/",
+    "PostgreSQL": lambda _: "postgresql://reader@host.invalid/people#public.people",
+}
+
+
+@pytest.mark.parametrize("kind", NOT_READ)
+@pytest.mark.parametrize("ask", [funnel.explain, funnel.run])
+def test_tables_that_spark_does_not_read_are_refused_with_what_to_do(tmp_path: Path, kind: str, ask: Any) -> None:
+    """In the same words, before Spark begins, and before anybody else is asked for rows."""
+    source = {"table": NOT_READ[kind](tmp_path)}
+    policy = write_policy(tmp_path, source=source, draws=None, sensitive=["answer"], public=["colour"], **SPARK)
+    with pytest.raises(SourceError, match=r"(?s)tables are Parquet, CSV or JSON lines in files.*Write the table as"):
+        ask(policy)
 
 
 def test_without_java_it_says_what_to_install(places: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WAVE = 64
-"""Parts whose answers wait in this process at a time."""
+"""Parts whose answers wait in this process at a time, or two for every core that there is, if these are more."""
 _SENT = 1 << 16
 """Rows of a batch that a part sends back."""
 
@@ -49,6 +49,7 @@ class Spark:
             with self._reading():
                 self._frame = source.frame(self._session)
                 self._parts = self._frame.rdd.getNumPartitions()
+                self._wave = max(_WAVE, 2 * self._session.sparkContext.defaultParallelism)
         except BaseException:
             self._here.__exit__(None, None, None)
             raise
@@ -201,14 +202,14 @@ class Spark:
     def _waves(self, asked: DataFrame) -> Iterator[list[Any]]:
         """The rows that Spark gives back, of so many parts at a time that this process can hold them."""
         with self._reading():
-            several = None if self._parts <= _WAVE else asked.rdd
+            several = None if self._parts <= self._wave else asked.rdd
             number = 1 if several is None else several.getNumPartitions()
-        for start in range(0, number, _WAVE):
+        for start in range(0, number, self._wave):
             with self._reading():
                 if several is None:
                     found = asked.collect()
                 else:
-                    wave = list(range(start, min(start + _WAVE, number)))
+                    wave = list(range(start, min(start + self._wave, number)))
                     found = self._session.sparkContext.runJob(several, list, wave)
             yield found
 

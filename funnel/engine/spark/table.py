@@ -18,6 +18,7 @@ from funnel.engine.sources.lines import Lines
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Text
 from funnel.engine.sql import identifier, listed, literal
+from funnel.errors import SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,11 +155,22 @@ def _written(source: Text) -> dict[str, Any]:
     }
 
 
+def of_files(table: str) -> str:
+    """The name of a table that is no address: nobody there is asked for what would not be read. Raises SourceError."""
+    if "://" in table:
+        raise _unread(table)
+    return table
+
+
 def parted(source: Source, settings: Mapping[str, str]) -> Parted:
     """A source for Spark. Raises SourceError where it is of a kind that Spark is not asked to read here."""
     packed = isinstance(source, Text | Lines) and any(file.suffix.lower() == ".zst" for file in source.files)
     if not isinstance(source, Parquet | Text | Lines) or packed:
-        said = "with `engine: spark` tables are Parquet, CSV or JSON lines in files, plain or as .gz"
-        advice = "Write the table as Parquet where all machines can read it, or leave `engine` out."
-        raise refused(said, source.name, advice)
+        raise _unread(source.name)
     return Parted(source.name, source, dict(settings))
+
+
+def _unread(where: str) -> SourceError:
+    said = "with `engine: spark` tables are Parquet, CSV or JSON lines in files, plain or as .gz"
+    advice = "Write the table as Parquet where all machines can read it, or leave `engine` out."
+    return refused(said, where, advice)
