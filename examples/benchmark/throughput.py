@@ -38,8 +38,8 @@ RUNS: dict[str, tuple[tuple[str, str], str, bool, str, float]] = {
 }
 """Of each kind of release: entity and draws, rows, whether it is locked, the columns it reads, and the ratio asked."""
 COPIES = ("category", "category, secret", "id, category", "id, category, secret")
-EXPONENT = 1.05
-"""Of the time in rows: what is asked."""
+EXPONENT, MEMORY = 1.05, 1024
+"""Of the time in rows, and MiB at most: what is asked."""
 
 
 def people(path: Path, rows: int, values: int) -> None:
@@ -185,6 +185,19 @@ def where(found: dict[str, list[dict[str, Any]]]) -> list[str]:
     return told
 
 
+def together(sizes: dict[int, dict[str, list[dict[str, Any]]]]) -> list[str]:
+    """Of each kind of release the ratios at every size, of seconds and of processor seconds, and the most memory."""
+    told = []
+    for name, (_, _, _, read, asked) in RUNS.items():
+        ratios = []
+        for found in sizes.values():
+            mine, base = found[f"funnel {name}"], found[f"COPY {read}"]
+            ratios.append(f"{ratio(mine, base, 'seconds'):.2f} ({ratio(mine, base, 'processor'):.2f})")
+        most = max(one["memory"] for found in sizes.values() for one in found[f"funnel {name}"])
+        told.append(f"  {name:<20}{', '.join(ratios)}; asked {asked}; {most:,.0f} MiB of {MEMORY:,} at most")
+    return told
+
+
 def exponents(sizes: dict[int, dict[str, list[dict[str, Any]]]]) -> list[str]:
     """The slope of log seconds in log rows, by least squares; below 1 where a start is paid once."""
     x = [math.log(rows) for rows in sizes]
@@ -216,11 +229,13 @@ def main(arguments: list[str]) -> None:
             people(folder / "people.parquet", rows, options.values)
             sides = prepared(folder, folder / "people.parquet", options.mechanism)
             sizes[rows] = rounds(folder, sides, options.rounds)
-            print(f"\n{rows:,} rows")
+            print(f"\n{rows:,} rows, {os.getloadavg()[0]:.1f} processes at work on this machine in the last minute")
             print("\n".join([*lines(sizes[rows]), "where the seconds go", *where(sizes[rows])]), flush=True)
             if not options.no_peers and len(sizes) == 1:
                 fresh = sizes[rows]["funnel fresh, records"]
                 print("\n".join(peers.compared(rows / middle(fresh, "seconds"), options.values)), flush=True)
+    print(f"\nratios to COPY at {', '.join(f'{rows:,}' for rows in sizes)} rows (processor seconds in brackets)")
+    print("\n".join(together(sizes)))
     if len(sizes) > 1:
         print(f"\nexponent of the time in rows (at most {EXPONENT} asked)")
         print("\n".join(exponents(sizes)))
