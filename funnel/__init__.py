@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         schema,
         send_newest,
         starter_policy,
+        verify,
         write_key,
         write_signing_key,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "schema",
     "send_newest",
     "starter_policy",
+    "verify",
     "write_key",
     "write_signing_key",
 ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from funnel.analyst.relocked import Agreement, Relocked
     from funnel.audit.audit import AuditReport
     from funnel.audit.history import HistoryReport
+    from funnel.audit.verify.verify import Verified
     from funnel.ledger.view import LedgerView
     from funnel.plan.also import Sent
     from funnel.plan.outcome import Outcome
@@ -347,6 +348,20 @@ def audit_history(
 
     key = None if public_key is None else str(public_key)
     return audited(Path(releases), Path(private), progress, key)
+
+
+def verify(release: Path | str, key: Path | str, feed: Path | str | None = None) -> Verified:
+    """What the public key of its publisher shows of a release, or of the `latest` in a folder.
+
+    `key` is the line that `funnel key public` prints, or a file that holds it; `feed` a releases.json that was
+    kept from before, or is from elsewhere. Raises ReleaseError where there is no release to read, or no such key.
+    """
+    from funnel.audit.folder import release_folder
+    from funnel.audit.publisher import read_public_key
+    from funnel.audit.verify.verify import verify as verified
+
+    asked, kept = Path(release), None if feed is None else Path(feed)
+    return verified(release_folder(asked), read_public_key(str(key)), asked, kept)
 
 
 def standalone_audit(path: Path | str) -> Path:

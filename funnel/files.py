@@ -82,11 +82,12 @@ def make_open(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a private file (mode 0600) where `path` is, durably: readers find the old content or the new."""
-    aside = path.with_name(f".{path.name}.new")
+def replace_file(path: Path, content: bytes, *, aside: Path | None = None, mode: int = 0o600) -> None:
+    """Put a file where `path` is, durably: readers find the old content or the new. It is written `aside` first."""
+    aside = aside or path.with_name(f".{path.name}.new")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
+        os.fchmod(descriptor, mode)
         write_all(descriptor, content)
         os.fsync(descriptor)
     finally:

@@ -20,6 +20,7 @@ from funnel.audit.extras import (
     identity,
     meanings,
     mechanism,
+    newest,
     noise,
     observer,
     pages,
@@ -47,14 +48,15 @@ from funnel.audit.kernel.verdict import (
     Unchecked,
     counted,
 )
+from funnel.audit.publisher import read_public_key
 from funnel.errors import FunnelError, ReleaseError
 from funnel.text import some
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, catalogue, mechanism, agreed, policy, pinned, declared, noise, spent, uncertainty, rounded),
     *(truth, observer),
-    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, promises, signature),
-    table,
+    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, promises),
+    *(signature, newest, table),
 )
 """In the order in which they are told."""
 LEDGER = (meanings, identity, composition, promises)
@@ -163,7 +165,7 @@ def audit_release(
     source again. A damaged release is a failed finding; ReleaseError (`release-unreadable`) is raised only where there
     is no release, or no private folder, to look at, or no such key (`key-unreadable`).
     """
-    key = None if public_key is None else signature.read_public_key(public_key)
+    key = None if public_key is None else read_public_key(public_key)
     folder = release_folder(release)
     if private is not None and not private.is_dir():
         raise ReleaseError(
@@ -172,7 +174,7 @@ def audit_release(
             where=str(private),
             advice="Give the policy's `release.private` folder, or the release's folder inside it.",
         )
-    opened = Release(folder, private, staged=staged, public_key=key, recount=recount)
+    opened = Release(folder, private, staged=staged, public_key=key, recount=recount, asked=release)
     found = tuple(kernel.findings(opened))
     return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from funnel.errors import ReleaseError
-from funnel.format import cells, manifest, protocol, released
+from funnel.format import attestation, cells, manifest, protocol, released
 
 KNOWN = (
-    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, manifest.SIGNATURE),
+    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
     *("data.parquet", "data.csv", "report.html", "report.json"),
 )
 

@@ -16,7 +16,8 @@ from funnel.audit.folder import holds_files
 from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
-from funnel.audit.kernel.verdict import Broken, Finding, Status, counted
+from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
+from funnel.audit.listed import feed_of, latest_of
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
 from funnel.format.journal import Line, ReleaseEntry
@@ -30,6 +31,8 @@ TITLES = {
     "history-released": "every entry has its release in the folder",
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
+    "history-latest": "`latest` points at the newest release",
+    "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release",
 }
 """Claims about all releases together."""
 
@@ -153,7 +156,18 @@ def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding
         _released(private, entries, [name for name in known if name not in made], len(known)),
         _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
         _told("history-order", _late(lines), "older than the entry before them"),
+        _compared("history-latest", lambda: latest_of(folder, lines) or Unchecked("no release is there")),
+        _compared("history-feed", lambda: feed_of(folder, private, lines)),
     ]
+
+
+def _compared(claim: str, work: Callable[[], str | Unchecked]) -> Finding:
+    """A claim that some work shows, cannot show, or finds broken."""
+    try:
+        told = work()
+    except Broken as broken:
+        return _finding(claim, "failed", str(broken))
+    return _finding(claim, *(("not checked", told.reason) if isinstance(told, Unchecked) else ("passed", told)))
 
 
 def _late(lines: Sequence[Line]) -> list[str]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _USAGE = 2
 
 COMMANDS = (
-    "init", "check", "plan", "run", "also", "compare", "audit", "ledger", "lock", "diff", "report", "estimate",
-    "schema", "key",
+    "init", "check", "plan", "run", "also", "compare", "audit", "verify", "ledger", "lock", "diff", "report",
+    "estimate", "schema", "key",
 )  # fmt: skip
 """In the order of `--help`; each is a module of its name, with a function or a group of that name, and its EPILOG."""
 

@@ -10,13 +10,14 @@ from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.manifest import Assumed, Parameters
-from funnel.format.schema import Between
+from funnel.format.schema import Between, Pattern
 
 NAME = "ledger.jsonl"
 HEAD = "ledger.head"
 START = "0" * 64
 """What the first line names as the one before it."""
 Sequence = Annotated[int, Between(1, 1 << 62)]
+Blind = Annotated[str, Pattern("[0-9a-f]{32}")]
 
 
 @dataclass(frozen=True)
@@ -192,12 +193,14 @@ Entry = ReleaseEntry | EstimateEntry | KeyEntry
 class Line:
     """One line: its number from 1, when it was written, the SHA-256 of the line before it, and what it tells.
 
-    A line's hash is over all its bytes, the newline at its end among them; the first line names `START`.
+    A line's hash is over all its bytes, the newline at its end among them; the first line names `START`. The hash is
+    published in attestations: what the line tells nobody can find by trying, for `blind` is random and stays private.
     """
 
     sequence: Sequence
     written: Time
     previous: Sha256
+    blind: Blind
     entry: Entry
 
 

@@ -12,7 +12,6 @@ from funnel.format.released import Type
 from funnel.format.schema import Between, Flaws, Pattern
 
 NAME = "release.json"
-SIGNATURE = "release.sig"
 REPORTS = ("report.json", "report.html")
 _FOLDER, _PART = "[A-Za-z0-9_.~%-]+=[A-Za-z0-9_.~%-]*", "part-(?:0|[1-9][0-9]*)"
 CATALOGUES = ("datapackage.json", "croissant.json", "dcat.jsonld")
@@ -233,7 +232,7 @@ class Manifest:
     block's share of ε. `totals`, of a mechanism that is about them: whether each stays as it is on average, at the
     counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
     `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
-    none where rows belong to nobody. `files` are all others of the folder, but for a signature. `partition` is None
+    none where rows belong to nobody. `files` are all others of the folder, but for an attestation. `partition` is None
     where the table is one file. `language` is that of the report.
     """
 

@@ -20,6 +20,10 @@ RESTORE = (
 )
 
 
+_BLIND = 16
+"""Bytes of a blind."""
+
+
 class Journal:
     """The ledger of a private folder: its lines, and ledger.head, which says how far they reach.
 
@@ -43,11 +47,10 @@ class Journal:
         """The entries of releases, oldest first. Raises LedgerError."""
         return releases(self.lines())
 
-    def append(self, entry: Entry) -> Line:
-        """Add an entry durably, and return its line; the caller holds the lock of the private folder.
+    def line(self, entry: Entry) -> Line:
+        """The line that an entry would be added as now; the caller holds the lock of the private folder.
 
-        Raises LedgerError when the ledger is damaged, ReleaseError when it cannot be written; then the entry
-        does not count.
+        Raises LedgerError when the ledger is damaged.
         """
         known = self._read()
         now, previous = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", START
@@ -55,7 +58,17 @@ class Journal:
             last, previous = known[-1]
             # A clock that was set back must not make the order of the entries look wrong.
             now = max(now, last.written)
-        line = Line(len(known) + 1, now, previous, entry)
+        return Line(len(known) + 1, now, previous, os.urandom(_BLIND).hex(), entry)
+
+    def append(self, entry: Entry | Line) -> Line:
+        """Add an entry, or the line made of it, durably, and return its line; the caller holds the lock as in `line`.
+
+        Raises LedgerError when the ledger is damaged, ReleaseError when it cannot be written; then the entry
+        does not count.
+        """
+        line, known = entry if isinstance(entry, Line) else self.line(entry), self._read()
+        if (line.sequence, line.previous) != (len(known) + 1, known[-1][1] if known else START):
+            raise InternalError("a line was made for another place in the ledger")
         raw = _whole(line)
         with writing(self.path.parent):
             self._write(raw, Head(line.sequence, _digest(raw)))

@@ -25,6 +25,7 @@ from funnel.plan.estimate import Taking
 from funnel.plan.population import Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
+from funnel.release.feed import Feed
 from funnel.release.keys import load_key
 from funnel.release.naming import last_named, new_release_id, next_time
 from funnel.release.publish import Publisher
@@ -105,7 +106,8 @@ def _published(run: Prepared) -> Iterator[Publisher | None]:
     if run.dry:
         yield None
         return
-    with Publisher(run.policy.to, run.policy.private, run.release) as publisher:
+    feed = Feed(run.policy.to, run.policy.private, run.policy.name, run.signer)
+    with Publisher(run.policy.to, run.policy.private, run.release, feed) as publisher:
         yield publisher
 
 

@@ -13,6 +13,7 @@ from funnel.cells.record import file_of
 from funnel.data.convert import known_file, population_file, protocol_file
 from funnel.files import sha256_file, writing
 from funnel.format import (
+    attestation,
     cells,
     evidence,
     groups,
@@ -26,10 +27,11 @@ from funnel.format import (
     terms,
 )
 from funnel.format.groups import GroupsFile
-from funnel.format.journal import ReleaseEntry
+from funnel.format.journal import Line
 from funnel.format.manifest import FileEntry
 from funnel.format.released import COUNT
 from funnel.format.reported import Evidence, Published, written
+from funnel.ledger.journal import Journal
 from funnel.ledger.people import keep_key
 from funnel.plan.distances import distances_file
 from funnel.plan.rebuild import report_files
@@ -48,10 +50,11 @@ from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
 from funnel.release.written import write_data
 from funnel.report.catalogue import catalogue, notes
+from funnel.report.catalogue.attested import statement
 
 
-def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[ReleaseEntry, dict[str, Any]]:
-    """Write every file of a release into its two folders; returns the ledger's entry and the full report's content.
+def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Line, dict[str, Any]]:
+    """Write every file of a release into its two folders; returns its line in the ledger and the full report's content.
 
     Raises ReleaseError.
     """
@@ -65,8 +68,6 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Rel
     _write(public, catalogue(shown, _entries(public)))
     stated = replace(described, files=_entries(public))
     _write(public, {manifest.NAME: schema.write(stated)})
-    if run.signer is not None:
-        run.signer.sign_release(public)
     kept = _evidence(release, asked, private)
     content = report.full(shown, kept)
     _write(private, report_files(content))
@@ -74,7 +75,12 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Rel
     bound = evidence.EvidenceFile("funnel-evidence/1", run.release, stated_sha256, _entries(private))
     _write(private, {evidence.NAME: schema.write(bound)})
     entry = release_entry(release.composed, stated, stated_sha256, sha256_file(private / evidence.NAME))
-    return entry, content
+    line = Journal(publisher.private_root).line(entry)
+    if run.signer is not None:
+        hashes = {name: one.sha256 for name, one in stated.files.items()} | {manifest.NAME: stated_sha256}
+        told = statement(shown, hashes, hashlib.sha256(schema.write(line)).hexdigest())
+        _write(public, {attestation.NAME: schema.write(run.signer.seal(told))})
+    return line, content
 
 
 def _table(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import os
 import re
 import stat
@@ -15,35 +11,23 @@ from pathlib import Path
 from funnel.draw.keys import SIZE, Key
 from funnel.errors import DrawError
 from funnel.files import write_all
+from funnel.format.keyline import KeyLine
 
-_CHECK = 4
 _LONGEST = 4096
 _PASTED = re.compile(r"funnel-[a-z]+-[0-9]+:")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 @dataclass(frozen=True)
-class Form:
-    """How one kind of key is written: what its line begins with, its domain of checksums, and what makes one."""
+class Form(KeyLine):
+    """How one kind of secret is written, and what makes one."""
 
-    prefix: str
-    checked: bytes
     make: str
-
-    def text(self, content: bytes) -> str:
-        """One line: the prefix, then the 32 bytes and a checksum in URL-safe base 64."""
-        return self.prefix + base64.urlsafe_b64encode(content + self._checksum(content)).decode()
 
     def parse(self, text: str, where: str) -> bytes:
         """The 32 bytes in one line of text; nothing of the text reaches a message. Raises DrawError."""
-        try:
-            scheme, _, encoded = text.strip().partition(":")
-            right = f"{scheme}:" == self.prefix
-            decoded = base64.b64decode(encoded, altchars=b"-_", validate=True) if right else b""
-        except (binascii.Error, ValueError):
-            decoded = b""
-        content, checksum = decoded[:SIZE], decoded[SIZE:]
-        if len(decoded) != SIZE + _CHECK or not hmac.compare_digest(checksum, self._checksum(content)):
+        content = self.content(text)
+        if content is None:
             raise DrawError(
                 "key-unreadable",
                 "this is not a key, or it was cut short or mistyped",
@@ -51,9 +35,6 @@ class Form:
                 advice=f"A key is one line that begins with {self.prefix}. {self.make}",
             )
         return content
-
-    def _checksum(self, content: bytes) -> bytes:
-        return hashlib.sha256(self.checked + content).digest()[:_CHECK]
 
 
 DRAWS = Form("funnel-key-1:", b"funnel key checksum 1 ", "Make a key with `funnel key new`.")

@@ -12,16 +12,14 @@ from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, make_open, sync, sync_tree, write_error, writing
-from funnel.format.journal import ReleaseEntry
+from funnel.format.journal import Line, ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
+from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
 from funnel.release.naming import RELEASE_ID as _ID
-from funnel.release.recover import Leftovers, check_entered, put_away
+from funnel.release.recover import SEEN, Leftovers, check_entered, put_away
 from funnel.signals import undisturbed
-
-SEEN = "published"
-"""An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
 
 
 class Publisher:
@@ -33,7 +31,7 @@ class Publisher:
     Raises ReleaseError (release-write, release-busy, release-path) and LedgerError.
     """
 
-    def __init__(self, to: Path, private: Path, release_id: str) -> None:
+    def __init__(self, to: Path, private: Path, release_id: str, feed: Feed | None = None) -> None:
         if not re.fullmatch(_ID, release_id):
             raise InternalError(f"{release_id!r} is not a release id")
         self.to, self.private_root, self.release_id = to, private, release_id
@@ -44,7 +42,8 @@ class Publisher:
         self.told: list[str] = []
         """What to tell of runs that were cut off, whose leftovers were removed."""
         self._seen = False  # by readers, though the run failed: then `latest` is left to the next one
-        self._latest = to / f".latest-{release_id}"
+        self._latest, self._aside = to / f".latest-{release_id}", to / f".releases-{release_id}"
+        self._feed = feed
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -62,6 +61,8 @@ class Publisher:
             self.told = Leftovers(self.to, self.private_root, entries).remove()
             stack.callback(self._remove_own)
             self._stage()
+            with writing(self.to):
+                self._list()  # where a run was cut off that had this left to do
             self._open = stack.pop_all()
         return self
 
@@ -74,13 +75,13 @@ class Publisher:
             if folder is not None:
                 raise write_error(error, folder) from error
 
-    def publish(self, entry: ReleaseEntry) -> Path:
+    def publish(self, entry: ReleaseEntry | Line) -> Path:
         """Make the release visible, with its entry in the ledger; returns its folder.
 
         Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
-        `latest`. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and whatever is in
-        the ledger has its protocol; an entry without the others is one that a crash or a failing disk kept from
-        becoming visible, and errs on the safe side. An interrupt waits from the entry on.
+        `latest`, releases.json. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and
+        whatever is in the ledger has its protocol; an entry without the others is one that a crash or a failing disk
+        kept from becoming visible, and errs on the safe side. An interrupt waits from the entry on.
         """
         self._seal()
         protocol = self.public / "protocol.json"
@@ -89,7 +90,7 @@ class Publisher:
         with undisturbed():
             return self._show(entry)
 
-    def _show(self, entry: ReleaseEntry) -> Path:
+    def _show(self, entry: ReleaseEntry | Line) -> Path:
         """What is done whole, from the entry in the ledger to `latest`."""
         Journal(self.private_root).append(entry)
         with writing(self.private_root):
@@ -102,12 +103,18 @@ class Publisher:
             if self._newest():
                 self._latest.replace(self.to / "latest")
                 sync(self.to)
+            self._list()
         except OSError as error:
             self._seen = True
             raise self._unconfirmed(error) from error
         with suppress(OSError):
             (self.private_root / self.release_id / SEEN).touch(mode=0o600)
         return self.target
+
+    def _list(self) -> None:
+        """Bring releases.json up to date."""
+        if self._feed is not None:
+            self._feed.write(self._aside)
 
     def _unconfirmed(self, error: OSError) -> ReleaseError:
         """The error of a disk that fails when the release is visible already."""
@@ -116,8 +123,8 @@ class Publisher:
             "release-write",
             f"release {self.release_id} is published, but the disk did not confirm it: {reason}",
             where=str(self.to),
-            advice="It is whole, audited, and in the ledger; `latest` may not point at it, and a power cut may still "
-            "take it away. Check the disk; the next run moves `latest` on.",
+            advice="It is whole, audited, and in the ledger; `latest` may not point at it, releases.json not list it, "
+            "and a power cut may still take it away. Check the disk; the next run moves `latest` on, and lists it.",
             release=str(self.target.resolve()),
         )
 
@@ -154,6 +161,8 @@ class Publisher:
         if self.public.is_dir() and (self.private_root / self.release_id).is_dir():
             self._put_away()
         shutil.rmtree(self.public, ignore_errors=True)
+        with suppress(OSError):
+            self._aside.unlink(missing_ok=True)
         if not self._seen:
             with suppress(OSError):
                 self._latest.unlink(missing_ok=True)

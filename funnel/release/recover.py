@@ -15,7 +15,9 @@ from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import FOLDER
 from funnel.release.naming import RELEASE_ID as _ID
 
-_ASIDE = re.compile(rf"\.(?:staging|spill|latest)-({_ID})")
+SEEN = "published"
+"""An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
+_ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases)-({_ID})")
 COMPARED = frozenset({people.NAME, counts.NAME})
 """What later nights compare with, in a release that was entered: whom and which columns it drew for."""
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")

@@ -1,24 +1,18 @@
-"""Signatures: who holds the public key can tell that a release is whole and by whom, with no private file."""
+"""Signing: who holds the public key can tell that a release is whole and by whom, with no private file."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from pathlib import Path
 
 from funnel.draw.keys import SIZE, Secret
-from funnel.files import writing
-from funnel.format.manifest import NAME, SIGNATURE, Signed
+from funnel.format.attestation import Envelope, sealed, to_sign
+from funnel.format.keyline import PUBLIC, fingerprint
+from funnel.format.manifest import Signed
 from funnel.release.keys import Form, load_secret, write_secret
 
-_PREFIX = "funnel-signature-1:"
-_DOMAIN = b"funnel release signature 1\0"
 _SIGNING = Form(
     "funnel-signing-1:", b"funnel signing key checksum 1 ", "Make one with `funnel key new --signing`."
-)
-_PUBLIC = Form(
-    "funnel-public-1:", b"funnel public key checksum 1 ", "Print one with `funnel key public FILE`."
 )
 
 
@@ -37,29 +31,23 @@ class SigningKey(Secret):
     @property
     def public_text(self) -> str:
         """The public key as one line of text, for whoever is to check releases."""
-        return _PUBLIC.text(self.public)
+        return PUBLIC.text(self.public)
 
     @property
     def fingerprint(self) -> str:
         """32 hex digits of the public key's SHA-256, by which a manifest names it."""
-        return hashlib.sha256(b"funnel public key fingerprint 1 " + self.public).hexdigest()[:32]
+        return fingerprint(self.public)
 
     def stated(self) -> Signed:
         """What a manifest says: it is signed itself, so that nobody can put another name here."""
         return Signed("ed25519", self.fingerprint)
 
-    def sign(self, manifest: bytes) -> str:
-        """The line of `release.sig` for the bytes of a manifest."""
+    def seal(self, content: bytes) -> Envelope:
+        """A statement in an envelope, signed."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        signature = Ed25519PrivateKey.from_private_bytes(self._secret).sign(_DOMAIN + manifest)
-        return _PREFIX + base64.urlsafe_b64encode(signature).decode() + "\n"
-
-    def sign_release(self, folder: Path) -> None:
-        """Sign every byte of a folder's release.json, which has the SHA-256 of all other files. Raises ReleaseError."""
-        with writing(folder):
-            text = self.sign((folder / NAME).read_bytes())
-            (folder / SIGNATURE).write_text(text, encoding="ascii")
+        signature = Ed25519PrivateKey.from_private_bytes(self._secret).sign(to_sign(content))
+        return sealed(content, self.fingerprint, signature)
 
 
 def new_signing_key() -> str:

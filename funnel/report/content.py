@@ -188,7 +188,7 @@ def _audit(t: Facts) -> list[dict[str, str]]:
     commands = {
         "files": f"funnel audit {folder}",
         "evidence": f"funnel audit {folder} --private PRIVATE_FOLDER",
-        "signature": f"funnel audit {folder} --public-key KEY",
+        "signature": f"funnel verify {folder} --key KEY",
     }
     return [{"command": commands[name], "does": does} for name, does in said.items() if does]
 

@@ -109,6 +109,7 @@ LEFT_OF = {
     "utility-bound": "utility and its bound", "draw-chances": "too even", "totals": "totals that stay",
     "absent": "who is absent", "ledger-drawn": "drawn for whom", "ledger-identity": "private digests",
     "ledger-composed": "composed leakage", "ledger-promises": "the budget", "signature": "a signature",
+    "newest": "the newest",
 }  # fmt: skip
 """What the kernel says that it leaves to an extra, by the extra's claim."""
 

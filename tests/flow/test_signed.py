@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
@@ -9,15 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from securesystemslib import dsse
+from securesystemslib.signer import SSlibKey
 
 import funnel
 from funnel.audit.audit import AuditReport
+from funnel.audit.kernel.check import PUBLISHED
+from funnel.audit.publisher import read_public_key
 from funnel.errors import DrawError, PolicyError, ReleaseError
 from funnel.format import reported, schema
 from funnel.format.manifest import FileEntry, Manifest
 from funnel.format.reported import Published
 from funnel.plan.rebuild import rebuild
 from funnel.report.catalogue import catalogue
+from tests.support.forging import attest, lines_of, rechain
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -109,6 +115,8 @@ def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy
         (copy / name).write_bytes(raw)
         files[name] = FileEntry(hashlib.sha256(raw).hexdigest(), len(raw))
     path.write_bytes(schema.write(replace(forged, files=files)))
+    assert failing(copy, made / "sign.pub") == {"signature"}
+    attest(copy)
     assert funnel.audit_release(copy).passed
     assert failing(copy, made / "sign.pub") == {"signature"}
 
@@ -116,25 +124,25 @@ def test_a_consistent_rewrite_fails_for_want_of_the_private_key(made: Path, copy
 def test_another_key_another_release_and_no_signature_fail(made: Path, copy: Path) -> None:
     assert failing(copy, made / "other.pub") == {"signature"}
     assert failing(made / "plain", made / "sign.pub") == {"signature"}
-    shutil.copy(made / "second" / "release.sig", copy / "release.sig")
+    shutil.copy(made / "second" / "attestation.json", copy / "attestation.json")
     assert failing(copy, made / "sign.pub") == {"signature"}
     path = copy / "release.json"
     manifest = schema.read(Manifest, path.name, path.read_bytes())
     path.write_bytes(schema.write(replace(manifest, signed=None)))
-    (copy / "release.sig").unlink()
+    (copy / "attestation.json").unlink()
     assert failing(copy, made / "sign.pub") >= {"signature"}
 
 
 def test_a_signature_by_another_key_under_the_first_ones_name_fails(made: Path, copy: Path) -> None:
     from funnel.release.sign import load_signing_key
 
-    load_signing_key("file:other.key", made).sign_release(copy)
+    attest(copy, signer=load_signing_key("file:other.key", made))
     assert failing(copy, made / "sign.pub") == {"signature"}
 
 
 @pytest.mark.parametrize("ending", ["", "\n\n", " \n", "\r\n"])
 def test_a_signature_is_written_in_one_way_only(ending: str, made: Path, copy: Path) -> None:
-    signature = copy / "release.sig"
+    signature = copy / "attestation.json"
     signature.write_bytes(signature.read_bytes().rstrip(b"\n") + ending.encode())
     assert failing(copy, made / "sign.pub") == {"signature"}
     assert not funnel.audit_release(copy).passed
@@ -170,8 +178,8 @@ def test_the_private_key_is_nowhere_but_in_its_file(made: Path) -> None:
 def test_the_report_names_the_key_and_how_to_check(made: Path) -> None:
     print_ = json.loads((made / "first" / "release.json").read_text())["signed"]["public_key"]
     page = (made / "first" / "report.html").read_text()
-    assert print_ in page and "--public-key" in page
-    assert "--public-key" not in (made / "plain" / "report.html").read_text()
+    assert print_ in page and "funnel verify" in page
+    assert "funnel verify" not in (made / "plain" / "report.html").read_text()
 
 
 def test_a_run_without_its_signing_key_publishes_nothing(
@@ -221,3 +229,85 @@ def test_the_commands(command, made: Path, tmp_path: Path) -> None:
     wrong = command("audit", made / "first", "--public-key", shown.out.strip(), "--json")
     assert wrong.code == 1
     assert [one["claim"] for one in wrong.json["findings"] if one["status"] == "failed"] == ["signature"]
+
+
+# What a reader sees who has the key alone.
+
+
+def test_verify_needs_no_private_file_and_tells_what_it_did_not_look_at(made: Path, copy: Path) -> None:
+    for given in (made / "first", copy):
+        found = funnel.verify(given, made / "sign.pub")
+        assert found.passed
+        assert {one.claim for one in found.findings if one.status == "passed"} == {*PUBLISHED, "signature"}
+        assert "not that its promise is kept" in found.text()
+    (copy / "data.csv").write_text("x\n")
+    assert not funnel.verify(copy, made / "sign.pub").passed
+
+
+def test_every_changed_byte_is_noticed_by_verify(made: Path, copy: Path) -> None:
+    for path in sorted(copy.iterdir()):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        found = funnel.verify(copy, made / "sign.pub")
+        assert not found.passed and "FAIL" in found.verdict, path.name
+        path.write_bytes(whole)
+
+
+def test_the_statement_names_every_file_the_promise_its_limits_and_the_ledger(made: Path) -> None:
+    release = (made / "first").resolve()
+    told = json.loads(base64.b64decode(json.loads((release / "attestation.json").read_bytes())["payload"]))
+    assert told["_type"] == "https://in-toto.io/Statement/v1"
+    assert {one["name"]: one["digest"]["sha256"] for one in told["subject"]} == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in release.iterdir()
+        if path.name != "attestation.json"
+    }
+    said, stated = told["predicate"], json.loads((release / "release.json").read_bytes())
+    assert [said[key] for key in ("release", "policy", "notion", "epsilon")] == [
+        stated[key] for key in ("release", "name", "notion", "epsilon")
+    ]
+    catalogue = json.loads((release / "datapackage.json").read_bytes())["privacy"]
+    assert said["promise"].startswith(catalogue["promise"])
+    assert [one.partition(": ")[0] for one in catalogue["not_promised"]] == said["not_promised"]
+    lines = (made / "private" / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    assert said["ledger_sha256"] in {hashlib.sha256(line).hexdigest() for line in lines}
+
+
+def test_another_reader_verifies_the_envelope_of_a_release(made: Path) -> None:
+    raw = json.loads((made / "first" / "attestation.json").read_bytes())
+    public = read_public_key(str(made / "sign.pub"))
+    key = SSlibKey(raw["signatures"][0]["keyid"], "ed25519", "ed25519", {"public": public.hex()})
+    found = dsse.Envelope.from_dict(raw)
+    assert found.payload_type == "application/vnd.in-toto+json"
+    assert found.verify([key], 1) == {key.keyid: key}
+
+
+def test_a_ledger_that_was_written_anew_is_noticed(made: Path, tmp_path: Path) -> None:
+    """The chain is whole and says the same; but its lines are not those that were signed."""
+    private = tmp_path / "private"
+    shutil.copytree(made / "private", private)
+    lines = lines_of(private)
+    rechain(private, [line | {"blind": "0" * 32} for line in lines])
+    found = funnel.audit_release(made / "first", private)
+    assert [one.claim for one in found.of("failed")] == ["signature"]
+    assert "line of the ledger" in of(found, "signature")[1]
+
+
+def test_no_two_lines_of_a_ledger_are_blinded_alike(made: Path) -> None:
+    lines = lines_of(made / "private")
+    assert len({line["blind"] for line in lines}) == len(lines)
+    published = b"".join(path.read_bytes() for path in (made / "releases").rglob("*") if path.is_file())
+    assert not [line for line in lines if line["blind"].encode() in published]
+
+
+def test_the_command_tells_by_its_exit_code(command, made: Path, copy: Path) -> None:
+    whole = command("verify", made / "first", "--key", made / "sign.pub")
+    assert (whole.code, whole.err) == (0, "")
+    assert whole.out.splitlines()[-2] == "whole, and signed with this key; not checked: newest"
+    wrong = command("verify", copy, "--key", made / "other.pub", "--json")
+    assert (wrong.code, wrong.json["passed"]) == (1, False)
+    assert [one["claim"] for one in wrong.json["findings"] if one["status"] == "failed"] == ["signature"]
+    assert command("verify", copy).code == 2
+    unusable = command("verify", copy, "--key", made / "sign.key", "--json")
+    assert (unusable.code, unusable.json["error"]["code"]) == (1, "key-unreadable")
+    assert command("verify", made, "--key", made / "sign.pub").code == 1

@@ -18,6 +18,8 @@ SOLVERS = {"scipy", "highspy", "flint", "funnel.optimise.solve", "funnel.optimis
 PAGES = {"jinja2", "funnel.report.content", "funnel.audit.audit"}
 DRAWS = {"cryptography", "pyarrow", "funnel.draw.draw", "funnel.ledger.composition", "funnel.release.publish"}
 TABLES = {"numpy", "duckdb", "yaml", "funnel.policy"}
+SAYING = {"__main__", "analyst", "api", "cli", "errors", "failed", "progress", "signals", "text", "version"}
+"""What every command needs to say anything at all; `analyst` is a constant of its room's `__init__`."""
 SHELL = {"typer", "rich", "pydantic"}
 
 
@@ -53,6 +55,20 @@ def test_a_check_of_a_policy_that_was_released_reads_its_ledger_and_draws_nothin
     found = loaded("check", policy)
     assert found & {"cryptography", "pyarrow", "rich", "scipy", "jinja2", "funnel.draw.draw"} == set()
     assert "funnel.ledger.budget" in found
+
+
+def test_who_verifies_a_release_needs_the_kernel_and_cryptography(tmp_path, monkeypatch):
+    people(tmp_path, MONDAY)
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    funnel.write_signing_key(tmp_path / "sign.key")
+    funnel.run(write_policy(tmp_path, **SMALL | {"release__sign": "file:sign.key"}))
+    found = loaded("verify", tmp_path / "releases", "--key", funnel.public_key(str(tmp_path / "sign.key")))
+    rooms = {".".join(one.split(".")[:3]) for one in found if one.startswith("funnel.audit.")}
+    assert rooms == {f"funnel.audit.{one}" for one in ("folder", "kernel", "publisher", "verify")}
+    own = {one.split(".")[1] for one in found if one.startswith("funnel.")}
+    assert own - {"audit", "format", *SAYING} == set()
+    assert found & ({"scipy", "duckdb", "pyarrow", "yaml", "jinja2", "rich"} | SOLVERS) == set()
+    assert found >= {"numpy", "cryptography"}
 
 
 def test_a_check_counts_and_solves_draws_and_renders_nothing(tmp_path):

@@ -208,7 +208,7 @@ class Sample:
 def write_journal(folder: Path, told: tuple[journal.Entry, ...]) -> None:
     lines, last = b"", journal.START
     for number, entry in enumerate(told, start=1):
-        line = write(journal.Line(number, MADE, last, entry))
+        line = write(journal.Line(number, MADE, last, "0" * 32, entry))
         lines, last = lines + line, digest(line)
     (folder / journal.NAME).write_bytes(lines)
     (folder / journal.HEAD).write_bytes(write(journal.Head(len(told), last)))

@@ -136,7 +136,7 @@ TONGUES = ROOT / "funnel/report/templates/de"
 SOURCES: dict[str, dict[str, Extract]] = {
     "report": {"funnel/report/templates/**/*.txt": template, "funnel/report/templates/**/*.html": page,
                "funnel/report/*.py": printed},
-    "audit": {"funnel/audit/*.py": printed, "funnel/audit/kernel/*.py": printed, "funnel/audit/extras/*.py": printed},
+    "audit": {f"funnel/audit/{room}*.py": printed for room in ("", "kernel/", "extras/", "verify/")},
     "ledger": {"funnel/ledger/*.py": printed},
     "lock": {"funnel/lock/*.py": printed, "funnel/analyst/relock.py": printed, "funnel/plan/summary.py": printed},
     "diff": {"funnel/analyst/diff/*.py": printed},

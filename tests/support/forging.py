@@ -17,7 +17,8 @@ from funnel import report
 from funnel.cells.record import opened
 from funnel.data.convert import protocols_of
 from funnel.errors import FunnelError
-from funnel.format import drift, evidence, manifest, protocol, released, solution, terms
+from funnel.format import attestation, drift, evidence, manifest, protocol, released, schema, solution, terms
+from funnel.format.attestation import Envelope
 from funnel.format.canonical import encode
 from funnel.format.journal import HEAD, START
 from funnel.format.journal import NAME as LEDGER
@@ -25,8 +26,10 @@ from funnel.format.manifest import FileEntry
 from funnel.format.reported import Evidence, Published
 from funnel.format.reported import read as read_files
 from funnel.release.export import Target
+from funnel.release.sign import SigningKey
 from funnel.release.written import write_data
 from funnel.report.catalogue import catalogue, notes
+from funnel.report.catalogue.attested import statement
 
 Json = dict[str, Any]
 LOCK, POLICY, PLAN, SEEN = "lock.yaml", "policy.yaml", "plan.json", "published"
@@ -110,13 +113,14 @@ class Forged:
 
     def list_files(self) -> None:
         """The manifest's list of files, as they are now: all that is needed to change a published folder."""
-        listed = _entries(self.folder, {manifest.NAME, manifest.SIGNATURE, *manifest.CATALOGUES})
+        listed = _entries(self.folder, {manifest.NAME, attestation.NAME, *manifest.CATALOGUES})
         entries = {name: FileEntry(**one) for name, one in listed.items()}
         with suppress(FunnelError, ValueError, LookupError, TypeError, ArithmeticError):
             for name, content in catalogue(self.published(), entries).items():
                 (self.folder / name).write_bytes(content)
-        listed = _entries(self.folder, {manifest.NAME, manifest.SIGNATURE})
+        listed = _entries(self.folder, {manifest.NAME, attestation.NAME})
         edit(self.folder / manifest.NAME, lambda old: old.update(files=listed))
+        attest(self.folder)
 
     def seal(self, *, reports: bool = True) -> Json:
         """All hashes of the release, and what its entry in the ledger has to say of them; `reports` anew as well."""
@@ -164,6 +168,23 @@ class Forged:
                 edit(self.kept / name, lambda old, key=key: old.update({key: checksum}))
 
 
+def attest(folder: Path, line: str | None = None, signer: SigningKey | None = None) -> None:
+    """The statement about the files as they are now, and the `line` of the ledger with this hash.
+
+    Under the signature that was there, where no `signer` makes another: that is all a forger has.
+    """
+    path = folder / attestation.NAME
+    if not path.is_file():
+        return
+    old = schema.read(Envelope, path.name, path.read_bytes())
+    files = {name: one["sha256"] for name, one in _entries(folder, {attestation.NAME}).items()}
+    ledger = line or json.loads(old.content)["predicate"]["ledger_sha256"]
+    with suppress(FunnelError, ValueError, LookupError, TypeError, ArithmeticError):
+        content = statement(read_files(Published, folder), files, ledger)
+        new = attestation.sealed(content, old.signed_by, old.signature) if signer is None else signer.seal(content)
+        path.write_bytes(schema.write(new))
+
+
 def _entries(folder: Path, without: set[str]) -> Json:
     files = (path for path in sorted(folder.iterdir()) if path.is_file() and path.name not in without)
     return {path.name: {"sha256": sha(path.read_bytes()), "bytes": path.stat().st_size} for path in files}
@@ -171,7 +192,11 @@ def _entries(folder: Path, without: set[str]) -> Json:
 
 def lines_of(private: Path) -> list[Json]:
     """The ledger's lines."""
-    return [json.loads(line) for line in (private / LEDGER).read_bytes().splitlines()]
+    return [json.loads(line) for line in _raw_lines(private)]
+
+
+def _raw_lines(private: Path) -> list[bytes]:
+    return (private / LEDGER).read_bytes().split(b"\n")[:-1]
 
 
 def rechain(private: Path, lines: list[Json]) -> None:
@@ -186,14 +211,17 @@ def rechain(private: Path, lines: list[Json]) -> None:
 
 def seal(releases: Iterable[Forged], *, reports: bool = True) -> None:
     """Every hash and checksum of some releases and of their ledger, as a forger without the signing key can."""
-    private, told = None, dict[str, Json]()
-    for one in releases:
+    forged, private, told = [*releases], None, dict[str, Json]()
+    for one in forged:
         private, told[one.folder.name] = one.private, one.seal(reports=reports)
     if private is not None:
         lines = lines_of(private)
         for line in lines:
             line["entry"] |= told.get(line["entry"].get("release"), {})
         rechain(private, lines)
+        hashes = {json.loads(raw)["entry"].get("release"): sha(raw + b"\n") for raw in _raw_lines(private)}
+        for one in forged:
+            attest(one.folder, hashes.get(one.folder.name))
 
 
-__all__ = ["Forged", "Json", "edit", "lines_of", "read", "rechain", "seal", "sha"]
+__all__ = ["Forged", "Json", "attest", "edit", "lines_of", "read", "rechain", "seal", "sha"]

@@ -78,7 +78,7 @@ def rechained(private: Path, entries: Iterable[Entry]) -> None:
     """A ledger with these entries and its head, as somebody would write it who can count."""
     previous, lines = START, list[bytes]()
     for number, entry in enumerate(entries, start=1):
-        lines.append(schema.write(Line(number, TIME, previous, entry)))
+        lines.append(schema.write(Line(number, TIME, previous, "0" * 32, entry)))
         previous = hashlib.sha256(lines[-1]).hexdigest()
     (private / NAME).write_bytes(b"".join(lines))
     (private / HEAD).write_bytes(schema.write(Head(len(lines), previous)))

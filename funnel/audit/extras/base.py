@@ -26,16 +26,20 @@ Recount = Callable[["Release"], Any]
 
 
 class Release(Opened):
-    """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source."""
+    """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source.
+
+    `asked` is the folder as it was given, which may be `latest`.
+    """
 
     terms = private_file(terms.TermsFile, terms.NAME)
     population = private_file(population.PopulationFile, population.NAME)
     solution = private_file(solution.SolutionFile, solution.NAME)
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
-                 public_key: bytes | None = None, recount: Recount | None = None) -> None:  # fmt: skip
+                 public_key: bytes | None = None, recount: Recount | None = None,
+                 asked: Path | None = None) -> None:  # fmt: skip
         super().__init__(release, private, staged=staged)
-        self.public_key, self.recount = public_key, recount
+        self.public_key, self.recount, self.asked = public_key, recount, asked or release
 
     @property
     def published(self) -> Published:

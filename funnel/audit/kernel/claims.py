@@ -12,11 +12,12 @@ from funnel.audit.kernel.notions import NOTIONS, ldp, lip
 from funnel.audit.kernel.opened import Opened, holds_only
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted, shown
 from funnel.format import journal, terms
+from funnel.format.attestation import NAME as ATTESTATION
 from funnel.format.cells import NAME as CELLS
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.evidence import NAME as EVIDENCE
 from funnel.format.manifest import NAME as MANIFEST
-from funnel.format.manifest import SIGNATURE, Composed
+from funnel.format.manifest import Composed
 from funnel.format.people import NAME as PEOPLE
 from funnel.format.protocol import NAME as PROTOCOL
 
@@ -48,9 +49,9 @@ def manifest(opened: Opened) -> str:
 
 
 def file_list(opened: Opened) -> str:
-    """The folder holds release.json, the files it lists, release.sig if it is signed, and no other file."""
-    signature = (SIGNATURE,) if opened.manifest.signed else ()
-    holds_only(opened.release, {MANIFEST, *opened.manifest.files, *signature})
+    """The folder holds release.json, the files it lists, attestation.json if it is signed, and no other file."""
+    signed = (ATTESTATION,) if opened.manifest.signed else ()
+    holds_only(opened.release, {MANIFEST, *opened.manifest.files, *signed})
     return counted(len(opened.manifest.files), "listed file")
 
 

@@ -69,7 +69,7 @@ def croissant(record: Record) -> dict[str, Any]:
         "recordSet": [_records(record)],
         "rai:personalSensitiveInformation": [bound, record.promise, record.against],
         "rai:dataManipulationProtocol": list(record.drawing),
-        "rai:dataLimitations": list(record.limits),
+        "rai:dataLimitations": record.not_promised,
         **{key: value for key, value in optional.items() if value is not None},
     }
 

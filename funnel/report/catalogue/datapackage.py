@@ -34,7 +34,7 @@ def datapackage(record: Record) -> Json:
             "promise": record.promise,
             "against": record.against,
             "drawing": list(record.drawing),
-            "not_promised": list(record.limits),
+            "not_promised": record.not_promised,
         },
     }
     if record.license is not None and told.license is not None:

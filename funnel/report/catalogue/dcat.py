@@ -53,7 +53,7 @@ def _protocol(record: Record) -> Json:
         "dct:title": record.notion,
         "dct:description": record.promise,
         "skos:scopeNote": record.against,
-        "skos:note": [f"Not promised. {one}" for one in record.limits],
+        "skos:note": [f"Not promised. {one}" for one in record.not_promised],
         "schema:additionalProperty": {
             "@type": "schema:PropertyValue",
             "schema:name": "epsilon",

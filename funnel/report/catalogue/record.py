@@ -38,8 +38,9 @@ class File:
 class Record:
     """A release for catalogues.
 
-    `promise` says what is promised of the table, `against` to whom knowing what, `limits` what is not promised, each in
-    sentences of the report; `notion` is the notion's name in words, and `epsilon` bounds its `measure`, in nats.
+    `promise` says what is promised of the table, `against` to whom knowing what, `limits` what is not promised, by
+    titles, each in sentences of the report; `notion` is the notion's name in words, and `epsilon` bounds its `measure`,
+    in nats.
     """
 
     stated: Manifest
@@ -49,7 +50,7 @@ class Record:
     measure: str
     promise: str
     against: str
-    limits: tuple[str, ...]
+    limits: Mapping[str, str]
     drawing: tuple[str, ...]
     columns: tuple[Column, ...]
     files: tuple[File, ...]
@@ -71,7 +72,7 @@ class Record:
             measure=notion["measure"],
             promise=" ".join(filter(None, parts)),
             against=said["observer"],
-            limits=tuple(f"{one['title']}: {one['text']}" for one in limits(t, notion, mechanism)),
+            limits={one["title"]: one["text"] for one in limits(t, notion, mechanism)},
             drawing=tuple(words.paragraphs("drawing.txt", t=t, notion=notion, mechanism=mechanism)),
             columns=columns(shown),
             files=tuple(_file(name, files[name], is_data=name in tables) for name in [*tables, *sorted(rest)]),
@@ -87,6 +88,11 @@ class Record:
         """What the publisher says it is, then what is promised and against whom, with which it is to be read."""
         own = self.told.description or self.stated.description
         return " ".join(filter(None, (" ".join(own.split()), self.promise, self.against)))
+
+    @property
+    def not_promised(self) -> list[str]:
+        """What is not promised, each in its sentences behind its title."""
+        return [f"{title}: {text}" for title, text in self.limits.items()]
 
     @property
     def license(self) -> str | None:

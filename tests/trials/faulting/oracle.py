@@ -186,10 +186,11 @@ def _failed(audit: Outcome) -> Any:
 
 
 def _releases(folder: Path) -> list[Path]:
-    """What a reader sees, `latest` aside."""
+    """What a reader sees, `latest` aside, and the list of releases, which the audit of the folder looks at."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.name[0] != "." and path.name != "latest")
+    beside = ("latest", "releases.json")
+    return sorted(path for path in folder.iterdir() if path.name[0] != "." and path.name not in beside)
 
 
 def _lines(path: Path) -> tuple[bytes, ...]:

@@ -20,7 +20,7 @@ from tests.trials.tampered.place import KEPT, Place
 @move("bytes of a published file", AS_IT_IS, LISTED, views=(EVIDENCE, KEY, FOLDER))
 def published_bytes(place: Place, rng: Random) -> str | None:
     files = sorted(
-        path for path in place.folder.iterdir() if path.name not in ("release.json", "release.sig")
+        path for path in place.folder.iterdir() if path.name not in ("release.json", "attestation.json")
     )
     return spoil(rng.choice(files), rng)
 
@@ -32,7 +32,7 @@ def manifest_bytes(place: Place, rng: Random) -> str | None:
 
 @move("bytes of a published file", views=(KEY, FOLDER))
 def signature_bytes(place: Place, rng: Random) -> str | None:
-    return spoil(place.folder / "release.sig", rng)
+    return spoil(place.folder / "attestation.json", rng)
 
 
 @move("bytes of the private evidence", views=(EVIDENCE, FOLDER))
@@ -79,7 +79,7 @@ def published_file_of_another(place: Place, rng: Random) -> str | None:
     path, other = rng.choice(sorted(place.folder.iterdir())), rng.choice(place.others())
     if not (other / path.name).is_file() or (other / path.name).read_bytes() == path.read_bytes():
         return None
-    if path.name == "release.sig":
+    if path.name == "attestation.json":
         return None
     shutil.copy(other / path.name, path)
     return f"{path.name} taken from {other.parent.parent.name} {other.name}"

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from funnel.release.sign import load_signing_key
+from tests.support.forging import attest
 from tests.trials.tampered.moves import AS_IT_IS, EVIDENCE, FOLDER, KEY, LISTED, SEALED, move
 from tests.trials.tampered.place import Place, edit, pick
 
@@ -17,8 +18,8 @@ from tests.trials.tampered.place import Place, edit, pick
 def signature_gone(place: Place, rng: Random) -> str | None:
     if not place.signed:
         return None
-    (place.folder / "release.sig").unlink()
-    words = "release.sig removed"
+    (place.folder / "attestation.json").unlink()
+    words = "attestation.json removed"
     if rng.randrange(2):
         edit(place.folder / "release.json", lambda manifest: manifest.update(signed=None))
         words += ", and what the manifest says of it"
@@ -34,18 +35,18 @@ def another_signer(place: Place, rng: Random) -> str | None:
         told = {"algorithm": "ed25519", "public_key": signer.fingerprint}
         edit(place.folder / "release.json", lambda manifest: manifest.update(signed=told))
         words += ", which the manifest then names"
-    signer.sign_release(place.folder)
+    attest(place.folder, signer=signer)
     return words
 
 
 @move("the signature", views=(KEY, FOLDER))
 def signature_of_another(place: Place, rng: Random) -> str | None:
     other = pick(
-        rng, [one for one in place.others() if (one / "release.sig").is_file() and one != place.folder]
+        rng, [one for one in place.others() if (one / "attestation.json").is_file() and one != place.folder]
     )
     if not place.signed or other.name == place.release:
         return None
-    shutil.copy(other / "release.sig", place.folder / "release.sig")
+    shutil.copy(other / "attestation.json", place.folder / "attestation.json")
     return f"the signature of {other.parent.parent.name} {other.name}, by the right key"
 
 

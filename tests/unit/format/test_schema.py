@@ -12,8 +12,8 @@ from funnel.format.fields import Alphabet
 from funnel.format.journal import START, EstimateEntry, KeyEntry, Line
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 
-KEY = Line(1, "2026-11-22T05:54:31Z", START, KeyEntry("census", "0" * 16, "1" * 16))
-ESTIMATE = Line(2, "2026-11-22T05:54:31Z", START, EstimateEntry("census", "1/2", START))
+KEY = Line(1, "2026-11-22T05:54:31Z", START, "0" * 32, KeyEntry("census", "0" * 16, "1" * 16))
+ESTIMATE = Line(2, "2026-11-22T05:54:31Z", START, "0" * 32, EstimateEntry("census", "1/2", START))
 PROTOCOL = ProtocolFile(
     "funnel-protocol/1",
     "drawn",

@@ -186,7 +186,7 @@ def test_a_torn_last_line_is_a_crash(data: st.DataObject, tmp_path_factory: pyte
     for number in range(data.draw(st.integers(0, 3))):
         Journal(private).append(an_entry(number))
     before = names(private)
-    torn = schema.write(Line(len(before) + 1, TIME, "f" * 64, an_entry(6))).rstrip()
+    torn = schema.write(Line(len(before) + 1, TIME, "f" * 64, "f" * 32, an_entry(6))).rstrip()
     with (private / "ledger.jsonl").open("ab") as file:
         file.write(torn[: data.draw(st.integers(0, len(torn)))])
     assert names(private) == before

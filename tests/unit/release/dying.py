@@ -14,8 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from funnel.release.feed import Feed
 from funnel.release.publish import Publisher
-from tests.support.ledger import an_entry
+from funnel.release.sign import SigningKey
+from tests.support.ledger import ENTRY, an_entry
 
 CALLS = (
     "mkdir",
@@ -53,9 +55,14 @@ class Fuse:
         return call
 
 
+def feed(to: Path, private: Path) -> Feed:
+    """The list of its policy, under a key that everybody knows."""
+    return Feed(to, private, ENTRY.name, SigningKey(bytes(32)))
+
+
 def release(to: Path, private: Path, release_id: str, pause: float = 0.0) -> None:
     """Two published files and three private ones, in the order of a real run."""
-    with Publisher(to, private, release_id) as publisher:
+    with Publisher(to, private, release_id, feed(to, private)) as publisher:
         (publisher.public / "data.csv").write_text("education\nbachelor\n")
         (publisher.scratch / "spilled").write_text("raw rows")
         time.sleep(pause)

@@ -21,10 +21,14 @@ from typing import Any
 
 import pytest
 
+from funnel.audit.verify.envelope import signed
 from funnel.errors import InternalError, LedgerError, ReleaseError
+from funnel.format import schema
+from funnel.format.feed import FeedFile, ReleaseList
 from funnel.ledger.journal import Journal
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
+from funnel.release.sign import SigningKey
 from tests.support.ledger import an_entry
 
 from .dying import release
@@ -78,9 +82,9 @@ def runs() -> Iterator[Runs]:
 
 
 def seen(to: Path) -> set[str]:
-    """What a reader of the folder sees: names without a leading dot, apart from `latest`."""
+    """The releases that a reader of the folder sees: names without a leading dot, apart from `latest` and the feed."""
     return (
-        {path.name for path in to.iterdir() if path.name[0] != "." and path.name != "latest"}
+        {path.name for path in to.iterdir() if path.name[0] != "." and path.name not in ("latest", "releases.json")}
         if to.exists()
         else set()
     )
@@ -95,6 +99,18 @@ def assert_whole(to: Path, private: Path) -> None:
         assert name in recorded
     if (to / "latest").is_symlink():
         assert (to / "latest" / "data.csv").is_file()
+    if to.exists():
+        assert seen(to) - listed(to) <= {max(seen(to), default="")}, "all but the newest, whatever was killed"
+        assert listed(to) <= seen(to)
+
+
+def listed(to: Path) -> set[str]:
+    """What releases.json lists under the policy's own signature."""
+    path = to / "releases.json"
+    if not path.exists():
+        return set()
+    (one,) = schema.read(FeedFile, path.name, path.read_bytes()).lists
+    return set(schema.read(ReleaseList, path.name, signed(path.name, one, SigningKey(bytes(32)).public)).releases)
 
 
 def assert_tidy(to: Path, private: Path) -> None:
@@ -210,6 +226,7 @@ def test_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
             assert_whole(to, private)
             assert_tidy(to, private)
             assert (to / "latest").readlink().name == an_id(2 * step + 2)
+            assert listed(to) == seen(to)
             assert seen(to) - {an_id(2 * step + 1)} == before | {an_id(2 * step + 2)}
         step += 1
     assert step > 50

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from securesystemslib import dsse
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
 
-from funnel.audit.extras.signature import fingerprint, read_public_key
+from funnel.audit.publisher import read_public_key
 from funnel.errors import DrawError
+from funnel.format import schema
+from funnel.format.keyline import fingerprint
 from funnel.format.manifest import Signed
 from funnel.release.keys import load_key, new_key
 from funnel.release.sign import SigningKey, load_signing_key, new_signing_key, write_signing_key
@@ -28,19 +35,34 @@ def test_the_public_half_is_that_of_the_standard_and_the_auditor_reads_it() -> N
     assert key.stated() == Signed("ed25519", key.fingerprint)
 
 
-def test_what_is_signed_has_a_domain_of_its_own() -> None:
-    """A signature of a manifest is none of the bare bytes, so none made elsewhere with this key fits here."""
-    line = SigningKey(SEED).sign(b"{}")
-    signature = base64.urlsafe_b64decode(line.removeprefix("funnel-signature-1:"))
-    Ed25519PublicKey.from_public_bytes(PUBLIC).verify(signature, b"funnel release signature 1\0{}")
-    assert line == SigningKey(SEED).sign(b"{}")
-    assert line != SigningKey(SEED).sign(b"{} ")
+def test_what_is_signed_is_type_and_content_as_the_envelope_s_own_standard_says() -> None:
+    """A signature of a statement is none of the bare bytes, so none made elsewhere with this key fits here."""
+    found = SigningKey(SEED).seal(b"{}")
+    signed = b"DSSEv1 28 application/vnd.in-toto+json 2 {}"
+    Ed25519PublicKey.from_public_bytes(PUBLIC).verify(found.signature, signed)
+    assert found == SigningKey(SEED).seal(b"{}")
+    assert found.signature != SigningKey(SEED).seal(b"{} ").signature
+
+
+def test_another_reader_of_envelopes_verifies_it() -> None:
+    key = SSlibKey(SigningKey(SEED).fingerprint, "ed25519", "ed25519", {"public": PUBLIC.hex()})
+    found = json.loads(schema.write(SigningKey(SEED).seal(b'{"a":1}')))
+    other = replace_payload(found, b'{"a":2}')
+    assert dsse.Envelope.from_dict(found).verify([key], 1) == {key.keyid: key}
+    with pytest.raises(VerificationError):
+        dsse.Envelope.from_dict(other).verify([key], 1)
+
+
+def replace_payload(found: dict[str, Any], content: bytes) -> dict[str, Any]:
+    """The envelope around another content, under the signature that it had."""
+    signatures = [dict(one) for one in found["signatures"]]
+    return found | {"payload": base64.b64encode(content).decode(), "signatures": signatures}
 
 
 def test_a_signing_key_shows_its_public_half_only(tmp_path: Path) -> None:
     key = write_signing_key(tmp_path / "k")
     body = (tmp_path / "k").read_text().strip().partition(":")[2]
-    shown = f"{key} {key!r} {[key]} {key.stated()} {key.public_text} {key.sign(b'')}"
+    shown = f"{key} {key!r} {[key]} {key.stated()} {key.public_text} {key.seal(b'')}"
     assert body[:10] not in shown
     assert key._secret.hex() not in shown
     assert key.fingerprint in repr(key)

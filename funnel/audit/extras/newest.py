@@ -1,0 +1,28 @@
+"""releases.json and `latest`: whether this is the newest release, where it was asked for as that."""
+
+from __future__ import annotations
+
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
+from funnel.audit.listed import feed_of, latest_of
+from funnel.audit.verify.feed import as_newest, newest
+
+CLAIM = "newest"
+TITLE = "the release is the newest where it was asked for as `latest`, and releases.json lists it"
+PRIVATE = False
+
+
+def check(opened: Release) -> str | Unchecked:
+    """By the publisher's own list where the key is at hand, by the ledger where that is. Raises Broken."""
+    if opened.staged:
+        return Unchecked("the release is not published yet")
+    told = None
+    if opened.public_key is not None:
+        told = newest(opened, opened.public_key, opened.asked, None)
+    if opened.private is None or not as_newest(opened.asked):
+        return told or Unchecked(NOT_CLAIMED + "it was not asked for as the newest, or nothing is at hand that tells")
+    last = latest_of(opened.release.parent, opened.journal)
+    if last != opened.manifest.release:
+        raise Broken("latest", "an older release stands in the place of the newest", last, opened.manifest.release)
+    listed = feed_of(opened.release.parent, opened.root, opened.journal)
+    return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else listed}"

@@ -1,0 +1,88 @@
+"""releases.json and `latest` of a published folder, compared with a ledger that tells of releases there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from funnel.audit.kernel.claims import SEEN
+from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.format import manifest, schema
+from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
+from funnel.format.journal import Line, ReleaseEntry
+
+Numbered = list[tuple[int, ReleaseEntry]]
+"""Releases with the numbers of their lines, oldest first."""
+
+
+def feed_of(to: Path, private: Path, lines: Sequence[Line]) -> str | Unchecked:
+    """Every policy that signs has in releases.json a list of its releases, by the hashes in the ledger, up to the last.
+
+    A list that was put back says of an earlier state of the ledger that it is the last. Raises Broken.
+    """
+    seen = _seen(to, private, lines)
+    signing = [policy for policy, own in seen.items() if _signed(to, own)]
+    if not signing:
+        return Unchecked(NOT_CLAIMED + "no policy of this ledger signs")
+    file = parsed(FeedFile, NAME, content(to / NAME))
+    for policy in signing:
+        found = file.of(policy)
+        if found is None:
+            raise Broken(NAME, "it has no list of a policy that signs", policy, None)
+        _check(inside(found), seen[policy], lines)
+    return f"{counted(len(signing), 'list')}, of {counted(sum(len(seen[one]) for one in signing), 'release')}"
+
+
+def _check(found: ReleaseList, own: Numbered, lines: Sequence[Line]) -> None:
+    """A policy's list against those of its releases that readers see or saw. Raises Broken."""
+    told, (last, newest) = found.predicate, own[-1]
+    if told.sequence < last or found.newest < newest.release:
+        raise Broken(NAME, f"the list of {told.policy} misses the last release", newest.release, found.newest)
+    if told.sequence > len(lines):
+        raise Broken(NAME, "it tells of more lines than the ledger has", len(lines), told.sequence)
+    entered = {one.release: one.manifest_sha256 for one in _entries(lines) if one.name == told.policy}
+    releases = {one.release: one.manifest_sha256 for _, one in own}
+    agree(NAME, [
+        ("ledger", hashlib.sha256(schema.write(lines[told.sequence - 1])).hexdigest(), told.ledger_sha256),
+        ("releases", releases | {name: entered.get(name) for name in found.releases}, found.releases),
+    ])  # fmt: skip
+
+
+def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
+    """Where `latest` points: at the newest release, or one of another ledger that is newer; None without any.
+
+    Raises Broken.
+    """
+    there = [one for one in _entries(lines) if (to / one.release).is_dir()]
+    if not there:
+        return None
+    link = to / "latest"
+    found = link.readlink().name if link.is_symlink() else None
+    if found is None or found < there[-1].release:
+        raise Broken("latest", "it does not point at the newest release", there[-1].release, found)
+    return found
+
+
+def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]:
+    """By policy the releases that are in the folder, or of which the evidence says that they were."""
+    found = dict[str, Numbered]()
+    for line in lines:
+        one = line.entry
+        if isinstance(one, ReleaseEntry) and ((to / one.release).is_dir() or (private / one.release / SEEN).exists()):
+            found.setdefault(one.name, []).append((line.sequence, one))
+    return found
+
+
+def _entries(lines: Sequence[Line]) -> list[ReleaseEntry]:
+    return [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
+
+
+def _signed(to: Path, own: Numbered) -> bool:
+    """Whether the last of some releases that is there says that it is signed; what cannot be read fails by itself."""
+    there = [to / one.release / manifest.NAME for _, one in own if (to / one.release).is_dir()]
+    try:
+        return bool(there) and parsed(manifest.Manifest, manifest.NAME, content(there[-1])).signed is not None
+    except Broken:
+        return False

@@ -1,0 +1,75 @@
+"""releases.json: whether a release is listed, and whether it is the newest where that was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from funnel.audit.kernel.opened import Opened, content, parsed
+from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
+from funnel.audit.verify.envelope import signed
+from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
+from funnel.format.keyline import fingerprint
+from funnel.format.manifest import NAME as MANIFEST
+
+Lists = dict[str, ReleaseList]
+"""By policy."""
+
+
+def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | Unchecked:
+    """The release is listed by its publisher, and is the newest where it was asked for as that.
+
+    `asked` is the folder as it was given. Lists are those signed with the key: beside the release, and in a feed that
+    was `kept` from before or had from elsewhere. Raises Broken.
+    """
+    beside = opened.release.parent / NAME
+    found = [_lists(path, key) for path in (beside, kept) if path is not None and (path == kept or path.exists())]
+    if not found:
+        return Unchecked(f"no {NAME} lies beside the release: nobody knows whether a newer one was published")
+    lists = found[0] if len(found) == 1 else _later(*found)
+    one, own = opened.manifest, opened.entry(opened.release / MANIFEST).sha256
+    last = max((each.newest for each in lists.values()), default=None)
+    if one.name not in lists:
+        if as_newest(asked):
+            raise Broken(NAME, "it lists no releases of this policy under this key", one.name, sorted(lists))
+        return Unchecked(f"{NAME} has no list of {one.name} that is signed with this key")
+    releases = lists[one.name].releases
+    if one.release not in releases:
+        what = "it does not list this release: it is older than the release, or a run was cut off before it was written"
+        raise Broken(NAME, what, one.release, lists[one.name].newest)
+    agree(NAME, [(f"hash of {MANIFEST}", releases[one.release], own)])
+    if last != one.release and as_newest(asked):
+        raise Broken("latest", "an older release stands in the place of the newest", last, one.release)
+    place = sorted(releases).index(one.release) + 1
+    newer = "" if last == one.release else f"; {last} is newer"
+    return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}"
+
+
+def as_newest(asked: Path) -> bool:
+    """Whether a folder stands for the newest release: `latest`, or the folder of all."""
+    return (Path.cwd() / asked).name == "latest" or (asked / "latest").exists()
+
+
+def _lists(path: Path, key: bytes) -> Lists:
+    """What the holder of a key listed in a feed. Raises Broken."""
+    found: Lists = {}
+    for one in parsed(FeedFile, path.name, content(path)).lists:
+        if one.signed_by == fingerprint(key):
+            signed(path.name, one, key)
+            told = inside(one)
+            found[told.predicate.policy] = told
+    return found
+
+
+def _later(beside: Lists, kept: Lists) -> Lists:
+    """The later of two lists of each policy; what lies beside the release must not be the earlier. Raises Broken."""
+    for policy, old in kept.items():
+        new = beside.get(policy)
+        if new is None or new.predicate.sequence < old.predicate.sequence:
+            found = None if new is None else new.newest
+            raise Broken(NAME, f"the list of {policy} is older than the one that was given", old.newest, found)
+        hashes = new.releases
+        same = {name: hashes.get(name, sha256) for name, sha256 in old.releases.items()}
+        agree(NAME, [("hashes of releases", old.releases, same)])
+        if new.predicate.sequence == old.predicate.sequence:
+            agree(NAME, [("two lists of one state of the ledger", old, new)])
+    return beside

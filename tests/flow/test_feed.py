@@ -1,0 +1,170 @@
+"""Whether a release is the newest: what readers see by the publisher's list, and auditors by the ledger."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from securesystemslib import dsse
+from securesystemslib.signer import SSlibKey
+
+import funnel
+from funnel.audit.publisher import read_public_key
+from tests.support.people import MONDAY, SMALL, people
+from tests.support.policies import write_policy
+
+SIGNED = SMALL | {"release__sign": "file:sign.key"}
+FEED = "releases.json"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `releases` of three nights, `private`, and what releases.json was after each night."""
+    folder = tmp_path_factory.mktemp("feed")
+    people(folder, MONDAY)
+    for name in ("sign", "other"):
+        funnel.write_signing_key(folder / f"{name}.key")
+        (folder / f"{name}.pub").write_text(funnel.public_key(str(folder / f"{name}.key")) + "\n")
+    (folder / "draw.key").write_text(funnel.new_key())
+    (folder / "draw.key").chmod(0o600)
+    for night in range(3):
+        funnel.run(write_policy(folder, **SIGNED | {"draws__key": "file:draw.key"}))
+        shutil.copy(folder / "releases" / FEED, folder / f"{night}.json")
+    return folder
+
+
+@pytest.fixture
+def home(made: Path, tmp_path: Path) -> Path:
+    """All of it, to be spoilt."""
+    shutil.copytree(made, tmp_path / "home", symlinks=True)
+    return tmp_path / "home"
+
+
+def nights(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "releases").iterdir() if path.name[0] == "2")
+
+
+def verified(home: Path, what: str = "latest", key: str = "sign.pub", feed: str | None = None) -> str | None:
+    """What `funnel verify` says of the newest; None where it does not hold."""
+    found = funnel.verify(home / "releases" / what, home / key, None if feed is None else home / feed)
+    one = next(one for one in found.findings if one.claim == "newest")
+    return None if one.status == "failed" else one.detail
+
+
+def audited(home: Path) -> set[str]:
+    """What fails in the audit of the whole folder."""
+    found = funnel.audit_history(home / "releases", home / "private", public_key=home / "sign.pub")
+    return {one.claim for one in found.failed} | {one.claim for each in found.releases for one in each.of("failed")}
+
+
+def put(home: Path, name: str) -> None:
+    """Let `latest` point at another release."""
+    (home / "releases" / "latest").unlink()
+    (home / "releases" / "latest").symlink_to(name)
+
+
+def test_the_newest_is_known_as_that_and_an_older_one_by_its_name_as_what_it_is(made: Path) -> None:
+    first, _, last = nights(made)
+    for what in ("latest", ".", last):
+        assert verified(made, what) == "3 of 3 releases of test"
+    assert verified(made, first) == f"1 of 3 releases of test; {last} is newer"
+    assert audited(made) == set()
+    assert funnel.audit_release(made / "releases", made / "private").passed
+
+
+def test_an_older_release_in_the_place_of_latest_is_noticed(home: Path) -> None:
+    put(home, nights(home)[0])
+    assert verified(home) is None and verified(home, ".") is None
+    assert "history-latest" in audited(home)
+    by_ledger = funnel.audit_release(home / "releases" / "latest", home / "private")
+    assert [one.claim for one in by_ledger.of("failed")] == ["newest"]
+    by_key = funnel.audit_release(home / "releases" / "latest", public_key=home / "sign.pub")
+    assert [one.claim for one in by_key.of("failed")] == ["newest"]
+
+
+def test_newer_releases_taken_away_with_their_feed_are_noticed_by_whoever_remembers(home: Path) -> None:
+    """Everything that lies there was signed once; only a later list, or the ledger, tells."""
+    first, *rest = nights(home)
+    for name in rest:
+        shutil.rmtree(home / "releases" / name)
+    put(home, first)
+    shutil.copy(home / "0.json", home / "releases" / FEED)
+    assert verified(home) == "1 of 1 release of test", "nobody can know who has nothing else"
+    assert verified(home, feed="2.json") is None
+    assert {"history-released", "history-feed"} <= audited(home)
+
+
+def test_a_feed_from_elsewhere_may_be_older_than_the_one_beside_but_not_newer(home: Path) -> None:
+    assert verified(home, feed="0.json") == "3 of 3 releases of test"
+    (home / "releases" / FEED).unlink()
+    assert verified(home, feed="2.json") == "3 of 3 releases of test"
+    assert verified(home, feed="1.json") is None, "it does not list the newest"
+
+
+@pytest.mark.parametrize("night", [0, 1])
+def test_a_feed_that_was_put_back_is_noticed(night: int, home: Path) -> None:
+    shutil.copy(home / f"{night}.json", home / "releases" / FEED)
+    assert verified(home) is None
+    assert audited(home) == {"history-feed", "newest"}
+
+
+def test_a_feed_that_misses_is_told_and_one_that_is_spoilt_fails(home: Path) -> None:
+    path = home / "releases" / FEED
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert verified(home) is None, place
+    path.unlink()
+    assert "nobody knows" in (verified(home) or "")
+    assert audited(home) == {"history-feed"}
+
+
+def test_a_list_under_another_key_is_none(home: Path) -> None:
+    assert verified(home, key="other.pub") is None
+    by_name = funnel.verify(home / "releases" / nights(home)[0], home / "other.pub")
+    assert [one.claim for one in by_name.findings if one.status == "failed"] == ["signature"]
+    raw = json.loads((home / "releases" / FEED).read_bytes())
+    raw["lists"][0]["signatures"][0]["keyid"] = "0" * 32
+    (home / "releases" / FEED).write_text(json.dumps(raw, sort_keys=True, separators=(",", ":")) + "\n")
+    assert verified(home) is None
+
+
+def test_a_run_after_a_kill_between_release_and_feed_lists_both(home: Path) -> None:
+    shutil.copy(home / "1.json", home / "releases" / FEED)
+    funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}))
+    assert verified(home) == "4 of 4 releases of test"
+    assert audited(home) == set()
+
+
+def test_another_reader_verifies_the_list(made: Path) -> None:
+    (raw,) = json.loads((made / "releases" / FEED).read_bytes())["lists"]
+    public = read_public_key(str(made / "sign.pub"))
+    key = SSlibKey(raw["signatures"][0]["keyid"], "ed25519", "ed25519", {"public": public.hex()})
+    found = dsse.Envelope.from_dict(raw)
+    assert found.verify([key], 1) == {key.keyid: key}
+    assert [one["name"] for one in json.loads(found.payload)["subject"]] == nights(made)
+
+
+def test_without_a_signature_there_is_no_feed_and_the_ledger_tells(
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(tmp_path, MONDAY)
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    for _ in range(2):
+        funnel.run(write_policy(tmp_path, **SMALL))
+    assert not (tmp_path / "releases" / FEED).exists()
+    put(tmp_path, nights(tmp_path)[0])
+    found = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert [one.claim for one in found.failed] == ["history-latest"]
+
+
+def test_the_command_takes_a_feed(command, home: Path) -> None:
+    put(home, nights(home)[1])
+    shutil.copy(home / "1.json", home / "releases" / FEED)
+    arguments = ("verify", home / "releases", "--key", home / "sign.pub")
+    assert command(*arguments).code == 0
+    found = command(*arguments, "--feed", home / "2.json", "--json")
+    assert (found.code, found.json["verdict"]) == (1, "1 claim FAILS: newest")
+    assert command(*arguments, "--feed", home / "nowhere.json").code == 1
