@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from funnel.plan.summary import Summary
     from funnel.plan.survey import Sizes
     from funnel.policy import Policy
+    from funnel.release.prune import Pruned
 
 _FOLDER = "Choose a folder that exists and can be written to."
 
@@ -348,6 +349,18 @@ def audit_history(
 
     key = None if public_key is None else str(public_key)
     return audited(Path(releases), Path(private), progress, key)
+
+
+def prune(policy: Path | str, keep: int, *, dry_run: bool = False) -> Pruned:
+    """Take data and pages of a policy's releases away, but for the newest `keep` (one or more) and the `latest`.
+
+    Raises FunnelError; what it was killed over it ends when it is called again.
+    """
+    from funnel.release.prune import prune as pruned
+
+    loaded = load(policy)
+    to, private = (loaded.path(folder) for folder in (loaded.release.to, loaded.release.private))
+    return pruned(to, private, loaded.name, keep, dry=dry_run)
 
 
 def verify(release: Path | str, key: Path | str, feed: Path | str | None = None) -> Verified:

@@ -92,6 +92,7 @@ CATALOGUE: dict[str, str] = {
     "release-busy": "another run is writing to the same folder",
     "library-missing": "an optional library is not installed",
     "release-unreadable": "the release cannot be read",
+    "release-pruned": "the data of the release were taken away",
     "question": "the release cannot answer what is asked of it",
     "lock-missing": "the policy has no lock",
     "lock-damaged": "the lock is not as `funnel lock` wrote it",

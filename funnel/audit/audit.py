@@ -48,6 +48,7 @@ from funnel.audit.kernel.verdict import (
     Unchecked,
     counted,
 )
+from funnel.audit.pruned import pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import FunnelError, ReleaseError
 from funnel.text import some
@@ -69,12 +70,14 @@ class AuditReport:
     """What was found about one release: the kernel's findings, one for each of its claims, and the extras'.
 
     `unbounded` is what is said before: that all releases so far have no finite bound; None where they have one.
+    `pruned`: its data were taken away on purpose, and what stays was looked at.
     """
 
     release: Path
     kernel: tuple[Finding, ...]
     extras: tuple[Finding, ...]
     unbounded: str | None = None
+    pruned: bool = False
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -117,9 +120,9 @@ class AuditReport:
     @property
     def unknowable(self) -> tuple[str, ...]:
         """What no file can show, of this release; the first only where the source was not counted again."""
-        source = next(one for one in self.extras if one.claim == table.CLAIM)
+        source = next((one.status for one in self.extras if one.claim == table.CLAIM), None)
         first, *rest = kernel.UNKNOWABLE
-        return (table.COUNTED if source.status == "passed" else f"{first} ({table.AGAIN})", *rest)
+        return (table.COUNTED if source == "passed" else f"{first} ({table.AGAIN})", *rest)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: release (path), passed, verdict, unknowable, findings (claim, title, status, detail, by).
@@ -130,6 +133,7 @@ class AuditReport:
         first = {"unbounded": self.unbounded} if self.unbounded else {}
         return first | {
             "release": str(self.release),
+            "pruned": self.pruned,
             "passed": self.passed,
             "verdict": self.verdict,
             "unknowable": list(self.unknowable),
@@ -166,6 +170,8 @@ def audit_release(
     is no release, or no private folder, to look at, or no such key (`key-unreadable`).
     """
     key = None if public_key is None else read_public_key(public_key)
+    if private is not None and (gone := pruned_folder(release, private)) is not None:
+        return AuditReport(gone, pruned(gone, private, key), (), pruned=True)
     folder = release_folder(release)
     if private is not None and not private.is_dir():
         raise ReleaseError(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from funnel.errors import ReleaseError
 from funnel.format import attestation, cells, manifest, protocol, released
+from funnel.format.pruned import STAYS
 
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
@@ -17,10 +18,12 @@ KNOWN = (
 def release_folder(given: Path) -> Path:
     """The folder of one release: `given` itself, or what its `latest` points at.
 
-    Raises ReleaseError (`release-unreadable`) when there is nothing there that could be a release.
+    Raises ReleaseError: `release-unreadable` when there is nothing there that could be a release, `release-pruned`
+    when there is no more than what stays of one.
     """
     for folder in (given, given / "latest"):
         if holds_files(folder):
+            check_whole(folder)
             return folder.resolve()
     raise ReleaseError(
         "release-unreadable",
@@ -28,6 +31,23 @@ def release_folder(given: Path) -> Path:
         where=str(given),
         advice="Name a release's own folder, or the folder of releases that holds `latest`.",
     )
+
+
+def lost(folder: Path) -> bool:
+    """Whether no more is there than what stays of a release whose data were taken away."""
+    return {path.name for path in folder.iterdir()} <= STAYS
+
+
+def check_whole(folder: Path) -> None:
+    """There is more of a release than what stays of one whose data were taken away. Raises ReleaseError."""
+    if holds_files(folder) and lost(folder):
+        raise ReleaseError(
+            "release-pruned",
+            "only what stays of a pruned release is here: its data were taken away, or lost",
+            where=str(folder),
+            advice="Ask for a newer release, or its publisher for this one. `funnel audit` of the folder of releases, "
+            "with --private, tells whether it was pruned.",
+        )
 
 
 def holds_files(folder: Path) -> bool:

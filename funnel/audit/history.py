@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.folder import holds_files
+from funnel.audit.folder import holds_files, lost
 from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
 from funnel.audit.listed import feed_of, latest_of
+from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.format.pruned import FOLDER
 from funnel.text import some
 
 _ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
@@ -32,6 +34,7 @@ TITLES = {
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
+    "history-pruned": "whatever lacks its data was pruned, and nothing else is said to be",
     "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release",
 }
 """Claims about all releases together."""
@@ -68,7 +71,8 @@ class HistoryReport:
     @property
     def _found(self) -> str:
         broken, failed = sum(not one.passed for one in self.releases), len(self.failed)
-        whole = counted(len(self.releases), "release")
+        gone = sum(one.pruned for one in self.releases)
+        whole = counted(len(self.releases), "release") + (f" ({gone} pruned)" if gone else "")
         if self.passed:
             return f"{whole} and the ledger: every claim that can be checked holds"
         parts = [f"{counted(broken, 'release')} of {len(self.releases)} {_fails(broken)}"] if broken else []
@@ -91,8 +95,8 @@ class HistoryReport:
         """A line per release with what fails in it, the claims about all, the verdict, what nobody can know."""
         lines = []
         for one in self.releases:
-            composed = next(f.detail for f in one.findings if f.claim == "ledger-composed")
-            lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {composed}")
+            told = next(f.detail for f in one.findings if f.claim == ("pruned" if one.pruned else "ledger-composed"))
+            lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {told}")
             lines += [f"  {finding.text()}" for finding in one.of("failed")]
         nobody = NOBODY.format("; ".join(UNKNOWABLE))
         return "\n".join([*lines, *(finding.text() for finding in self.findings), self.verdict, nobody])
@@ -135,7 +139,7 @@ def audit_history(
     made, reports = _releases(folder), []
     for done, name in enumerate(made):
         progress("audit releases", done, len(made))
-        if holds_files(folder / name):
+        if holds_files(folder / name) and (marker(private, name) or not lost(folder / name)):
             reports.append(audit_release(folder / name, private, public_key=public_key))
     return HistoryReport(folder.resolve(), tuple(reports), tuple(_of_ledger(private, folder, made)))
 
@@ -158,7 +162,18 @@ def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding
         _told("history-order", _late(lines), "older than the entry before them"),
         _compared("history-latest", lambda: latest_of(folder, lines) or Unchecked("no release is there")),
         _compared("history-feed", lambda: feed_of(folder, private, lines)),
+        _pruned(private, folder, made, known),
     ]
+
+
+def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[str]) -> Finding:
+    """No release lacks its data that nothing says was pruned, and nothing is said of a release that never was."""
+    if gone := [name for name in made if not marker(private, name) and lost(folder / name)]:
+        return _told("history-pruned", gone, "without data, though nothing says that they were pruned")
+    marked = sorted(path.name for path in (private / FOLDER).iterdir()) if (private / FOLDER).is_dir() else []
+    if foreign := [name for name in marked if name not in known]:
+        return _told("history-pruned", foreign, "marked as pruned, and not in the ledger")
+    return _finding("history-pruned", "passed", counted(len(marked), "release"))
 
 
 def _compared(claim: str, work: Callable[[], str | Unchecked]) -> Finding:

@@ -27,7 +27,7 @@ _USAGE = 2
 
 COMMANDS = (
     "init", "check", "plan", "run", "also", "compare", "audit", "verify", "ledger", "lock", "diff", "report",
-    "estimate", "schema", "key",
+    "estimate", "prune", "schema", "key",
 )  # fmt: skip
 """In the order of `--help`; each is a module of its name, with a function or a group of that name, and its EPILOG."""
 

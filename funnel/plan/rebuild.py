@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from funnel import report
+from funnel.audit.folder import check_whole
 from funnel.errors import ReleaseError
 from funnel.files import writing
 from funnel.format import canonical, counts, manifest, reported
@@ -85,6 +86,7 @@ def _check_same(
 
 def _read(record: type[T], folder: Path) -> T:
     """Files of a release. Raises ReleaseError."""
+    check_whole(folder)
     try:
         return reported.read(record, folder)
     except (OSError, ValueError) as error:

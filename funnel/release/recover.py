@@ -53,13 +53,13 @@ class Leftovers:
                 put_away(self.private, release_id, entered=release_id in self._entered)
             with writing(self.to):
                 if not self._points_on(path, release_id):
-                    _remove(path)
+                    remove(path)
         for path, release_id in self._hidden:
             if path.name.startswith(".staging"):
                 put_away(self.private, release_id, entered=release_id in self._entered)
             else:
                 with writing(self.private):
-                    _remove(path)
+                    remove(path)
         self._remove_protocols()
         return [self._told(release_id) for release_id in sorted(cut_off)]
 
@@ -100,7 +100,7 @@ def put_away(private: Path, release_id: str, *, entered: bool) -> None:
         for folder in (evidence, staged):
             for path in list(folder.iterdir()) if folder.is_dir() else ():
                 if not (entered and path.name in COMPARED):
-                    _remove(path)
+                    remove(path)
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         if staged.is_dir():
@@ -162,7 +162,8 @@ def _aside(folder: Path) -> list[tuple[Path, str]]:
     return [(path, match[1]) for path, match in found if match]
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that it holds. Raises OSError."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
     else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from funnel.audit.folder import check_whole
 from funnel.cells.cells import Cells
 from funnel.cells.record import meaning, opened
 from funnel.data import Label
@@ -117,6 +118,7 @@ def of_lock(lock: Lock, file: str) -> Side:
 
 def _release(folder: Path) -> Side:
     folder = folder / "latest" if (folder / "latest").is_dir() else folder
+    check_whole(folder)
     try:
         shown = reported.read(Published, folder)
         manifest, protocols = shown.manifest, protocols_of(shown.protocol)

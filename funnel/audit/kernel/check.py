@@ -28,7 +28,7 @@ LEFT = (
     "how far the whole table moves beliefs about one of its rows; whether an uncertainty set is as large as it says",
     "how the composed leakage was worked out, the budget, what the ledger says was drawn for whom, and who is absent",
     "whether people, columns and values are those of earlier releases, as far as private digests show",
-    "whether draws are too even, and permanent ones follow from the key; free text; a signature, and what is the newest",
+    "whether draws are too even, and permanent ones follow from the key; free text; a signature, what is the newest",
 )
 """What the kernel compares with nothing, beside hashes."""
 UNKNOWABLE = (

@@ -1,0 +1,146 @@
+"""Old releases whose data are taken away: what the audit says of them, and what their readers see."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import funnel
+from funnel.audit.audit import AuditReport
+from funnel.audit.history import HistoryReport
+from funnel.errors import ReleaseError
+from tests.support.forging import edit
+from tests.support.people import MONDAY, SMALL, TUESDAY, people
+from tests.support.policies import write_policy
+
+TERMS = SMALL | {"release__sign": "file:sign.key", "draws__key": "file:draw.key"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four nights, of which the data of two were taken away."""
+    folder = tmp_path_factory.mktemp("pruned")
+    funnel.write_signing_key(folder / "sign.key")
+    (folder / "sign.pub").write_text(funnel.public_key(str(folder / "sign.key")) + "\n")
+    funnel.write_key(folder / "draw.key")
+    policy = write_policy(folder, **TERMS)
+    for night in range(4):
+        people(folder, (MONDAY, TUESDAY)[night % 2])
+        funnel.run(policy)
+    shutil.copytree(folder / "releases" / nights(folder)[0], folder / "copy")
+    funnel.prune(policy, 2)
+    return folder
+
+
+@pytest.fixture
+def home(made: Path, tmp_path: Path) -> Path:
+    """All of it, to be spoilt."""
+    shutil.copytree(made, tmp_path / "home", symlinks=True)
+    return tmp_path / "home"
+
+
+def nights(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "releases").iterdir() if path.name[0] == "2")
+
+
+def audited(home: Path) -> HistoryReport:
+    return funnel.audit_history(home / "releases", home / "private", public_key=home / "sign.pub")
+
+
+def failing(report: AuditReport) -> set[str]:
+    return {one.claim for one in report.of("failed")}
+
+
+def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(made: Path) -> None:
+    found = audited(made)
+    assert found.passed, found.text()
+    assert [one.pruned for one in found.releases] == [True, True, False, False]
+    assert found.verdict.startswith("4 releases (2 pruned) and the ledger: every claim")
+    pruned = found.releases[0]
+    shown = {one.claim for one in pruned.findings if one.status == "passed"}
+    assert shown == {"pruned", "manifest", "evidence", "ledger-chain", "ledger-entry", "signature"}
+    assert f"{nights(made)[0]}: pruned 20" in found.text()
+    alone = funnel.audit_release(made / "releases" / nights(made)[0], made / "private")
+    assert alone.passed and alone.pruned and alone.as_dict()["pruned"]
+
+
+def test_readers_are_told_by_name(made: Path, command) -> None:
+    gone = made / "releases" / nights(made)[0]
+    for work in (
+        lambda: funnel.audit_release(gone),
+        lambda: funnel.verify(gone, made / "sign.pub"),
+        lambda: funnel.open_release(gone),
+        lambda: funnel.estimate_counts(gone),
+        lambda: funnel.rebuild_report(gone, to=made / "again"),
+        lambda: funnel.diff(gone, made / "releases" / "latest"),
+    ):
+        with pytest.raises(ReleaseError) as caught:
+            work()
+        assert caught.value.code == "release-pruned"
+    assert command("verify", gone, "--key", made / "sign.pub").code == 1
+
+
+def test_whoever_kept_a_copy_can_still_check_it_and_the_list_has_all(made: Path) -> None:
+    copy = funnel.verify(made / "copy", made / "sign.pub")
+    assert copy.passed
+    kept, gone = made / "copy" / "release.json", made / "releases" / nights(made)[0] / "release.json"
+    assert kept.read_bytes() == gone.read_bytes()
+    newest = funnel.verify(made / "releases", made / "sign.pub")
+    assert next(one.detail for one in newest.findings if one.claim == "newest") == "4 of 4 releases of test"
+
+
+def test_what_lost_its_mark_or_its_data_fails_by_name(home: Path) -> None:
+    first, second, third, _ = nights(home)
+    (home / "private" / "pruned" / first).unlink()
+    for path in (home / "releases" / third).iterdir():
+        if path.name not in ("release.json", "attestation.json"):
+            path.unlink()
+    found = audited(home)
+    (one,) = [one for one in found.failed if one.claim == "history-pruned"]
+    assert first in one.detail and third in one.detail and second not in one.detail
+
+
+def test_a_mark_of_what_was_never_released_fails(home: Path) -> None:
+    shutil.copy(home / "private" / "pruned" / nights(home)[0], home / "private" / "pruned" / "20200101T000000Z-000000")
+    assert [one.claim for one in audited(home).failed] == ["history-pruned"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "claims"),
+    [
+        (lambda to, _: edit(to / "release.json", lambda old: old.update(description="x")),
+         {"pruned", "evidence", "ledger-entry", "signature"}),
+        (lambda to, _: (to / "attestation.json").unlink(), {"pruned", "signature"}),
+        (lambda to, _: (to / "data.parquet").write_text("left over"), {"pruned"}),
+        (lambda _, kept: (kept / "counts.json").write_text("{}"), {"evidence"}),
+        (lambda _, kept: (kept / "draws.json").unlink(), {"evidence"}),
+    ],
+)  # fmt: skip
+def test_what_stays_is_held_to_mark_ledger_and_evidence(spoil, claims, home: Path) -> None:
+    first = nights(home)[0]
+    spoil(home / "releases" / first, home / "private" / first)
+    found = audited(home)
+    assert failing(found.releases[0]) == claims
+    assert found.verdict.startswith("1 release of 4 FAILS")
+
+
+def test_nights_go_on(home: Path) -> None:
+    before = audited(home)
+    funnel.run(write_policy(home, **TERMS))
+    after = audited(home)
+    assert before.passed and after.passed
+    assert [one.pruned for one in after.releases] == [True, True, False, False, False]
+
+
+def test_the_command(command, home: Path) -> None:
+    policy = write_policy(home, **TERMS)
+    shown = command("prune", policy, "--keep", 1, "--dry-run")
+    assert (shown.code, shown.out.count("would be pruned")) == (0, 2)
+    done = command("prune", policy, "--keep", 1, "--json")
+    assert (done.code, [one["release"] for one in done.json["pruned"]]) == (0, nights(home)[2:3])
+    assert done.json["kept"] == 1 and done.json["pruned"][0]["bytes"] > 10_000
+    assert command("audit", home / "releases", "--private", home / "private").code == 0
+    assert command("prune", policy).code == 2
+    assert command("prune", policy, "--keep", 0).code == 2
