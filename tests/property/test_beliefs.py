@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from funnel.audit.extras.rounded import ends
 from funnel.data import Alphabet, Joint
 from funnel.data.beliefs import rounded, steps_in_one, total_within
 from funnel.errors import SolverError
@@ -78,8 +79,12 @@ def test_totals_round_to_ranges_that_hold_them_and_only_those(total, step):
 
 
 @given(tables(most=4, secrets=3), STEPS, st.integers(1, 12), st.booleans())
-def test_a_table_lies_in_its_own_steps(table, step, minimum, exact):
+def test_the_auditor_works_out_the_same_steps(table, step, minimum, exact):
     found = rounded(table, step, minimum, exact=exact)
+    least, most = ends(table.astype(float), float(step), minimum, exact=exact)
+    if float(step) == Fraction(repr(float(step))):
+        assert least == pytest.approx(found.least.astype(float))
+        assert most == pytest.approx(found.most.astype(float))
     assert (found.least[:-1] <= table).all()
     assert (table <= found.most[:-1]).all()
     assert (found.least[-1] <= table.sum(axis=0)).all()

@@ -1,4 +1,4 @@
-"""The uncertainty set around noisy counts holds the truth as often as it says."""
+"""The uncertainty set around noisy counts holds the truth as often as it says, whoever works out how wide it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.audit.extras.noise import width
+from funnel.audit.extras.uncertainty import despite_noise
 from funnel.draw.laplace import discrete_laplace
+from funnel.format.counts import Private
 from funnel.measure.uncertainty import radius
 from funnel.measure.widening import kept, noise_width, widened, widest
 
@@ -55,11 +58,15 @@ def test_no_noise_is_wider_but_with_the_chance_stated(rate, cells, chance):
     st.lists(st.integers(0, 5_000), min_size=2, max_size=20), st.floats(0.5, 0.99),
     st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(4)]), st.integers(0, 1_000),
 )  # fmt: skip
-def test_noise_only_widens(counts, confidence, epsilon, seed):
+def test_writer_and_auditor_find_the_same_radius_and_noise_only_widens(counts, confidence, epsilon, seed):
     counted, rate = np.array(counts), epsilon / 2
     if not counted.sum():
         return
     added = noise(rate, len(counts), seed)
     wide = noise_width(rate, len(counts), confidence)
     found = widened(counted + added, wide, int(counted.sum()), confidence)
+    parts = [np.arange(len(counts)), counted, np.maximum(added, 0), np.maximum(-added, 0)]
+    told = Private("one", str(epsilon), tuple(map(tuple, np.column_stack(parts).tolist())), ())
+    assert width(told, confidence) == wide
+    assert despite_noise(told, confidence) == pytest.approx(found, rel=1e-6, abs=1e-11)
     assert found >= radius(confidence, 2, int(counted.sum()), len(counts))

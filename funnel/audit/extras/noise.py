@@ -19,7 +19,6 @@ from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import counts
 from funnel.format.counts import Private
-from funnel.measure.widening import noise_width
 
 CLAIM = "estimate-noise"
 TITLE = "the counts that claims are about are those kept as true with noise on every combination, as large as stated"
@@ -65,8 +64,12 @@ def noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def width(private: Private, confidence: float) -> int:
-    """t: no noise of any cell is larger in size, but with half the chance that a confidence leaves."""
-    return noise_width(Fraction(private.epsilon) / SENSITIVITY, len(private.cells), confidence)
+    """t: no noise of any cell is larger in size, but with half the chance that a confidence leaves.
+
+    P(|Z| > t) < 2e^(-(t+1) rate) for each cell.
+    """
+    chance, rate = (1 - confidence) / 2, Fraction(private.epsilon) / SENSITIVITY
+    return math.ceil(math.log(2 * len(private.cells) / chance) / float(rate)) + 1
 
 
 def _chance(noise: IntArray, rate: float) -> float:

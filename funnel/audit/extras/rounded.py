@@ -1,14 +1,15 @@
 """Rounded beliefs: the protocol keeps its bound for every table whose beliefs and totals lie in the same steps.
 
-The steps are those of the counts (`data.beliefs`). Of a table in them N[s, x] lies between two ends, and so does every
-total of X; for an output with chances v_x the largest P(y|s) = Σ N v / Σ N is the t where Σ l (v - t) + Σ (h - l)
-max(v - t, 0) is zero. A limit P(y|s) <= k P(y) holds for all tables if the largest of the one is at most k times the
-smallest of the other.
+The steps are worked out anew from the counts. Of a table in them N[s, x] lies between two ends, and so does every total
+of X; for an output with chances v_x the largest P(y|s) = Σ N v / Σ N is the t where Σ l (v - t) + Σ (h - l) max(v-t, 0)
+is zero. A limit P(y|s) <= k P(y) holds for all tables if the largest of the one is at most k times the smallest of the
+other.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -16,9 +17,7 @@ import numpy as np
 from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.extras.conditions import beliefs
-from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
-from funnel.data.beliefs import rounded as beliefs_in_steps
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME, Weights
 
@@ -45,8 +44,7 @@ def check(opened: Release) -> str | Unchecked:
     if limits is None or rows is None or rows.size * len(counts) > MOST_NUMBERS:
         return Unchecked(f"what {manifest.notion} asks of so many outputs is not written out here")
     minimum, exact = manifest.estimate.minimum, manifest.totals == "kept"
-    steps = beliefs_in_steps(opened.table.reshape(len(counts), -1), rational(step), minimum, exact=exact)
-    low, high = steps.least.astype(float), steps.most.astype(float)
+    low, high = ends(counts.reshape(len(counts), -1), step, minimum, exact=exact)
     largest, smallest = _largest(rows, low, high), _smallest(rows, low, high)
     worst = max(float((largest[:, up] / smallest[:, down]).max()) / ratio for up, down, ratio in limits)
     if worst > 1 + _FLOAT:
@@ -54,6 +52,35 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken(NAME, what, f"a factor of 1 at most, of {manifest.notion}'s limits", f"{worst:.9f}")
     told = f"{len(rows)} outputs, steps of at least {step:g}: at most {worst:.6f} of what {manifest.notion} allows"
     return f"{told}; that nothing else shaped the protocol no file shows"
+
+
+def ends(counts: FloatArray, step: float, minimum: int, *, exact: bool) -> tuple[FloatArray, FloatArray]:
+    """Least and largest N[s, x], and last the totals of x (c + 1, a), of all tables in the same steps as `counts`.
+
+    Beliefs: 2/(2m + 1) wide, the narrowest that is no less than `step` or 2 (minimum + c) records. Totals: as many
+    binary digits as make steps of `step` at least, unless `exact`. Of x with fewer than `minimum` records nothing else
+    is known.
+    """
+    found = [_ends(column, Fraction(repr(step)), minimum, exact) for column in counts.astype(int).T.tolist()]
+    return np.array([low for low, _ in found]).T, np.array([high for _, high in found]).T
+
+
+def _ends(column: list[int], step: Fraction, minimum: int, exact: bool) -> tuple[list[float], list[float]]:
+    total, c = sum(column), len(column)
+    if total < minimum:
+        return [0.0] * (c + 1), [float(minimum - 1)] * (c + 1)
+    unit = 1 if exact else 2 ** max(0, math.floor(math.log2(total)) - math.floor(math.log2(1 / step)))
+    least = total - total % unit
+    most = least + unit - 1
+    m = math.floor(min(1 / step, Fraction(least, 2 * (minimum + c))) - Fraction(1, 2))
+    if m < 1:
+        return [0.0] * c + [float(least)], [float(most)] * (c + 1)
+    wide = Fraction(2, 2 * m + 1)
+    down = [math.floor(Fraction(one, total) / wide) * wide for one in column]
+    up = [min(one + wide, Fraction(1)) for one in down]
+    low = [max(a, 1 - sum(up) + b) for a, b in zip(down, up, strict=True)]
+    high = [min(b, 1 - sum(down) + a) for a, b in zip(down, up, strict=True)]
+    return [*(float(least * one) for one in low), float(least)], [*(float(most * one) for one in high), float(most)]
 
 
 def _limits(manifest: Manifest) -> list[tuple[int, int, float]] | None:

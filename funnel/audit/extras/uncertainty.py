@@ -7,12 +7,15 @@ less than S x U has cells.
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.noise import noisy, width
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.format.counts import Private
 from funnel.format.manifest import NAME
-from funnel.measure.uncertainty import radius
-from funnel.measure.widening import widened
 
 CLAIM = "uncertainty"
 TITLE = "the set of distributions protected against is as large as its confidence asks for, if records are a sample"
@@ -30,14 +33,47 @@ def check(opened: Release) -> str | Unchecked:
     named = secret.columns if set(secret.columns) <= set(values.columns) else ()
     own = [values.columns.index(name) for name in named]
     rest = {tuple(part for place, part in enumerate(one) if place not in own) for one in values.values}
-    cells = len(secret.values) * len(rest)
+    cells, chance = len(secret.values) * len(rest), 1 - asked.confidence
     if private is not None and asked.order != 2:
         raise Broken(NAME, "what noise adds is known at order 2 alone", 2, asked.order)
     if private is None:
-        needed = radius(asked.confidence, asked.order, joint.rows, cells)
+        spread = _quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
+        needed = math.log1p(spread) if asked.order == 2 else asked.order / 2 * spread
     else:
-        _, true, noise = noisy(private)
-        needed = widened(true + noise, width(private, asked.confidence), int(true.sum()), asked.confidence)
+        needed = despite_noise(private, asked.confidence)
     if not asked.radius >= needed * (1 - _ROUNDING):
         raise Broken(NAME, "the uncertainty set is too small for its confidence", needed, asked.radius)
     return f"radius {asked.radius:.6g} nats, {needed:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
+
+
+def despite_noise(private: Private, confidence: float) -> float:
+    """A radius of order 2 that holds the truth P where noisy counts below 2t were taken to be zero.
+
+    In the norm |v|² = Σ v²/P: the estimate without noise is within r of P, r² = q/n at half the chance; noise moves
+    each kept cell by what t allows, over the least P that r leaves it (the lower root of x² - (2p + r²)x + p²); and the
+    cells that were dropped weigh P(Z) <= P̂(Z) + r √P(Z).
+    """
+    _, true, noise = noisy(private)
+    wide, rows = width(private, confidence), int(true.sum())
+    found = true + noise
+    stay = found >= 2 * wide
+    square = _quantile(len(found) - 1, (1 - confidence) / 2) / rows if len(found) > 1 else 0.0
+    low, high, share = (
+        (found[stay] - wide) / rows,
+        (found[stay] + wide) / rows,
+        found[stay] / found[stay].sum(),
+    )
+    least = low + square / 2 - np.sqrt(square * square / 4 + square * low)
+    if not stay.any() or (least <= 0).any():
+        return math.inf
+    moved = math.sqrt((np.maximum(abs(share - low), abs(share - high)) ** 2 / least).sum())
+    dropped = min(float(np.maximum(found[~stay] + wide, 0).sum()) / rows, 1.0)
+    gone = (math.sqrt(square) + math.sqrt(square + 4 * dropped)) / 2
+    return math.log1p((math.sqrt(square) + moved) ** 2 + min(gone * gone, 1.0))
+
+
+def _quantile(degrees: int, chance: float) -> float:
+    """What χ² with so many degrees of freedom exceeds with this chance."""
+    from scipy.special import chdtri
+
+    return float(chdtri(degrees, chance))
