@@ -70,7 +70,7 @@ def own(folder: Path) -> Iterator[Row]:
 
 def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
     """A policy that publishes what the shipped one hides."""
-    hidden = next(name for name in ("race", "sex") if name not in bench.terms["sensitive"])
+    hidden = next(name for name in ("race", "sex", "income") if name not in bench.terms["sensitive"])
     publishing = {
         "name": "publishing", "sensitive": [hidden], "public": [bench.terms["sensitive"][0]],
         "mechanism": "randomised-response", "privacy": {"notion": "lip", "epsilon": 5.0}, "budget": None,
