@@ -112,7 +112,10 @@ def _alike(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> b
         return False
     if notion.of_one_table:
         return tonight.policy.estimate.epsilon is None
-    # What may be known, and the set of distributions, are about the columns that are released.
+    # What may be known, and the set of distributions, are about the columns that are released; which values enough
+    # records share for that is each policy's own.
+    if notion.asks_own:
+        return False
     drawn = next((entry.drawn for entry in reversed(entries) if entry.name == one.policy), ())
     same = {(d.columns, d.meaning) for d in drawn} == {(d.columns, d.meaning) for d in tonight.own}
     return same and tonight.policy.privacy.at(notion.epsilon).covers(notion)

@@ -15,6 +15,7 @@ from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
 from funnel.ledger.promises import is_own, standing
 from funnel.ledger.whose import assumed, told
+from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.text import counted, some, table
 
@@ -121,6 +122,8 @@ class LedgerView:
     @property
     def latest(self) -> Together | None:
         """What all releases tell together, in the policy's own measure about the same secret; None: not measured."""
+        if self.own is not None or not self.policy.privacy.of_one_table:
+            return None if self.own is None else self.own.together
         asked = self.policy.privacy.measure, self.policy.sensitive
         return next((one.together for one in self.promises if one.together.asked == asked), None)
 
@@ -244,7 +247,9 @@ def ledger_view(policy: Policy) -> LedgerView:
 
 def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept: bool) -> Row:
     composed = entry.own.together
-    alike = [one.together for one in standing(before) if one.together.asked == composed.asked]
+    same = [one for one in standing(before) if one.together.asked == composed.asked]
+    own, table = entry.name, NOTIONS[entry.notion].of_one_table
+    alike = [one.together for one in same if table or one.policy == own]
     known = alike[0].figure if alike else None if before else 0.0
     return Row(
         number=len(before) + 1,

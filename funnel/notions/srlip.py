@@ -76,6 +76,7 @@ class Srlip(BeliefNotion):
     """
 
     measure: ClassVar[str] = "srlip"
+    of_one_table: ClassVar[bool] = False
     secret_may_be_read: ClassVar[bool] = False
     sets: ClassVar[Literal["no", "alone", "beside"]] = "alone"
     no_beliefs: ClassVar[str] = "is not measured over all beliefs that round alike, given what others know"

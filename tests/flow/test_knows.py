@@ -6,11 +6,14 @@ import json
 import shutil
 from collections import Counter
 from copy import deepcopy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import funnel
@@ -18,6 +21,7 @@ from funnel.errors import LockError, PolicyError
 from funnel.policy import load
 from tests.support.audited import failures
 from tests.support.forging import edit
+from tests.support.nights import real_leakage, steps_of
 from tests.support.policies import write_policy
 
 TOWNS = {"north": ["Arden", "Brook"], "south": ["Calder", "Dale"], "far": ["Eton"]}
@@ -228,3 +232,32 @@ def test_what_may_be_known_is_counted_again(once: tuple[Path, str], tmp_path: Pa
     shutil.copytree(folder, tmp_path / "copy")
     edit(tmp_path / "copy" / "private" / name / "known.json", change)
     assert audit(tmp_path / "copy", tmp_path / "copy" / "releases" / name) != set()
+
+
+def test_what_one_policy_lets_others_know_is_not_what_another_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same columns and secret: a figure for who knows a says nothing for who knows b, to whom more is told."""
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    counts = dict(zip(product("01", "01", "01"), (80, 20, 20, 5, 5, 80, 20, 40), strict=True))
+    rows = [one for one, many in counts.items() for _ in range(many)]
+    columns = {"id": [*range(len(rows))]} | dict(zip("abs", map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    terms: dict[str, Any] = {
+        "source": {"table": "t.parquet", "entity": "id"}, "sensitive": ["s"], "public": [["a", "b"]],
+        "mechanism": "randomised-response",
+    }  # fmt: skip
+    for column, more in (("b", {}), ("a", {"accept": ["knows-b"]})):
+        privacy = {"notion": "srlip", "epsilon": 0.5, "knows": [column]}
+        run = funnel.run(write_policy(tmp_path, **terms, **more, name=f"knows-{column}", privacy=privacy))
+    entry = json.loads((tmp_path / "private" / "ledger.jsonl").read_text().splitlines()[-1])["entry"]
+    told = {one["policy"]: one["together"]["figure"] for one in entry["promises"]}
+    protocols = [steps_of(path / "protocol.json") for path in sorted((tmp_path / "releases").glob("2*"))]
+    real = {}
+    for place, column in enumerate("ab"):
+        groups = [[(row[2], [(0, row[:2])] * 2) for row in rows if row[place] == value] for value in "01"]
+        real[column] = max(real_leakage(group, protocols) for group in groups)
+    assert real["b"] > 2 > told["knows-a"] >= real["a"] - 1e-9
+    for column in "ab":
+        assert told[f"knows-{column}"] is None or told[f"knows-{column}"] >= real[column] - 1e-9
+    assert failures(funnel.audit_release(run.release, tmp_path / "private")) == set()

@@ -9,26 +9,27 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
-Night = tuple[object, str]
-"""Of one person in one night: the identifier and the value."""
+Night = tuple[object, str | tuple[str, ...]]
+"""Of one person in one night: the identifier and the value, of several columns the values."""
 Steps = tuple[Fraction, ...]
 """Where the released values of one input end, among all random numbers."""
 
 
-def steps_of(protocol: Path) -> dict[str, Steps]:
+def steps_of(protocol: Path) -> dict[Any, Steps]:
     """The one block of a protocol.json: for each input the cumulative chances of its outputs."""
     (block,) = json.loads(protocol.read_text())["blocks"]
     rows = [accumulate(column) for column in zip(*block["weights"], strict=True)]
     return {
-        value: tuple(Fraction(end, 1 << block["bits"]) for end in row)
-        for (value,), row in zip(block["inputs"], rows, strict=True)
+        label[0] if len(label) == 1 else tuple(label): tuple(Fraction(end, 1 << block["bits"]) for end in row)
+        for label, row in zip(block["inputs"], rows, strict=True)
     }
 
 
 def real_leakage(
     people: Sequence[tuple[str, Sequence[Night]]],
-    nights: Sequence[Mapping[str, Steps]],
+    nights: Sequence[Mapping[Any, Steps]],
     *,
     permanent: bool = True,
 ) -> float:
@@ -51,7 +52,7 @@ def real_leakage(
 
 
 def _answers(
-    path: Sequence[Night], nights: Sequence[Mapping[str, Steps]], *, permanent: bool
+    path: Sequence[Night], nights: Sequence[Mapping[Any, Steps]], *, permanent: bool
 ) -> dict[tuple[int, ...], Fraction]:
     """The chance of every sequence of answers of one person."""
     groups: dict[object, list[int]] = {}

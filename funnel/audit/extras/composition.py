@@ -35,6 +35,7 @@ from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.format import population
 from funnel.format.fields import Alphabet
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
+from funnel.format.manifest import Parameters
 from funnel.format.protocol import ProtocolFile, Weights
 from funnel.measure.robust_certificate import robust_certificate
 
@@ -134,7 +135,20 @@ def _alike(opened: Release, one: Promise) -> bool:
     """Whether another promise asks what the release's own does, and is told the same."""
     own = opened.entries[-1].own
     same = one.together.asked == own.together.asked
-    return same and (one.together == own.together if one.notion in _MORE else opened.counts.private is None)
+    if one.notion not in _MORE:
+        return same and opened.counts.private is None
+    return same and one.together == own.together and _covers(own.parameters, one.parameters)
+
+
+def _covers(own: Parameters, other: Parameters) -> bool:
+    """Whether all that others may know, and every distribution that may be, are among this release's own.
+
+    Which values enough records share to be known no entry says: nothing is covered that asks for them.
+    """
+    if other.confidence is None and not other.radius:
+        return other.knows is None
+    mine, its = ((one.radius or 0.0) if one.confidence is None else one.confidence for one in (own, other))
+    return own.order == other.order and (own.confidence is None) == (other.confidence is None) and its <= mine
 
 
 def _unseen(opened: Release, asked: PromiseTerms) -> bool:
