@@ -65,9 +65,10 @@ def attacked(names: Sequence[str], policies: Sequence[str], folder: Path) -> Ite
     for policy in policies:
         bench = Bench.shipped(policy, folder / f"shipped {policy}")
         bench.night(table)
+        measure = bench.told["composed"]["measure"]  # what is told last may be another policy's
         for name in names:
             if name in SHIPPED:
-                rows = SHIPPED[name](bench, table, bench.told["composed"]["measure"])
+                rows = SHIPPED[name](bench, table, measure)
                 yield from (Row(one.attacker, f"{policy}: {one.what}", *_rest(one)) for one in rows)
 
 

@@ -72,7 +72,7 @@ def shipped(bench: Bench, table: Table, measure: str) -> Iterator[Row]:
     """A policy that publishes what the shipped one hides."""
     hidden = next(name for name in ("race", "sex", "income") if name not in bench.terms["sensitive"])
     publishing = {
-        "name": "publishing", "sensitive": [hidden], "public": [bench.terms["sensitive"][0]],
+        "name": "publishing", "sensitive": [hidden], "public": [{"name": bench.terms["sensitive"][0], "rare": "other"}],
         "mechanism": "randomised-response", "privacy": {"notion": "lip", "epsilon": 5.0}, "budget": None,
     }  # fmt: skip
     yield _second(bench, table, "which publishes the secret", publishing, measure)
