@@ -31,3 +31,25 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def key() -> str:
     """A key for permanent draws."""
     return funnel.new_key()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--long`, for what the README's command leaves out."""
+    parser.addoption("--long", action="store_true", help="run what is marked long and left out else, and only that")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked `long` the first case alone runs unless it is asked for; one without cases waits for `--long`.
+
+    A test that is asked for by its name runs as it is.
+    """
+    if any("::" in one for one in config.args):
+        return
+    seen, chosen, left = set[str](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        name, case, _ = item.nodeid.partition("[")
+        waits = item.get_closest_marker("long") is not None and (not case or name in seen)
+        seen.add(name)
+        (chosen if waits is config.getoption("--long") else left).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = chosen

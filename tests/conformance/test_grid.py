@@ -119,6 +119,7 @@ def exactly_within(protection, epsilon: float) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("notion", "mechanism", "released"), CASES)
 @given(joint=joints(most=3, secrets=3), epsilon=st.floats(0.05, 3))
 @SETTINGS

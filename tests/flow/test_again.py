@@ -66,6 +66,7 @@ def released(path: Path) -> tuple[bytes, float | None]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CHANGES)
 @pytest.mark.usefixtures("another")
 def test_the_same_counts_and_terms_have_the_same_protocol_and_add_nothing(

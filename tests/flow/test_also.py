@@ -88,6 +88,7 @@ def run(folder: Path, table: Path, server: Server, target: str, **changes: objec
     return Path(funnel.run(policy(folder, table, server.address(table=target), **changes)).release)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_the_table_holds_the_released_rows_in_their_types(server, tmp_path, table, form) -> None:
     name = f"open.kept_{form}"
@@ -140,6 +141,7 @@ def test_an_old_table_can_be_kept_by_its_date(server, tmp_path, table) -> None:
     assert len(dated("ü" * 40, Told(first.name, "small")).encode()) <= 63
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "environment", "said"),
     [

@@ -31,6 +31,7 @@ def rows() -> dict[str, dict]:
     return {row["side"]: row for row in map(json.loads, told.splitlines())}
 
 
+@pytest.mark.long
 def test_every_side_has_its_row(rows):
     assert list(rows) == [
         "the true rows", "a bootstrap of them", "wide block, 12 cells", "the same cells, ε = 0", "4 narrow blocks",

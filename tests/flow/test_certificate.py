@@ -71,6 +71,7 @@ def claims(release: Path, private: Path) -> Any:
     return funnel.audit_release(release, private)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", CASES)
 def test_the_bound_of_a_release_is_proven_anew(what: str, released, tmp_path) -> None:
     how, changes = CASES[what]

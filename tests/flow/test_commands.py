@@ -42,6 +42,7 @@ def test_every_command_has_help_with_an_example(command, name):
     assert f"funnel {name}" in done.out.split("Example")[1] or "Example: export" in done.out
 
 
+@pytest.mark.long
 def test_init_check_plan_run_audit_report_estimate(cli, command, tmp_path):
     """The way of a new user, from a table to an estimate, with nothing but the commands; the run as a process."""
     assert command("init", CENSUS, "--to", tmp_path / "people.yaml").code == 0

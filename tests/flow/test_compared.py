@@ -60,6 +60,7 @@ def in_a_new_key(folder: Path) -> None:
     (folder / "report.json").write_bytes(encode(told | {"note": COUNTS}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("room", ["published", "full"])
 @pytest.mark.parametrize("tell", [on_the_page, in_a_comment, in_a_sentence, in_a_new_key])
 def test_counts_in_words_fail_by_name_with_every_hash_refitted(

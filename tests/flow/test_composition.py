@@ -34,6 +34,7 @@ NIGHTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", NIGHTS)
 def test_the_figure_of_two_releases_is_the_one_that_their_protocols_have(
     what: str, tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch

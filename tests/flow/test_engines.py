@@ -75,6 +75,7 @@ def by_duckdb(places: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[b
     return content(released(tmp_path_factory.mktemp("duckdb") / "a", places / "people.parquet"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["people.parquet", "parts", "people.csv.gz", "people.jsonl"])
 def test_spark_releases_the_same_bytes(places: Path, by_duckdb, tmp_path: Path, table: str) -> None:
     """One part or five, with types or without."""
@@ -114,6 +115,7 @@ class Lost(Task):
         yield from super().__call__(batches)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["killed", "fails"])
 def test_what_is_lost_is_done_again_the_same(
     places: Path, by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -151,6 +153,7 @@ def test_the_same_is_refused_in_the_same_words(tmp_path: Path, code: str) -> Non
     assert said[0] == said[1]
 
 
+@pytest.mark.long
 def test_values_that_a_lock_does_not_know_are_refused_in_the_same_words(places: Path, tmp_path: Path) -> None:
     said = []
     for engine in ({}, SPARK):
@@ -183,6 +186,7 @@ def test_a_table_that_changes_between_readings_is_refused(places: Path, tmp_path
     nothing_published(tmp_path / "a")
 
 
+@pytest.mark.long
 def test_rows_with_names_are_the_same_bytes(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ main()
 """A run to which Ctrl-C or SIGTERM happens as a stage begins; shells let jobs ignore the first, so it is heeded."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stage", "number", "code"),
     [("protect", signal.SIGINT, 130), ("read_drawing", signal.SIGTERM, 143), ("publish", signal.SIGINT, 130),
@@ -148,6 +149,7 @@ def nights(folder: Path, *, dies_at: str | None, **terms: Any) -> list[Summary]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "terms", [{}, {"source": {"table": "t.csv"}, "draws": {"kind": "fresh"}}], ids=["permanent", "fresh"]
 )
@@ -186,6 +188,7 @@ def release(tmp_path_factory, key) -> tuple[Path, Path]:
     return Path(summary.release), folder / "private"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["data.parquet", "protocol.json", "release.json", "report.html", "report.json"]
 )
@@ -226,6 +229,7 @@ def test_a_file_removed_added_or_lengthened_fails_the_audit(command, release, tm
     assert "FAIL" in audit.json["verdict"]
 
 
+@pytest.mark.long
 def test_the_auditor_needs_no_more_than_the_files(cli, command, release, tmp_path):
     """Copied elsewhere, without key or source, in another process."""
     folder, private = release

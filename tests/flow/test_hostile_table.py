@@ -133,6 +133,7 @@ def harmless(folder: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
 def test_values_that_mean_something_elsewhere(
     said: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +147,7 @@ def test_values_that_mean_something_elsewhere(
     assert counted["blocks"][0]["values"] == len(VALUES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", NAMES, ids=range(len(NAMES)))
 def test_names_that_mean_something_elsewhere(
     names: list[str], said: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -194,6 +196,7 @@ def test_names_that_no_policy_can_hold_are_not_proposed(
     assert not (tmp_path / "releases").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value", ["\x1b[2J\u202e<b>", "[/bold]", "nul\x00", "\ud7ff\U0010ffff", "y" * 50_000]
 )

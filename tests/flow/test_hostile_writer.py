@@ -275,6 +275,7 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", LIES)
 def test_a_writer_that_lies_is_refused_by_a_claim(what: str, tmp_path: Path, key: str, monkeypatch: Patch) -> None:
     lie, claims, changes = LIES[what]

@@ -76,6 +76,7 @@ SMALL = {
 }
 
 
+@pytest.mark.long
 def test_every_person_of_the_census_stands_there_once_with_the_answer_drawn_for_them(command, tmp_path):
     """Permanent draws are a function of person, value and key: without the key column they are the same, in counts."""
     named = command("run", write_policy(tmp_path, **OCCUPIED), "--json")
@@ -106,6 +107,7 @@ def test_who_got_which_answer_is_kept(released, tmp_path):
     assert same == [(600,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("form", "mechanism"),
     [

@@ -106,6 +106,7 @@ def test_two_columns_of_one_name_in_two_tables(night: Folder) -> None:
     assert len(night.protocols) == 1
 
 
+@pytest.mark.long
 def test_a_column_relabelled_every_night(night: Folder) -> None:
     """Nobody drew nothing under the values of the night before."""
     usual = {"privacy": {"notion": "ldp-x", "epsilon": 0.2}}
@@ -119,6 +120,7 @@ def test_a_column_relabelled_every_night(night: Folder) -> None:
     assert night.audited() == set()
 
 
+@pytest.mark.long
 def test_a_relabelled_column_that_is_drawn_afresh_and_of_nobody(night: Folder) -> None:
     usual = {"privacy": {"notion": "ldp-x", "epsilon": 0.2}, "draws": {"kind": "fresh"}}
     for number in range(3):
@@ -127,6 +129,7 @@ def test_a_relabelled_column_that_is_drawn_afresh_and_of_nobody(night: Folder) -
     assert night.entry["promises"][0]["together"]["how"] == "sum"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("anew", ["other numbers", "the same numbers for others"])
 def test_identifiers_given_out_anew(night: Folder, anew: str) -> None:
     """Everybody is asked anew: x itself is the bound, no less than what two answers tell, and a budget refuses it."""
@@ -154,6 +157,7 @@ def test_a_value_that_moves_by_the_secret(night: Folder) -> None:
     assert done.code != 0 or (said(done) == math.inf and night.real() > 1)
 
 
+@pytest.mark.long
 def test_the_same_people_and_values_are_exact_and_some_changes_are_not(night: Folder, tmp_path: Path) -> None:
     """In the run, the ledger, the manifest and the report: one word, what it takes for granted, what was seen."""
     people = everybody()
@@ -189,6 +193,7 @@ def test_people_who_come_with_a_new_value_are_new_and_others_are_not(night: Fold
     assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
 
 
+@pytest.mark.long
 def test_where_nobody_can_be_compared_tables_of_one_name_and_like_counts_are_the_same(night: Folder) -> None:
     """Without an entity that is taken for granted of values; of another table, or other counts, it is not."""
     people, fresh = everybody(), {"draws": {"kind": "fresh"}}
@@ -218,6 +223,7 @@ def test_rows_that_are_nobodys_and_equal_may_have_traded_their_values(night: Fol
     assert night.audited() == set()
 
 
+@pytest.mark.long
 def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
     """Not whether all are the same, nor how many: a table of the same name is taken for the same one."""
     values = {"s": ["a", "b"], "x": ["0", "1", "2"]}
@@ -232,6 +238,7 @@ def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
     assert night.audited() == set()
 
 
+@pytest.mark.long
 def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     """Changed it fails by name; without the one it was compared with, a release cannot be said to be of the same."""
     people = everybody()
@@ -256,6 +263,7 @@ def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     assert night.entry["promises"][0]["together"]["how"] != "exact"
 
 
+@pytest.mark.long
 def test_a_ledger_that_assumes_less_than_it_does_fails(night: Folder) -> None:
     people = everybody()
     night(people)

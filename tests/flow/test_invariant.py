@@ -65,6 +65,7 @@ def released(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> Calla
     return make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", CASES)
 def test_what_is_said_of_totals_is_derived_anew(what: str, released, tmp_path) -> None:
     report = funnel.audit_release(released(**CASES[what]), tmp_path / "private")
@@ -123,6 +124,7 @@ LIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("said", "lie"), [(said, lie) for said, lies in LIES.items() for lie in lies])
 def test_a_lie_about_totals_is_refused(lie, said, released, tmp_path) -> None:
     release = released(public=["relationship"])

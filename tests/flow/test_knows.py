@@ -173,6 +173,7 @@ def hide_incomes(known: dict[str, Any]) -> None:
     known["cells"] = [[*row, count] for row, count in sorted(rows.items())]
 
 
+@pytest.mark.long
 def test_a_lock_pins_what_may_be_known(folder: Path) -> None:
     policy = written(folder)
     funnel.make_lock(policy)
@@ -221,6 +222,7 @@ def another_age(known: dict[str, Any]) -> None:
     one[4], other[4] = other[4], one[4]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [
     lambda known: known["cells"].pop(),
     lambda known: known["levels"].pop(),

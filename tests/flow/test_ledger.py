@@ -33,6 +33,7 @@ def night(tmp_path, key, monkeypatch):
     return run
 
 
+@pytest.mark.long
 def test_two_nights_a_new_key_and_a_new_policy(command, night, tmp_path, monkeypatch):
     """Repeat, change, rotate, change the policy; look at the ledger with the commands; audit all; tamper."""
     first, again, changed = night(), night(), night(TUESDAY)
@@ -131,6 +132,7 @@ def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
     assert dry["composed"]["figure"] > first["composed"]["figure"]
 
 
+@pytest.mark.long
 def test_a_release_above_its_policys_budget_is_found(night, tmp_path, monkeypatch):
     """By an auditor who takes nobody's word that it was refused; one that is within it is told how far."""
     figure = night(budget=5.0)["composed"]["figure"]

@@ -33,6 +33,7 @@ def report(folder: Path) -> str:
     return " ".join(told["utility"]["sentences"])
 
 
+@pytest.mark.long
 def test_the_best_so_far_is_released_with_the_gap_it_has(hasty):
     summary, _ = hasty
     utility = summary.as_dict()["utility"]
@@ -43,6 +44,7 @@ def test_the_best_so_far_is_released_with_the_gap_it_has(hasty):
     assert f"gap {utility['gap']:.2%}" in summary.text()
 
 
+@pytest.mark.long
 def test_the_auditor_accepts_what_is_claimed_of_it(hasty):
     summary, folder = hasty
     assert funnel.audit_release(summary.release, folder / "private").passed
@@ -57,6 +59,7 @@ def test_the_report_says_what_is_kept_and_what_is_not_settled(hasty):
     assert "the best" not in words
 
 
+@pytest.mark.long
 def test_time_enough_settles_it(tmp_path, hasty, key, monkeypatch):
     """The same policy with a wide gap: more is kept, the gap is as asked, and the report leaves nothing open."""
     monkeypatch.setenv("FUNNEL_KEY", key)

@@ -92,6 +92,7 @@ def released(folder: Path, column: str = "x") -> dict[str, int]:
     return dict(found)
 
 
+@pytest.mark.long
 def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
     """Lock, run, drift a little, run, drift too far, refuse, look at what a new lock changes, replace it."""
     policy = write_policy(folder, **BASE)
@@ -136,6 +137,7 @@ def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
     assert funnel.api.audit(folder / "releases", folder / "private").passed
 
 
+@pytest.mark.long
 def test_drift_has_exits_and_each_works(command, folder):
     """A night refused for drift names what to do, in order, as commands; each is carried out as it stands there."""
     policy, lock = write_policy(folder, **BASE), folder / "policy.lock.yaml"
@@ -377,6 +379,7 @@ TWO = [(s, x, z, 20 + 7 * (int(s[1]) + len(x) + len(z))) for s in ("s0", "s1") f
        for z in ("p", "qq")]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("public", "privacy"),
     [
@@ -414,6 +417,7 @@ def test_several_columns_under_every_notion(folder, public, privacy):
     audited(folder)
 
 
+@pytest.mark.long
 def test_robust_policies_say_whether_tonight_lies_in_the_ball(folder):
     changes = {"public": ["s", "x"], "privacy": {"notion": "rldp", "epsilon": 1.5}, "mechanism": "polyopt"}
     funnel.make_lock(write_policy(folder, **(BASE | changes)), room=0.4)
@@ -427,6 +431,7 @@ def test_robust_policies_say_whether_tonight_lies_in_the_ball(folder):
     assert moved["inside"] is (moved["divergence"] <= moved["radius"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mechanism", ["auto", "conditional-reporting", "unary-encoding", "randomised-response"]
 )

@@ -18,6 +18,7 @@ from tests.support.withheld import NARROWED, withheld
 POLICIES = sorted((Path(__file__).parents[2] / "policies").glob("*.yaml"))
 
 
+@pytest.mark.long
 def test_the_census_release_keeps_what_the_optimum_keeps(cli, tmp_path):
     path = write_policy(tmp_path)
     run = cli("run", path, "--json")
@@ -74,6 +75,7 @@ def test_rows_leave_sorted_and_typed_and_nothing_else_leaves(released):
     assert b"funnel-key-1" not in published
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_release_of_counts_says_what_one_of_records_does(released, command, form, tmp_path):
     """Permanent draws: the same answers, in as many rows as are distinct; nobody can add to a count unseen."""
@@ -106,6 +108,7 @@ def test_csv_and_parquet_hold_the_same_rows(released, tmp_path):
     assert tables[0] == tables[1]
 
 
+@pytest.mark.long
 def test_permanent_draws_answer_the_same_every_night_and_fresh_ones_do_not(released):
     def counts(release: Path) -> Counter:
         return Counter(duckdb.sql(f"SELECT education FROM '{release}/data.parquet'").fetchall())
@@ -116,6 +119,7 @@ def test_permanent_draws_answer_the_same_every_night_and_fresh_ones_do_not(relea
     assert fresh[0] != fresh[1]
 
 
+@pytest.mark.long
 def test_another_key_draws_otherwise(released, tmp_path, monkeypatch):
     first = json.loads((released(accept="unbounded")[1] / "release.json").read_text())
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
@@ -164,6 +168,7 @@ def test_a_dry_run_draws_and_writes_nothing(command, tmp_path):
     assert not (tmp_path / "private").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
 def test_every_ready_policy_runs_and_passes_its_audit(path, tmp_path, key, monkeypatch):
     monkeypatch.setenv("FUNNEL_KEY", key)

@@ -45,6 +45,7 @@ def shell(tmp_path, key):
     return run
 
 
+@pytest.mark.long
 def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
     """A laxer policy is stopped, a stricter one passes, what cannot be compared needs a word; other YAML is let be."""
     work = tmp_path / "work"
@@ -74,6 +75,7 @@ def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
     assert outcomes == [(code, f"privacy: {told}") for code, told in zip((1, 0, 1, 0), verdicts, strict=True)]
 
 
+@pytest.mark.long
 def test_a_night_is_one_line_in_the_log(shell, tmp_path, key):
     """Published with its drift, or refused with its reason: either way the exit code of funnel and a line of JSON."""
     work, log = tmp_path / "work", tmp_path / "log.jsonl"

@@ -31,6 +31,7 @@ def charges(folder: Path) -> list[EstimateEntry]:
     return [line.entry for line in lines if isinstance(line.entry, EstimateEntry)]
 
 
+@pytest.mark.long
 def test_however_many_dry_runs_are_one_charge_and_one_noisy_figure(tmp_path):
     """Whoever averages what they print has one estimate, as far from the truth as its noise."""
     path = policy(tmp_path, PAIR, estimate__budget=1.0, **TWO)
@@ -45,6 +46,7 @@ def test_however_many_dry_runs_are_one_charge_and_one_noisy_figure(tmp_path):
     assert told.error == 0
 
 
+@pytest.mark.long
 def test_where_every_look_drew_anew_the_average_would_be_the_count(tmp_path, monkeypatch):
     """The attacker is a real one; and the ledger tells of every look, for nothing is drawn without an entry."""
     path = policy(tmp_path, PAIR, **TWO)
@@ -168,6 +170,7 @@ def test_draws_that_hardly_ever_happen_are_released_like_any_others_and_told(tmp
     assert refused.value.where == "draw-fit"
 
 
+@pytest.mark.long
 def test_two_looks_at_once_are_one_charge(tmp_path):
     path = policy(tmp_path, PAIR, estimate__budget=1.0, **TWO)
     with alone(tmp_path / "private"), pytest.raises(FunnelError) as refused:

@@ -81,6 +81,7 @@ def test_a_private_estimate_prints_nothing_of_the_records_own_counts(tmp_path, c
     assert statuses(report)[CLAIM] == "passed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["rises", "falls", "odds"])
 @pytest.mark.parametrize("counts", [[[76, 111, 102], [20, 33, 78]], [[760, 1110, 1020], [200, 330, 780]]])
 def test_a_figure_told_too_low_fails_by_name(tmp_path, command, counts, name):

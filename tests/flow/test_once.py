@@ -55,6 +55,7 @@ def released(policy: Path, *, locked: bool = True) -> tuple[list[str], dict[str,
     return list(told), found | {name: (kept / name).read_bytes() for name in KEPT if (kept / name).exists()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entity", ["CAST(i * 3 AS VARCHAR) || 'p'", "5000000 - i", "i * 1000000000000"])
 def test_one_reading_finds_what_several_do(locked, entity, monkeypatch):
     """Texts, numbers side by side, numbers too far apart for flags: the same bytes, the sample of people among them."""
@@ -71,6 +72,7 @@ def test_one_reading_finds_what_several_do(locked, entity, monkeypatch):
         assert funnel.audit_release(release, locked.parent / "private").passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "code"),
     [

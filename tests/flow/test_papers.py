@@ -51,6 +51,7 @@ RUNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_every_experiment_runs_and_is_kept_in_a_few_kilobytes(name, tmp_path):
     findings = RUNS[name]()
@@ -181,6 +182,7 @@ def test_the_page_prints_table_2_in_full():
             assert all(f"{value:.3f} / " in written for value in values)
 
 
+@pytest.mark.long
 def test_one_command_and_quiet_in_a_log(tmp_path):
     command = [sys.executable, str(PAPERS), "pf-1", "page", "--to", str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)

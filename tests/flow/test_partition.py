@@ -90,6 +90,7 @@ def told(release: Path) -> Counter:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["parquet", "csv"])
 def test_every_reader_has_the_released_rows(made, case):
     release = made[case]
@@ -131,6 +132,7 @@ def _number(path: str) -> int:
     return int(Path(path).stem.rpartition("-")[2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [*CASES, "wide", "wide named"])
 def test_the_audit_writes_every_file_again(made, case):
     release = made[case]

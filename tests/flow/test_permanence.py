@@ -163,6 +163,7 @@ STORED: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", STORED)
 def test_however_the_table_is_stored(how: str, first: Answers, tmp_path: Path) -> None:
     change, name = STORED[how]
@@ -180,6 +181,7 @@ def test_in_several_files(first: Answers, tmp_path: Path) -> None:
     assert run(policy(tmp_path, source__table="part-*.parquet")) == first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 97, 1 << 20])
 def test_whatever_the_batches(
     rows: int, first: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -191,6 +193,7 @@ def test_whatever_the_batches(
     assert len(found) == (1_200 if rows == 1 else 2 * PEOPLE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options", [{"memory": "100MB", "threads": 1}, {"threads": 2}, {"memory": "1GB", "threads": 7}]
 )
@@ -211,6 +214,7 @@ def test_whoever_else_is_in_the_table(first: Answers, tmp_path: Path) -> None:
     assert {key: more[key] for key in first} == first
 
 
+@pytest.mark.long
 def test_whatever_the_release_is_called_and_whichever_night(first: Answers, tmp_path: Path) -> None:
     path = stored(tmp_path, table())
     named = policy(path.parent, name="other", description="x", release__to="elsewhere", release__format="csv")
@@ -218,6 +222,7 @@ def test_whatever_the_release_is_called_and_whichever_night(first: Answers, tmp_
     assert run(named) == first
 
 
+@pytest.mark.long
 def test_in_another_process(first: Answers, tmp_path: Path) -> None:
     """With another seed of Python's hashes, another place and another time zone."""
     path = stored(tmp_path, table())

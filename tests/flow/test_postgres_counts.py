@@ -103,6 +103,7 @@ def test_columns_that_a_filter_compares_leave_few_groups(server: Server, tmp_pat
         assert (groups <= most) == (terms != predicate)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "source", [{}, {"filter": "whole <> 2 AND share IS NOT NULL"}, {"missing": "drop"}], ids=str
 )

@@ -165,6 +165,7 @@ TWELVE = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_too_many_columns_are_refused_before_the_run_with_the_block_that_helps(command, tmp_path):
     path = write_policy(tmp_path, sensitive=["income"], public=TWELVE, estimate={"minimum": 1}, mechanism="invariant")
     said = {name: command(name, path) for name in ("check", "plan")}
@@ -241,6 +242,7 @@ def test_a_source_that_changes_between_counting_and_drawing(tmp_path, key, monke
     assert funnel.run(path).release is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("room", [0, 300, 2_000, 40_000])
 def test_a_full_disk_publishes_nothing_and_the_next_run_works(command, tmp_path, key, room):
     """No file may grow beyond `room` bytes: what a full disk does, wherever it strikes."""

@@ -71,6 +71,7 @@ def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
         funnel.run(named(tmp_path, "b"))
 
 
+@pytest.mark.long
 def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path, tmp_path: Path) -> None:
     """Renamed, or a second one about the same column: with the key that answered before, or with consent."""
     funnel.run(policy)
@@ -144,6 +145,7 @@ def test_a_budget_that_a_new_key_would_break_refuses_the_rotation(policy: Path, 
     funnel.run(tight)
 
 
+@pytest.mark.long
 def test_a_new_key_that_ends_the_bound_says_what_the_next_run_needs(command, tmp_path: Path) -> None:
     """Two answers to one question tell apart who one of them does not: seen before a key is made or agreed to."""
     people(tmp_path, [[60, 40, 10, 0], [0, 50, 45, 45], [20, 0, 30, 40]])
@@ -232,6 +234,7 @@ class Clock(datetime):
         return cls.shown
 
 
+@pytest.mark.long
 def test_a_clock_that_goes_back_changes_no_order(
     policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

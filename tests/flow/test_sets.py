@@ -44,6 +44,7 @@ def failed(release: Path, private: Path) -> set[str]:
     return {one.claim for one in found if one.status == "failed"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["set", "bits"])
 @pytest.mark.parametrize("file", ["parquet", "csv"])
 def test_a_release_of_sets_is_audited_and_estimated(released, form, file):
@@ -106,6 +107,7 @@ def test_the_program_says_what_it_did(command, tmp_path):
     assert max(changes) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notion", ["ldp", "ldp-x", "srlip"])
 def test_other_notions_are_audited_too(released, notion):
     public = [["relationship", "sex"]] if notion == "srlip" else ["relationship"]
@@ -114,6 +116,7 @@ def test_other_notions_are_audited_too(released, notion):
     assert not summary.measured.own.nats > 1
 
 
+@pytest.mark.long
 def test_two_blocks_of_sets_together(released):
     _, release, private = released(public=["relationship", "sex"], mechanism=BITS)
     assert funnel.audit_release(release, private).passed
@@ -131,6 +134,7 @@ def test_above_what_the_values_give_away_they_are_released_as_they_are(released)
     assert funnel.audit_release(release, private).passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["set", "bits"])
 @pytest.mark.parametrize("file", ["parquet", "csv"])
 def test_odd_values_come_back(tmp_path, released, form, file):
@@ -232,6 +236,7 @@ def coins(**change: Callable[[dict], int]) -> Callable[[Path], None]:
     return tamper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tamper", "claims"),
     [

@@ -53,6 +53,7 @@ def released(table: str, folder: Path, target: Path) -> tuple[bytes, bytes]:
     return (release / "protocol.json").read_bytes(), (release / "data.parquet").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", [*list(PLACES)[1:], "people.duckdb#people", "delta", "iceberg"])
 def test_every_kind_gives_the_same_release(folder: Path, tmp_path: Path, monkeypatch, table: str) -> None:
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())

@@ -42,6 +42,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.C
     return folder, done
 
 
+@pytest.mark.long
 def test_every_command_works_and_the_cross_tab_is_printed(played):
     folder, done = played
     assert done.returncode == 0, done.stderr

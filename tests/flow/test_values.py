@@ -41,6 +41,7 @@ def refused(tmp_path: Path):
     return write
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_names_numbers_and_nobodys_values(name: str, refused, command) -> None:
     path = refused(name)

@@ -80,6 +80,7 @@ def test_whatever_is_released_is_shared_by_the_minimum_of_records(made):
             assert records[value] >= (1 if column["cuts"] else 10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_wide_block_stands_beside_others(released, command, tmp_path, form):
     release = released(public=[*WIDE["public"], "votes"], release__format=form, mechanism="optimal")
@@ -99,6 +100,7 @@ def test_totals_come_back_by_weight_where_the_mechanism_moves_them(released, tmp
     assert plain > 0
 
 
+@pytest.mark.long
 def test_under_a_lock_nobody_answers_otherwise(released, command, tmp_path):
     people(tmp_path)
     path = write_policy(tmp_path, **WIDE)
@@ -139,6 +141,7 @@ MISSING = f"* REPLACE (CASE WHEN id < 30 THEN NULL ELSE wage END AS wage, {COMMO
 OLDER = f"* REPLACE (CASE WHEN id < 30 THEN 99 ELSE age END AS age, {COMMON})"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("column", "tonight", "code"),
     [
@@ -274,6 +277,7 @@ def test_a_table_that_does_not_follow_from_its_cells_is_found(made, command, tmp
     assert not any("came to no end" in detail for detail in failed.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_rows_have_names_beside_their_labels(released, command, tmp_path, form):
     """A row keeps its name, and its label says all that its columns can: they are filled in from it."""
@@ -348,6 +352,7 @@ def test_srlip_over_cells_says_what_may_be_known(command, tmp_path):
     assert (run.code, "[unsupported]" in run.err, "knows: 2" in run.err) == (1, True, True)
 
 
+@pytest.mark.long
 def test_who_knows_columns_is_not_covered_but_by_the_notions_that_say_so(released, tmp_path):
     """Under srlip the first sentence would be wrong."""
     release = released(privacy__notion="srlip", privacy__knows=1, mechanism="optimal")

@@ -88,6 +88,7 @@ FORGERIES: dict[str, tuple[str, Change, str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forgery_with_every_hash_refitted_is_refused_with_the_table(name: str, honest: Path, tmp_path: Path) -> None:
     file, change, said = FORGERIES[name]

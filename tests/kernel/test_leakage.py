@@ -78,6 +78,7 @@ def same(leakage: notions.Leakage, ratio: Fraction | None) -> bool:
     return leakage.text == expected.text and [*map(leakage.within, exponents)] == [*map(expected.within, exponents)]
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(channels())
 @pytest.mark.parametrize("notion", PAIRS)

@@ -53,6 +53,7 @@ def paths(public: Path, private: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["two blocks", "rldp", "private and locked", "sets", "people left out"])
 def test_any_byte_of_any_file_changed_fails_a_claim(kind, honest):
     chance = random.Random(kind)
@@ -136,6 +137,7 @@ def altered(value: Any) -> list[Any]:
     return [value + 1, round(value * 0.9, 4) if isinstance(value, float) else max(value - 1, 0)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.parametrize("kind", ["lip", "two blocks", "rldp", "private and locked", "sets, ldp", "alip"])
 def test_no_value_changed_escapes_even_if_all_hashes_are_refitted(kind, name, honest):

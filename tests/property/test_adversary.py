@@ -42,6 +42,7 @@ def cases(draw):
     )
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(cases())
 def test_inequalities_come_from_pairs_inside_the_set_and_none_is_worse(case):

@@ -115,6 +115,7 @@ def shown(protection) -> list:
     return [(one.outputs.values, one.bits, one.weights.tolist()) for one in protection.protocols]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "mechanism"), [
     ("lip", "optimal"), ("ldp", "optimal"), ("alip", "optimal"), ("ldp-x", "optimal"),
     ("lip", "invariant"), ("ldp", "invariant"), ("pml", "randomised-response"),
@@ -149,6 +150,7 @@ def joint_of(table) -> Joint:
     return Joint(alphabets[0], tuple(alphabets[1:]), cells, table[table > 0], complete=False)
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(st.data())
 def test_so_have_several_blocks_with_combinations_that_nobody_has(data):

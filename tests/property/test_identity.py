@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ MAPS = st.permutations(range(3))
 NAMES = st.sampled_from(["xyz", "xyz", "abc", "xbc"])
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(TABLES, st.lists(st.tuples(MAPS, MAPS, NAMES, st.booleans()), min_size=1, max_size=2), st.booleans())
 def test_the_ledger_is_never_below_who_knows_everybody(

@@ -129,6 +129,7 @@ def test_no_protocol_in_the_cone_beats_the_bound(problem: tuple[np.ndarray, Cone
     assert kept_information(prior, rows) <= solution.bound + 1e-9
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(problems(), st.randoms(use_true_random=False))
 def test_names_of_values_do_not_matter(problem: tuple[np.ndarray, Cone], random: object) -> None:
@@ -140,6 +141,7 @@ def test_names_of_values_do_not_matter(problem: tuple[np.ndarray, Cone], random:
     assert turned.value == pytest.approx(maximise(cone, prior, budget=60).value, abs=1e-8)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(tables(), st.sampled_from(sorted(CONES)), st.tuples(st.floats(0.05, 3), st.floats(0.05, 3)))
 def test_a_larger_cone_holds_no_less(table: np.ndarray, kind: str, pair: tuple[float, float]) -> None:
@@ -148,6 +150,7 @@ def test_a_larger_cone_holds_no_less(table: np.ndarray, kind: str, pair: tuple[f
     assert small.value <= large.bound + 1e-9
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(tables(), st.floats(0.05, 2))
 def test_ldp_lies_inside_lip_inside_twice_ldp(table: np.ndarray, epsilon: float) -> None:

@@ -119,6 +119,7 @@ def test_limits_at_the_ends():
         assert upper == pytest.approx([1 - math.exp(-0.3), 1, 0.4, 1], rel=1e-7)
 
 
+@pytest.mark.long
 @given(ORDERS, RADII, DISTRIBUTIONS, st.data())
 def test_no_point_of_the_ball_is_farther_than_rad(order, bound, p, data):
     weights = np.array(data.draw(st.lists(WEIGHT, min_size=len(p), max_size=len(p))))
@@ -127,6 +128,7 @@ def test_no_point_of_the_ball_is_farther_than_rad(order, bound, p, data):
     assert abs(inside - p).sum() <= rad(order, bound, p) + 1e-12
 
 
+@pytest.mark.long
 @given(ORDERS, RADII, DISTRIBUTIONS)
 def test_rad_is_attained_by_moving_one_set_of_values(order, bound, p):
     best = 0.0

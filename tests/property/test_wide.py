@@ -49,6 +49,7 @@ def rows_of_cells(made: Made) -> np.ndarray:
     return np.array([law(made.cells.profiles, one, codings).marginal((0, 1, 2)).ravel() for one in alone])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notion", ["lip", "ldp", "pml", "mutual-information"])
 @pytest.mark.parametrize("mechanism", ["optimal", "invariant", "randomised-response"])
 @given(seed=st.integers(0, 10**6))

@@ -441,6 +441,7 @@ def test_files_of_every_kind(tmp_path, monkeypatch):
             funnel.diff(one, tmp_path / broken)
 
 
+@pytest.mark.long
 def test_releases_locks_and_policies(tmp_path, key, monkeypatch):
     """One policy as itself, as its lock, and as its release says the same; a laxer one is weaker in each form."""
     monkeypatch.setenv("FUNNEL_KEY", key)

@@ -61,6 +61,7 @@ def groups(found: BlockEstimates) -> list[tuple[str | None, ...]]:
     return [tuple(value[0] for value in one.values) for one in found.estimates]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", [*REGULAR.values(), MIXED, TWINS], ids=[*REGULAR, "mixed", "twins"])
 def test_estimates_are_right_on_average_and_so_are_their_errors(weights):
     one = block(weights)
@@ -74,6 +75,7 @@ def test_estimates_are_right_on_average_and_so_are_their_errors(weights):
     np.testing.assert_allclose(error.mean(axis=0), deviation, rtol=0.07, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("weights", REGULAR.values(), ids=REGULAR)
 def test_intervals_hold_the_truth_as_often_as_they_say(weights, confidence):
@@ -257,6 +259,7 @@ def released(key, tmp_path_factory):
     return make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["optimal", "randomised-response"])
 def test_intervals_of_a_census_release_hold_the_true_counts(released, mechanism):
     # The key is a new one: at this confidence all intervals hold, but for once in tens of thousands of keys.

@@ -30,6 +30,7 @@ def tables(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in made}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["plain.csv", "no entity.parquet", "holes.parquet", "rare.csv", "numbers.parquet", "census.csv"]
 )

@@ -91,6 +91,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_over_all_outputs_figures_have_the_true_mean_and_their_errors_are_no_smaller(name):
     protocols, question = CASES[name]
@@ -293,6 +294,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RELEASES)
 def test_releases_of_every_kind_answer_within_their_errors(people, name):
     opened = funnel.open_release(people(name, **RELEASES[name]))
@@ -372,6 +374,7 @@ def test_the_command_answers_as_text_csv_and_json(people, command):
         funnel.open_release(release).estimate(by="town", confidence=1.0)
 
 
+@pytest.mark.long
 def test_opening_a_release_loads_neither_solver_nor_cryptography(people, tmp_path):
     import shutil
 

@@ -139,6 +139,7 @@ def lip() -> Case:
 PROVEN = [("lip", 0.4), ("ldp", 0.7), ("ldp-x", 0.9), ("perfect", 0.0), ("srlip", 0.9), ("pml", 0.4), ("alip", 0.4)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("notion", "epsilon"), PROVEN)
 def test_a_bound_with_its_boxes_is_proven_anew(notion: str, epsilon: float, tmp_path: Path) -> None:
     case = proven(notion, epsilon)
@@ -468,6 +469,7 @@ def test_inequalities_are_matched_whatever_their_scale_and_order() -> None:
     assert own.match(own.rows[order] * times + 1e-3)[0].tolist() == [-1] * len(own.rows)
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.integers(1, 200), st.integers(1, 200)), min_size=2, max_size=6), st.floats(0.05, 3))
 def test_with_two_secrets_conditions_leave_the_interval_of_the_closed_form(counts: list[Any], epsilon: float) -> None:
     """What a notion says in whole numbers is, for two secret values, what its definition gives by hand.

@@ -135,6 +135,7 @@ def test_sets_are_coins_side_by_side(present: int, absent: int, values: int) -> 
     assert group_spread([sets]) == pytest.approx(widest)
 
 
+@pytest.mark.long
 def test_what_is_too_large_is_left_alone() -> None:
     many = tuple((f"x{i}",) for i in range(60))
     sets = [Sets("unary", ("x",), many, BITS, 4, absent, "set") for absent in (1, 2)]

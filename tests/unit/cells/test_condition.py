@@ -28,6 +28,7 @@ def asked(made: Made, records: list[tuple[str | None, ...]]) -> list[int | None]
         return [cell for (cell,) in connection.execute(f"SELECT {case} FROM t ORDER BY place").fetchall()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_the_engine_and_numpy_put_every_record_into_the_same_cell(seed: int) -> None:
     sources = mixed(seed, 900)

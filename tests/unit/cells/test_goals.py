@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 from funnel.cells import distance
 from funnel.cells.fill import fill
@@ -14,6 +15,7 @@ from tests.support.wide import between, marginals, source
 HIDDEN = {"person_id", "fnlwgt", "education_num", "income"}
 
 
+@pytest.mark.long
 def test_a_release_of_two_hundred_cells_is_as_near_to_the_census_as_promised() -> None:
     """Numbers coded by 20 quantiles; the comparison is a bootstrap of the true rows."""
     table = pq.read_table(CENSUS)

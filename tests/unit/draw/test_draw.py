@@ -92,6 +92,7 @@ ENTITIES = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(ENTITIES, st.integers(0, 3)), min_size=1, max_size=30))
 def test_kernel_follows_the_published_rule(rows: list[tuple[str, int]]) -> None:

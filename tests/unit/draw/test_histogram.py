@@ -211,6 +211,7 @@ def test_the_hole_closed_no_protocol_tells_the_two_tables_apart_by_more_than_eps
     assert 1.1 < worst(first, second) <= math.exp(epsilon) * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_noise_for_a_single_changed_count_would_not_be_enough():
     """A record that changes leaves one cell and enters another: at rate ε the bound is broken."""
     epsilon = Fraction(1, 2)

@@ -82,6 +82,7 @@ def test_the_rebuilt_expression_means_the_same(text):
     assert rebuilt == written
 
 
+@pytest.mark.long
 @given(st.text(alphabet="ab()'\";-/*,=<>. 1SELECTFROM\n$?[]{}:", max_size=40))
 def test_no_text_escapes_its_brackets(text):
     """Whatever is accepted stands as one condition in a WHERE clause and names only its own columns."""

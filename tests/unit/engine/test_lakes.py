@@ -104,6 +104,7 @@ def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(
     assert caught.value.code == "source-missing"
 
 
+@pytest.mark.long
 def test_a_store_that_does_not_answer_says_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

@@ -29,6 +29,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(json_values)
 def test_decoding_undoes_encoding(value: object) -> None:
     try:

@@ -102,6 +102,7 @@ def places(private: Path) -> list[int]:
     return [*range(0, first - 1, 7), *range(first - 1, second), *range(second, third, 7)]
 
 
+@pytest.mark.long
 def test_every_changed_byte_is_noticed(private: Path) -> None:
     """A flipped bit anywhere, the newlines included."""
     content = (private / "ledger.jsonl").read_bytes()
@@ -112,6 +113,7 @@ def test_every_changed_byte_is_noticed(private: Path) -> None:
         damage(private)
 
 
+@pytest.mark.long
 def test_every_cut_is_noticed(private: Path) -> None:
     """Also one at the end of a line, and the loss of the file."""
     content = (private / "ledger.jsonl").read_bytes()

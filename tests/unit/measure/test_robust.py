@@ -64,6 +64,7 @@ def test_no_distribution_of_the_ball_leaks_more(case, order, bound, seed):
         assert largest(inside, weights) <= float(proved) * (1 + 1e-9)
 
 
+@pytest.mark.long
 @FEWER
 @given(cases(), st.sampled_from(CONVEX), RADII)
 def test_some_distribution_of_the_ball_leaks_as_much(case, order, bound):
@@ -84,6 +85,7 @@ def test_some_distribution_of_the_ball_leaks_as_much(case, order, bound):
     assert attained == pytest.approx(float(proved), rel=1e-6)
 
 
+@pytest.mark.long
 @FEWER
 @given(cases(), ORDERS, RADII)
 def test_a_bound_is_proved_exactly_when_it_is_no_less_than_the_leakage(case, order, bound):
@@ -125,6 +127,7 @@ def test_without_a_radius_it_is_the_leakage_of_the_estimate(case, order):
         assert float(exact) * (1 - 1e-12) <= float(least) <= float(exact) * (1 + 1e-2)
 
 
+@pytest.mark.long
 @FEWER
 @given(cases(), ORDERS)
 def test_leakage_grows_with_the_radius_up_to_that_of_all_distributions(case, order):

@@ -47,6 +47,7 @@ def test_a_certificate_shows_the_leakage_that_was_measured_and_any_larger_one(ca
     assert read(RobustFile, NAME, write(written)) == written
 
 
+@pytest.mark.long
 @FEWER
 @given(cases(), st.sampled_from(CONVEX), RADII, st.data())
 def test_nothing_that_is_written_shows_less_than_some_distribution_leaks(case, order, radius, data):
@@ -74,6 +75,7 @@ def test_nothing_that_is_written_shows_less_than_some_distribution_leaks(case, o
     assert refused(case, order, radius, bound, lied) is not None
 
 
+@pytest.mark.long
 @FEWER
 @given(
     cases(), st.sampled_from([Fraction(1, 5), Fraction(2)]), RADII, st.floats(1e-6, 1e6), st.floats(1e-6, 1e6)

@@ -32,6 +32,7 @@ def same(first, second) -> bool:
     return all(a.bits == b.bits and np.array_equal(a.weights, b.weights) for a, b in pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notion", ["lip", "ldp", "perfect"])
 @given(joint=joints(), epsilon=st.floats(0.05, 3))
 @SETTINGS
@@ -57,6 +58,7 @@ def test_the_choice_is_the_best_of_the_candidates(notion, joint, epsilon):
             assert one.mechanism != found.mechanism.kind
 
 
+@pytest.mark.long
 @given(joint=many_block_joints(), epsilon=st.floats(0.1, 2))
 @settings(SETTINGS, max_examples=4)
 def test_one_mechanism_is_chosen_for_all_blocks_and_the_whole_keeps_the_bound(joint, epsilon):
@@ -191,6 +193,7 @@ def test_a_searched_split_is_never_worse_than_the_equal_one(joint, epsilon):
     assert all(share > 0 for share in best.shares)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["optimal", "randomised-response"])
 def test_epsilon_goes_where_it_keeps_most(mechanism):
     joint, used = two_blocks(), MECHANISMS[mechanism](kind=mechanism)

@@ -71,6 +71,7 @@ def test_free_totals_answer_the_commonest_value_for_all():
         protect(joint, Ldp(notion="ldp", epsilon=0.5), free, (1.0,))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WORST)
 @given(joint=joints(most=5), epsilon=st.floats(0.05, 3))
 @SMALL

@@ -74,6 +74,7 @@ def test_non_robust_in_closed_form():
     assert rldp().demand(EXAMPLE, {}, 0).ceiling() == pytest.approx(0.663401, abs=6e-7)
 
 
+@pytest.mark.long
 def test_the_exactly_robust_optimum():
     """No paper has it: between the polytopes and the non-robust optimum, closed in on from both sides."""
     found = solved("optimal", gap=2e-6)
@@ -114,6 +115,7 @@ def robust_rows(demand, prior: np.ndarray, count: int) -> np.ndarray:
     return 1 + low[:, None] * (rows - 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [500, 32_561])
 @pytest.mark.parametrize(("shape", "epsilon"), [((2, 2), 0.5), ((2, 3), 1.5)], ids=str)
 def test_the_exact_set_keeps_what_boxes_and_the_estimate_leave_between_them(shape, epsilon, rows):
@@ -132,6 +134,7 @@ def test_the_exact_set_keeps_what_boxes_and_the_estimate_leave_between_them(shap
         assert (worth <= others @ found.certificate.duals + found.certificate.peak + 1e-9).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [0.7, 1.0, 3.0])
 def test_the_exactly_robust_optimum_of_other_orders(order):
     joint = table_of((2, 2), 500, 5)
@@ -216,6 +219,7 @@ def records(draw, most: int = 2) -> Joint:
     return Joint.from_records(table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -250,6 +254,7 @@ def test_the_bound_holds_for_every_distribution_that_is_tried(kind, options, joi
         assert (chance.max(axis=0) <= math.exp(epsilon) * (1 + 1e-9) * chance.min(axis=0)).all()
 
 
+@pytest.mark.long
 @given(joint=records(), epsilon=st.floats(0.2, 2))
 @SETTINGS
 def test_tighter_sets_keep_more_and_nothing_robust_beats_the_non_robust_optimum(joint, epsilon):
@@ -326,6 +331,7 @@ def test_other_orders_of_the_divergence(order):
     assert 0 < kept(protection.solved[0], prior_of(EXAMPLE)) <= protection.bound
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize("pair", [("sex", "race"), ("race", "sex")], ids="-".join)
 def test_on_the_census_polytopes_beat_side_by_side_and_that_the_one_for_all_distributions(pair, epsilon):
@@ -353,6 +359,7 @@ def test_table_2_secret_randomised_response(shape, printed, ours):
     assert np.mean(values) == pytest.approx(printed, abs=0.012)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [0.01, 100.0])
 @pytest.mark.parametrize("distance", [0.001, 100.0])
 def test_the_ends_of_the_orders_are_measured(order, distance):

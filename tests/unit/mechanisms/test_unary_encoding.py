@@ -147,6 +147,7 @@ def test_of_two_values_half_of_what_randomised_response_keeps(epsilon):
     assert kept[0] == pytest.approx(kept[1] / 2, rel=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notion", ["lip", "ldp", "srlip", "ldp-x"])
 @given(joint=joints(), epsilon=st.floats(0.05, 4))
 @SETTINGS

@@ -90,6 +90,7 @@ def test_who_is_not_covered_is_counted(made, knows, minimum):
     assert uncovered(seen, Knowledge.of(knows)) == (people, pairs, len(sets))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["joint", "sequential", "per-attribute"])
 @given(made=known_records(), knows=st.sampled_from([1, 2, ("sex", "age")]))
 @settings(SETTINGS, max_examples=6)

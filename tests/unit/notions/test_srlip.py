@@ -154,6 +154,7 @@ def test_second_counterexample_with_full_support():
     assert srlip().leakage(channel).ratio >= measures.lip(channel.table).ratio
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["joint", "sequential", "per-attribute"])
 @given(joint=many_block_joints(blocks=2), epsilon=st.floats(0.1, 2))
 @settings(SETTINGS, max_examples=15)
@@ -164,6 +165,7 @@ def test_every_way_keeps_definition_3(way, joint, epsilon):
     assert by_definition(protection.channel) <= protection.notion.bound
 
 
+@pytest.mark.long
 @given(joint=many_block_joints(blocks=2), epsilon=st.floats(0.2, 1.5))
 @settings(SETTINGS, max_examples=15)
 def test_one_alphabet_keeps_at_least_as_much_as_a_sequence_and_that_as_blocks_alone(joint, epsilon):

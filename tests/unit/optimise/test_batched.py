@@ -192,6 +192,7 @@ def one_by_one(rows: np.ndarray, lower: np.ndarray, upper: np.ndarray, slope: np
     return None if found.status == 2 else -float(found.fun)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_each_program_has_the_optimum_that_a_solver_finds_and_multipliers_that_show_it(seed: int) -> None:

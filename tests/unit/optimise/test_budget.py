@@ -36,6 +36,7 @@ def test_seconds_are_never_more_than_the_clock_leaves() -> None:
     assert Budget.of(own) is own
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lip", "ldp", "lifted"])
 @pytest.mark.parametrize("nodes", [20, 300])
 def test_with_nodes_alone_a_search_ends_at_the_same_place(kind: str, nodes: int) -> None:

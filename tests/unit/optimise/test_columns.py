@@ -135,6 +135,7 @@ def test_programs_one_by_one_find_the_same(problem: tuple[np.ndarray, Cone]) -> 
         check(cone, prior_of(table))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(CONES))
 def test_no_protocol_of_a_large_cone_beats_its_certificate(kind: str) -> None:
     """Fifteen occupations behind sixteen levels of education: too many rays to list in a test."""

@@ -118,6 +118,7 @@ def worth_of(rows: np.ndarray, prior: np.ndarray, eta: np.ndarray) -> np.ndarray
     return (rows * np.log(np.maximum(rows, 1e-300) / prior)).sum(axis=1) - rows @ eta
 
 
+@pytest.mark.long
 def test_with_nodes_alone_the_search_ends_at_the_same_place():
     prior = np.array([0.2, 0.3, 0.5])
     found = [

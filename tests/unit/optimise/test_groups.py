@@ -161,6 +161,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("counts", "width", "epsilon"), TABLES)
 def test_groups_and_whole_rows_have_the_same_optimum(counts, width: float, epsilon: float) -> None:
     sets, prior = of(counts, width)

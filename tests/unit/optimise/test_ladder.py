@@ -49,6 +49,7 @@ def agree(cone: Cone, prior: np.ndarray, rays: csr_array | None = None) -> None:
     assert values == pytest.approx([values[0]] * len(values), abs=CLOSE)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(tables(most=5, secrets=4), st.sampled_from(sorted(CONES)), EPSILONS)
 def test_all_ways_agree_on_the_secret(table: np.ndarray, kind: str, epsilon: float) -> None:
@@ -63,6 +64,7 @@ def test_all_ways_agree_on_a_binary_secret(table: np.ndarray, kind: str, epsilon
     agree(cone, prior)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(tables(most=5), EPSILONS)
 def test_all_ways_agree_where_theory_lists_the_rays(table: np.ndarray, epsilon: float) -> None:

@@ -26,6 +26,7 @@ def search(cone: Cone, prior: np.ndarray, eta: np.ndarray, tolerance: float, mos
     return Slice(cone, prior).peak(eta, tolerance=tolerance, budget=Budget(nodes=most), enough=10**9)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(problems(), st.integers(0, 2**32 - 1), st.integers(0, 40))
 def test_a_search_can_be_gone_through_again(problem: tuple[np.ndarray, Cone], seed: int, most: int) -> None:
@@ -40,6 +41,7 @@ def test_a_search_can_be_gone_through_again(problem: tuple[np.ndarray, Cone], se
         assert excess(found.proof, linear, found.bound) <= MARGIN
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(tables(most=5, secrets=3), st.integers(0, 2**32 - 1))
 def test_equations_have_multipliers_of_any_sign(table: np.ndarray, seed: int) -> None:

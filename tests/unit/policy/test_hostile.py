@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def paths(value: object) -> list[tuple[str | int, ...]]:
 PATHS = [path for path in paths(read(GOOD, "f").data) if path]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(PATHS), VALUES)
 def test_a_good_policy_with_any_value_anywhere(path: tuple[str | int, ...], value: object) -> None:

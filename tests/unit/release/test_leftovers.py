@@ -56,6 +56,7 @@ def test_a_release_that_was_taken_away_keeps_its_evidence(tmp_path: Path) -> Non
     assert (private / an_id(1) / "evidence.json").is_file()
 
 
+@pytest.mark.long
 def test_cleaning_up_may_be_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
     code, step = -signal.SIGKILL, 0
     while code:

@@ -212,6 +212,7 @@ def quick_disk(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.long
 def test_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
     """SIGKILL at every call into the file system, in new folders and in folders with releases."""
     used, code, step = folders(quick_disk / "used"), -signal.SIGKILL, 0
@@ -232,6 +233,7 @@ def test_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
     assert step > 50
 
 
+@pytest.mark.long
 def test_killed_at_any_moment(runs: Runs, quick_disk: Path) -> None:
     """The same at moments between calls and inside them."""
     to, private = folders(quick_disk)
@@ -516,6 +518,7 @@ except ReleaseError as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "name"), [(4000, 1), (10, 4000)], ids=["data", "ledger"])
 def test_a_limit_on_file_sizes(data: int, name: int, tmp_path: Path) -> None:
     to, private = folders(tmp_path)

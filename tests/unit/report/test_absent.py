@@ -17,6 +17,7 @@ def test_nothing_is_said_where_nobody_is_left_out(public: bool) -> None:
     assert not RELEASE.content(public)["promise"]["absent"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
 @pytest.mark.parametrize(
     ("by", "said"),

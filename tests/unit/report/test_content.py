@@ -213,6 +213,7 @@ def test_untouched_records_are_those_that_keep_every_value(name: str) -> None:
     assert SAMPLES[name].full()["evidence"]["untouched"] == pytest.approx(kept / joint.rows, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_was_drawn_is_near_what_was_expected(name: str) -> None:
     evidence = SAMPLES[name].full()["evidence"]
@@ -241,6 +242,7 @@ def test_the_gain_of_guessing_is_within_theorem_1_of_pf() -> None:
 # A pure function of the files.
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(releases())
 def test_content_survives_its_file_and_renders_to_the_same_page(release: Sample) -> None:

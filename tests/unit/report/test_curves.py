@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_every_figure_has_a_dot_and_every_missing_one_a_cross_below_the_axis(som
         assert top > sorted(grounds)[-len(EPSILONS) - 1]
 
 
+@pytest.mark.long
 @given(curves())
 def test_a_larger_share_is_higher_and_all_is_on_the_paper(some: list[Curve]) -> None:
     figures = [spot.share for curve in some for spot in curve.spots if spot.share is not None]

@@ -45,6 +45,7 @@ def test_pictures_are_well_formed_xml(made: tuple[dict[str, Any], str]) -> None:
         ElementTree.fromstring(picture)
 
 
+@pytest.mark.long
 def test_ids_are_unique_and_every_link_leads_to_one(made: tuple[dict[str, Any], str]) -> None:
     found = Reader(made[1]).attributes
     ids = [value for _, name, value in found if name == "id"]
@@ -94,6 +95,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_from_anywhere(made: tuple[dict[str, Any], str]) -> None:
     reader = Reader(made[1])
     assert not [
@@ -102,6 +104,7 @@ def test_nothing_is_loaded_from_anywhere(made: tuple[dict[str, Any], str]) -> No
     assert not re.search(r"https?:|//[a-z]|url\(|@import", made[1], re.IGNORECASE)
 
 
+@pytest.mark.long
 def test_no_script_no_handler_no_inline_style(made: tuple[dict[str, Any], str]) -> None:
     names = [name for _, name, _ in Reader(made[1]).attributes]
     assert "<script" not in made[1].lower()
@@ -158,6 +161,7 @@ def written(number: float) -> set[str]:
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
+@pytest.mark.long
 def test_every_figure_on_the_page_comes_from_the_content(made: tuple[dict[str, Any], str]) -> None:
     """Numbers are section numbers, the scales of pictures, ratios to the bound, or figures of the content."""
     content, shown = made
@@ -176,6 +180,7 @@ def test_every_figure_on_the_page_comes_from_the_content(made: tuple[dict[str, A
     assert set(NUMBER.findall(Reader(shown).text)) - allowed == set()
 
 
+@pytest.mark.long
 def test_pages_are_the_same_whatever_the_hash_seed() -> None:
     code = (
         "import hashlib; from tests.unit.report import sample; from funnel.report import page; "
@@ -224,6 +229,7 @@ def test_a_private_page_says_so_at_its_head_and_a_published_one_holds_no_counts(
     assert "Made from the release’s published files alone" in public
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", [1, 2, 60])
 def test_any_number_of_values_makes_a_page(values: int) -> None:
     joint = Joint.from_table([[30 + i for i in range(values)], [90 - i for i in range(values)]])
