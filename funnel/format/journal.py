@@ -55,15 +55,16 @@ class Identity:
     """Of which table and of whom a release is, as far as its own digest and those before it show.
 
     `table` is a hash of the table's name, `content` one of all rows (both as people.json has them, whose own hash is
-    `people_sha256`), `numbered` the first release whose identifiers mean the same people. `assumes` is what the
-    composed figures take for granted beside: nothing where all people and values are the same as in every earlier
-    release whose draws follow from tonight's values.
+    `people_sha256`), `numbered` the first release whose identifiers mean the same people, `secret` the first whose
+    secret is the same column. `assumes` is what the composed figures take for granted beside: nothing where all people
+    and values are the same as in every earlier release whose draws follow from tonight's values.
     """
 
     table: Sha256
     content: Sha256
     people_sha256: Sha256
     numbered: ReleaseId
+    secret: ReleaseId
     assumes: tuple[Assumed, ...]
     seen: Seen | None
 

@@ -14,15 +14,18 @@ Over a private estimate nothing that is published or said may follow from tonigh
 is looked for there: tables of one name are taken for the same, and every figure says that it takes that for granted.
 
 A column that is another one begins a version of its own, named by its first release, and identifiers a numbering. Draws
-of other versions are no function of tonight's values.
+of other versions are no function of tonight's values. So it is with the secret: counts by tonight's say nothing of what
+releases tell about another one that was called alike.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +45,8 @@ FEW = 20
 """People who share secret and value from which on they are judged by themselves, and not with the other few."""
 MOVED = 0.1
 """Of all records, the part that may have moved from one night to the other where nobody can be compared."""
+SECRET = Fraction(3, 4)
+"""Of those with a value of the secret, the part who had it before, where it is the same column."""
 OTHER = "other"
 UNCHANGED: tuple[Assumed, ...] = ("values unchanged", "comings and goings tell nothing")
 T = TypeVar("T")
@@ -53,7 +58,8 @@ class Night:
 
     `present` says who is in it, None where that is everybody.
     Either is None where it is lost. `permanent` is the fingerprint of the key of permanent draws. `count` gives the
-    records by secret and value of a column, None where they are not known.
+    records by secret and value of a column, None where they are not known. `secret` are the columns that it hides, of
+    the version `hidden`.
     """
 
     release: str
@@ -65,6 +71,8 @@ class Night:
     content: str
     people: Callable[[], PeopleFile | None]
     count: Callable[[str], Table | None]
+    secret: tuple[str, ...]
+    hidden: str
     present: Present | None = None
 
     @cached_property
@@ -84,6 +92,16 @@ class Night:
             if (name, base) in zip(one.columns, one.base, strict=True):
                 return one, one.columns.index(name)
         return None
+
+    def hides(self) -> Counter[Label] | None:
+        """Records by secret; None where they are not known."""
+        table = self.count(self.drawn[0].columns[0])
+        if table is None:
+            return None
+        found = Counter[Label]()
+        for (secret, _), number in table.items():
+            found[secret] += number
+        return found
 
     def values(self, name: str) -> frozenset[str | None]:
         """The values of a column that have a protocol."""
@@ -170,9 +188,9 @@ class Shared:
 
     @cached_property
     def same_secret(self) -> bool:
-        """Whether most of those who have a value of the secret had it before."""
+        """Whether three in four of those with each secret had it before: of two values half have it by chance."""
         kept = self.secret_kept()
-        return kept is not None and mostly(kept, self.secrets(0))
+        return kept is not None and mostly(kept, self.secrets(0), SECRET)
 
     def same_values(self, name: str) -> bool:
         """Whether most of those who share a value and a secret had that value."""
@@ -201,7 +219,8 @@ class Shared:
 
     def seen(self) -> Seen:
         """In shares of tonight's sample, and of those who were in the earlier one."""
-        columns = [kept for name in self.files[0].public if (kept := self.kept(name)) is not None]
+        judged = [self.secret_kept(), *map(self.kept, self.files[0].public)]
+        columns = [kept for kept in judged if kept is not None]
         every = np.logical_and.reduce([np.ones(len(self), bool), *columns])
         people = round(len(self) / max(self.sizes[0], 1), 4)
         return Seen(self.nights[1].release, people, round(float(every.mean()), 4) if len(self) else None)
@@ -215,15 +234,16 @@ class Shared:
         return whole and all(one is not None and one == other for one, other in found)
 
 
-def mostly(kept: Flags, groups: Sequence[object]) -> bool:
-    """Whether in each group at least half kept something; groups of few people count as one."""
+def mostly(kept: Flags, groups: Sequence[object], part: Fraction = Fraction(1, 2)) -> bool:
+    """Whether in each group at least a part kept something, half of it; groups of few people count as one."""
     codes = np.array(
         [*map({one: code for code, one in enumerate(dict.fromkeys(groups))}.get, groups)], np.int64
     )
     size: IntArray = np.bincount(codes)
     good: IntArray = np.bincount(codes[kept], minlength=len(size))
     few = size < FEW
-    return bool((2 * good[~few] >= size[~few]).all() and 2 * good[few].sum() >= size[few].sum())
+    good, size = good * part.denominator, size * part.numerator
+    return bool((good[~few] >= size[~few]).all() and good[few].sum() >= size[few].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +251,7 @@ class Identified:
     """What the earlier releases are to tonight's: its numbering and versions, and what its figures assume."""
 
     numbered: str
+    secret: str
     since: tuple[tuple[str, ...], ...]
     assumes: tuple[Assumed, ...]
     seen: Seen | None
@@ -239,7 +260,7 @@ class Identified:
 def identify(tonight: Night, earlier: Sequence[Night], *, blind: bool = False) -> Identified:
     """Compare a release with those before it, oldest first; `blind` by the names of their tables alone.
 
-    `numbered` and `since` of `tonight` are not looked at.
+    `numbered`, `since` and `hidden` of `tonight` are not looked at.
     """
     return (_ByName if blind else _Comparison)(tonight, earlier).found()
 
@@ -266,7 +287,8 @@ class _Comparison:
             for one in self.tonight.drawn
         )
         relevant = [night for night in self.latest if self._relevant(night, since)]
-        return Identified(numbered, since, self._assumes(relevant, numbered), self._seen(relevant, numbered))
+        secret, assumes = self._secret(numbered), self._assumes(relevant, numbered)
+        return Identified(numbered, secret, since, assumes, self._seen(relevant, numbered))
 
     def _numbered(self) -> str:
         """The first release with the same identifiers; tonight's where none has."""
@@ -278,6 +300,26 @@ class _Comparison:
             if both is not None and both.same_people:
                 return both.nights[1].numbered
         return self.tonight.release
+
+    def _secret(self, numbered: str) -> str:
+        """The version of the secret, of which the last release that can be compared shows the same."""
+        having = [night for night in self.latest if night.secret == self.tonight.secret]
+        for nights in _by(having, lambda one: one.hidden):
+            last = next((one for one in nights if one.content == self.tonight.content or one.digest), None)
+            if last is not None and self._same_secret(last, numbered):
+                return last.hidden
+        return self.tonight.release
+
+    def _same_secret(self, night: Night, numbered: str) -> bool:
+        """Whether the secret of an earlier release is tonight's."""
+        both = self.shared(night)
+        if both is not None and night.numbered == numbered:
+            return both.same_secret
+        if night.content == self.tonight.content:
+            return True
+        tables = self.tonight.hides(), night.hides()
+        close = tables[0] is not None and tables[1] is not None and moved(tables[0], tables[1]) <= MOVED
+        return night.table == self.tonight.table and close
 
     def _since(self, mine: Drawn, place: int, numbered: str) -> str:
         """The version of a column: the first of which the last release that can be compared shows the same."""
@@ -375,6 +417,10 @@ class _ByName(_Comparison):
     def _numbered(self) -> str:
         return next((one.numbered for one in self.latest if one.table == self.tonight.table), self.tonight.release)
 
+    def _secret(self, numbered: str) -> str:
+        having = (one for one in self.latest if one.secret == self.tonight.secret)
+        return next((one.hidden for one in having if one.table == self.tonight.table), self.tonight.release)
+
     def _since(self, mine: Drawn, place: int, numbered: str) -> str:
         having = ((one, one.column(mine.columns[place], mine.base[place])) for one in self.latest)
         named = (found for one, found in having if one.table == self.tonight.table and found is not None)
@@ -384,7 +430,7 @@ class _ByName(_Comparison):
         return False
 
 
-def moved(now: Table, then: Table) -> float:
+def moved(now: Mapping[Any, int], then: Mapping[Any, int]) -> float:
     """The part of all records that cannot have stayed where it was: the total variation of two tables."""
     total = [max(sum(one.values()), 1) for one in (now, then)]
     cells = now.keys() | then.keys()

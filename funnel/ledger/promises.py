@@ -19,7 +19,7 @@ from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.ledger.composition import together, unseen
 from funnel.ledger.records import DrawRecord
-from funnel.ledger.whose import assuming, granted
+from funnel.ledger.whose import assuming, granted, hidden_versions
 from funnel.measure.exact import rational
 from funnel.mechanisms.product import Protection
 from funnel.notions import NOTIONS, Notion
@@ -58,6 +58,18 @@ class Tonight:
         if found.measured is not None and found.measured <= last.figure:
             return found
         return replace(found, figure=last.figure, measured=last.figure, how="repeated")
+
+    def every(self, notion: Notion, found: Together, entries: Sequence[ReleaseEntry]) -> Together:
+        """The same about all secrets that were called alike: where one is not tonight's, counts say nothing of it.
+
+        The usual LDP of all draws bounds what they tell, whatever is hidden.
+        """
+        here = {self.identity.secret} if found.sensitive == self.policy.sensitive else set[str]()
+        if notion.between_values or len(here | hidden_versions(found.sensitive, entries)) < 2:
+            return found
+        figures = found.varying, found.figure
+        figure = None if None in figures else max(figure for figure in figures if figure is not None)
+        return replace(found, figure=figure, measured=found.varying, how="sum")
 
     def people(self, secret: Secret) -> Population | None:
         """Everybody in the source by a secret; None where they were not counted."""
@@ -127,7 +139,7 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     stated = _before(policy.name, found.notion, policy.sensitive, entries)
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
-    figures = tonight.stands(figures, stated)
+    figures = tonight.stands(tonight.every(found.notion, figures, entries), stated)
     budget = None if policy.budget is None else str(rational(policy.budget))
     before = own_before(policy, entries)
     if before is not None and before.ended and before.budget != budget:
@@ -147,7 +159,7 @@ def _told(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> To
         found = unseen(notion, secret, tonight.own, tonight.earlier, before)
     else:
         found = together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
-    return tonight.stands(found, before)
+    return tonight.stands(tonight.every(notion, found, entries), before)
 
 
 def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:

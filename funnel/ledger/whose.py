@@ -46,20 +46,25 @@ def known_again(
     permanent = None if own[0].entity is None else own[0].source
     tonight = Night(
         release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
-        people.content, lambda: people, partial(by_value, joint), own[0].present,
+        people.content, lambda: people, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
     found = identify(tonight, [_night(policy.private, policy.to, entry) for entry in entries], blind=blind)
     sha256 = hashlib.sha256(schema.write(people)).hexdigest()
-    identity = Identity(people.table, people.content, sha256, found.numbered, found.assumes, found.seen)
+    identity = Identity(people.table, people.content, sha256, found.numbered, found.secret, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
-    return drawn, identity, tuple(_anew(release, own, found, entries))
+    return drawn, identity, tuple(_anew(policy, release, own, found, entries))
 
 
 def granted(identity: Identity, found: Sequence[Together]) -> Identity:
-    """What figures take for granted: with one of a night before, that the rows of then are tonight's."""
+    """What figures take for granted, the policy's own first: with one of a night before, that rows are what they were.
+
+    So do those measured at the counts of another secret than its own, which no digest of this release has.
+    """
     named = [one for one in identity.assumes if one not in UNCHANGED]
-    return replace(identity, assumes=(*named, *UNCHANGED)) if any(one.how == "repeated" for one in found) else identity
+    unseen = any(one.how in ("exact", "unchanged") and one.sensitive != found[0].sensitive for one in found)
+    then = unseen or any(one.how == "repeated" for one in found)
+    return replace(identity, assumes=(*named, *UNCHANGED)) if then else identity
 
 
 def assuming(found: Together, identity: Identity) -> Together:
@@ -84,7 +89,7 @@ def assumed(identity: Identity) -> str:
 
 
 def _anew(
-    release: str, own: Sequence[DrawRecord], found: Identified, entries: Sequence[ReleaseEntry]
+    policy: Policy, release: str, own: Sequence[DrawRecord], found: Identified, entries: Sequence[ReleaseEntry]
 ) -> Iterator[str]:
     """What a run has to know of people or columns that are not taken for those of earlier releases."""
     again = own[0].entity is not None and any(one.key_fingerprint == own[0].source for one in entries)
@@ -95,6 +100,15 @@ def _anew(
         for name, base, since in zip(one.columns, one.base, versions, strict=True):
             if since == release and (name, base) in known:
                 yield f"column {name} is not known to be that of earlier releases: it is taken for another one"
+    hidden = hidden_versions(policy.sensitive, entries)
+    if hidden and found.secret not in hidden:
+        secret = " + ".join(policy.sensitive)
+        yield f"the secret {secret} is not known to be that of earlier releases: it is taken for another one"
+
+
+def hidden_versions(secret: Sequence[str], entries: Sequence[ReleaseEntry]) -> set[str]:
+    """The versions of a secret that releases hid, as far as digests show them."""
+    return {one.identity.secret for one in entries if one.own.together.sensitive == tuple(secret)}
 
 
 def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
@@ -103,7 +117,7 @@ def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
         entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
         entry.key_fingerprint, told.numbered, told.table,
         told.content, partial(kept_people, private, entry), partial(_kept_counts, private / entry.release),
-        entry.present,
+        entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
 

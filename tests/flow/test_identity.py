@@ -281,3 +281,65 @@ def test_the_key_of_digests_is_private_and_its_own(night: Folder) -> None:
     sample = json.loads(next((night.path / "private").glob("2*/people.json")).read_text())
     assert not {row[0] for row in sample["sample"]} & set(range(400))
     assert path.read_text() not in json.dumps(sample)
+
+
+def _unlike(people: Sequence[Person]) -> list[Person]:
+    """The same values beside a secret that has nothing to do with them, nor with the one before."""
+    return [("ab"[i // 7 % 2], x) for i, (_, x) in enumerate(people)]
+
+
+def test_a_secret_that_is_another_column_tonight(night: Folder) -> None:
+    """Counts by tonight's secret say nothing of what both releases tell about the one that was called so before."""
+    people = everybody()
+    assert said(night(people, budget=0.5)) == pytest.approx(0.3, abs=1e-3)
+    other = {"privacy": {"notion": "lip", "epsilon": 2.0}}
+    refused = night(_unlike(people), budget=0.5, **other)
+    assert refused.code == 4
+    done = night(_unlike(people), **other, accept="unbounded")
+    assert "the secret s is not known to be that of earlier releases: it is taken for another one" in done.err
+    assert said(done) >= night.real() - 1e-9
+    assert night.real() > 0.45
+    assert done.json["identity"]["seen"]["unchanged"] < 0.9
+    assert _how(night)[0] == "sum"
+    assert night.entry["identity"]["secret"] == night.entry["release"]
+    again = night(_unlike(people), **other, accept="unbounded")
+    assert said(again) >= night.real() - 1e-9
+    assert night.entry["identity"]["secret"] != night.entry["release"]
+    assert night.audited() == set()
+
+
+def test_a_secret_of_the_same_name_in_another_table(night: Folder) -> None:
+    """The first policy's promise is about its own table's column, whatever is called alike elsewhere."""
+    people = everybody()
+    assert night(people, name="first").code == 0
+    other = {"name": "second", "mechanism": "optimal", "privacy": {"notion": "lip", "epsilon": 2.0}}
+    copied = [(s, "01"[was == "a"]) for (s, _), (was, _) in zip(_unlike(people), people, strict=True)]
+    assert night(copied, table="u.parquet", **other).code == 4
+    assert night(copied, table="u.parquet", accept=["first", "unbounded"], **other).code == 0
+    assert [one["together"]["figure"] for one in night.entry["promises"]] == [None, None]
+    assert night.audited() == set()
+
+
+def test_a_figure_about_a_secret_that_no_digest_of_the_release_has_takes_it_for_unchanged(night: Folder) -> None:
+    """Another policy hides another column: whether people still have the first one's secret nobody compares."""
+    people = everybody()
+    assert night(people, name="first").code == 0
+    columns = {"id": [*range(400)], "s": [s for s, _ in _unlike(people)], "x": [x for _, x in people]}
+    pq.write_table(pa.table(columns | {"w": ["cd"[i % 2] for i in range(400)]}), night.path / "t.parquet")
+    source = {"table": "t.parquet", "entity": "id"}
+    policy = write_policy(night.path, **(TERMS | {"name": "second", "sensitive": ["w"], "source": source}))
+    assert night.command("run", policy).code == 0
+    assert {one["together"]["how"] for one in night.entry["promises"]} == {"unchanged"}
+    assert night.entry["identity"]["assumes"] == ["values unchanged", "comings and goings tell nothing"]
+    assert night.audited() == set()
+
+
+def test_a_ledger_that_measures_another_secret_by_tonights_counts_fails(night: Folder) -> None:
+    people = everybody()
+    night(people)
+    night(_unlike(people), accept="unbounded")
+    lines = lines_of(night.path / "private")
+    told = lines[-1]["entry"]["promises"][0]["together"]
+    lines[-1]["entry"]["promises"][0]["together"] = told | {"figure": 0.3, "measured": 0.3, "how": "unchanged"}
+    rechain(night.path / "private", lines)
+    assert "ledger-composed" in night.audited()

@@ -199,7 +199,7 @@ class Sample:
             ),
             present=None,
             promises=(promise,),
-            identity=journal.Identity(NOTHING, NOTHING, digest(write(PEOPLE)), ID, (), None),
+            identity=journal.Identity(NOTHING, NOTHING, digest(write(PEOPLE)), ID, ID, (), None),
             lock=whole.locked.checksum if whole.locked else None,
         )
         write_journal(folder, (*self.earlier, own))

@@ -50,7 +50,7 @@ ENTRY = ReleaseEntry(
     drawn=(Drawn(("X",), ("0" * 16,), ("0" * 16,), None, (), (FIRST,)),),
     present=None,
     promises=(PROMISE,),
-    identity=Identity(NOTHING, NOTHING, hashlib.sha256(schema.write(PEOPLE)).hexdigest(), FIRST, (), None),
+    identity=Identity(NOTHING, NOTHING, hashlib.sha256(schema.write(PEOPLE)).hexdigest(), FIRST, FIRST, (), None),
     lock=None,
 )
 

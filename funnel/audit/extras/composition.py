@@ -37,6 +37,7 @@ from funnel.format.fields import Alphabet
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.format.protocol import ProtocolFile, Weights
+from funnel.ledger.whose import hidden_versions
 from funnel.measure.robust_certificate import robust_certificate
 
 CLAIM = "ledger-composed"
@@ -82,6 +83,10 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         raise Broken(NAME, "varying is not the usual LDP of the history", whole and float(whole), stated.varying)
     if stated.how == "repeated":
         _repeats(opened, one)
+        return
+    if one.notion != "ldp-x" and len(hidden_versions(one.together.sensitive, opened.entries)) > 1:
+        told = f"what is told of secrets that {one.policy} calls alike is the usual LDP of all draws"
+        agree(NAME, [(told, ("sum", stated.varying), (stated.how, stated.measured))])
         return
     asked = PromiseTerms.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else PromiseTerms.by(one)
     if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):

@@ -1,8 +1,9 @@
 """Of which table and people a release is, found again from its digest and those of the releases before it.
 
 The ledger composes what was drawn from the same columns about the same people. Which these are it says itself: a
-version for each column, a numbering for people. Here the kept digests are compared once more, person by person, by the
-rules of `funnel.ledger.identity`; what its entry, and the manifest, say is assumed has to follow from that.
+version for each column and for the secret, a numbering for people. Here the kept digests are compared once more,
+person by person, by the rules of `funnel.ledger.identity`; what its entry, and the manifest, say is assumed has to
+follow from that.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def check(opened: Release) -> str | Unchecked:
     earlier = [_night(opened, one) for one in before]
     found = identify(own, earlier, blind=opened.terms.estimate.kind == "private")
     told, file = entry.identity, own.digest
-    identity = Identity(file.table, file.content, told.people_sha256, found.numbered, found.assumes, found.seen)
+    mine = file.table, file.content, told.people_sha256
+    identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen)
     identity = granted(identity, [one.together for one in entry.promises])
     try:
         agree(NAME, [
@@ -95,7 +97,8 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: _digest(folder, entry), lambda name: _counted(folder, name), entry.present,
+        lambda: _digest(folder, entry), lambda name: _counted(folder, name), entry.own.together.sensitive, told.secret,
+        entry.present,
     )  # fmt: skip
 
 
