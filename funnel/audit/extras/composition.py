@@ -85,8 +85,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         _repeats(opened, one)
         return
     if one.notion != "ldp-x" and len(hidden_versions(one.together.sensitive, opened.entries)) > 1:
-        told = f"what is told of secrets that {one.policy} calls alike is the usual LDP of all draws"
-        agree(NAME, [(told, ("sum", stated.varying), (stated.how, stated.measured))])
+        if (stated.how, stated.measured) != ("sum", stated.varying):
+            what = f"what is told of secrets that {one.policy} calls alike is not the usual LDP of all draws"
+            raise Broken(NAME, f"{what} ({stated.how})", stated.varying, stated.measured)
         return
     asked = PromiseTerms.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else PromiseTerms.by(one)
     if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):
