@@ -17,6 +17,7 @@ from funnel.data.alphabet import Label, readable
 from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.measure.recovery import HOPELESS, Recovered, recovered
+from funnel.release.reading import Reading
 from funnel.text import shown, table
 
 DELICATE = 1e6
@@ -111,18 +112,25 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
     data = Data(release)
     _, rows = data.weighted()
     found = tuple(
-        _of_cells(solve(one, rows[:, 1 + axis], rows[:, -1], confidence), data.wide)
-        for axis, one in enumerate(data.protocols)
+        _noted(solve(one.protocol, rows[:, 1 + axis], rows[:, -1], confidence), one)
+        for axis, one in enumerate(data.blocks)
     )
     return Estimates(data.manifest.release, data.manifest.rows, confidence, found)
 
 
-def _of_cells(one: BlockEstimates, wide: frozenset[str]) -> BlockEstimates:
-    """With a word on what a cell is, where some column of the block is a wide block's."""
-    if not wide.intersection(one.columns):
-        return one
-    note = "values are cells: cells.json and the report have their conditions; columns are read from the table itself"
-    return replace(one, notes=(*one.notes, note))
+def _noted(one: BlockEstimates, read: Reading) -> BlockEstimates:
+    """With a word on what a cell is, where some column of the block is a wide block's, and on totals that stand."""
+    notes = list(one.notes)
+    if read.cells:
+        notes.append(
+            "values are cells: cells.json and the report have their conditions; columns are read from the table itself"
+        )
+    elif read.face is not None:
+        notes.append(
+            "released totals are right on average as they stand, and more precise than these estimates: "
+            f"`--by {shown(','.join(one.columns))}` gives them with their errors"
+        )
+    return replace(one, notes=tuple(notes))
 
 
 def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:

@@ -145,5 +145,9 @@ def test_the_ready_policy_runs_and_passes_its_audit(command, tmp_path) -> None:
     audit = command("audit", "out/latest", "--private", "kept", cwd=tmp_path)
     assert audit.code == 0
     assert "totals off by at most 0.0" in audit.out
+    counts = command("estimate", "out/latest", "--json", cwd=tmp_path).json["blocks"][0]
+    assert "released totals are right on average as they stand" in " ".join(counts["notes"])
+    read = command("estimate", "out/latest", "--by", counts["columns"][0], "--json", cwd=tmp_path).json["figures"]
+    assert [one["estimate"] for one in read] == [one["count"] for one in counts["released"]]
     report = json.loads((tmp_path / "out" / "latest" / "report.json").read_text())
     assert any("how often each is released is right on" in one for one in report["drawing"]["sentences"])
