@@ -11,6 +11,7 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
 from funnel.measure.exact import rational
+from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 
@@ -153,21 +154,24 @@ def unbounded(promises: Sequence[Promise]) -> str | None:
 def warnings(found: Composed) -> list[str]:
     """What a reader of a release has to know of those before it, where together they tell more than it alone."""
     together = found.together
-    ended = [
+    always = [
         f"what {_about(one)} ended with release {one.ended}"
         for one in found.promises
         if one.ended
     ]
+    left = NOTIONS[found.promises[0].notion].unmeasured
+    if left and together.releases > 1:
+        always.append(left)
     first = unbounded(found.promises)
     if first is not None:
-        return [first, *ended]
+        return [first, *always]
     if together.figure == found.alone:
-        return ended
+        return always
     who = "what all of them together tell" if together.releases > 1 else "what it tells"
     absent = "" if found.present is None else ", by being absent too,"
     told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.how})"
     return [
-        *ended,
+        *always,
         f"this is release {together.releases:,} in this ledger; {who} about a person whose values stay the same"
         f"{absent} {told}"
     ]

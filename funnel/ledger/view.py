@@ -191,9 +191,11 @@ class LedgerView:
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows when they changed"
         )
+        left = self.policy.privacy.unmeasured
         return [
             f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.how}) about a person whose values "
             "stay the same",
+            *([f"           {left}"] if left else []),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
         ]

@@ -30,6 +30,7 @@ class Alip(TableNotion):
     promises: ClassVar[tuple[str, ...]] = ("epsilon", "lower")
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
     no_beliefs: ClassVar[str] = ""
+    unmeasured: ClassVar[str] = "how far beliefs may fall over several releases is not measured"
 
     notion: Literal["alip"]
     epsilon: Nats

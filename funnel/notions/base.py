@@ -149,6 +149,9 @@ class Notion(BaseModel, ABC):
     no_beliefs: ClassVar[str] = "is not measured over all beliefs that round alike"
     """Why no protocol is made for it from rounded beliefs (`data.beliefs`), after its name; empty where one is."""
 
+    unmeasured: ClassVar[str] = ""
+    """What of its promise the figure of several releases says nothing about; empty where it says all."""
+
     promises: ClassVar[tuple[str, ...]] = ("epsilon",)
     """The parameters that the promise is made of, in the order in which a change of them is told."""
 

@@ -208,3 +208,14 @@ def test_what_is_answered_depends_on_neither_threads_nor_row_order(night, tmp_pa
         for one in (first, second)
     ]
     assert drawn[0] == drawn[1], "as many of each value answered alike"
+
+
+def test_a_bound_on_the_fall_is_of_each_release_and_the_ledger_says_so(command, night, tmp_path):
+    """What several releases tell is measured as `alip` is, by the rise; `lower` holds for one."""
+    drawn_afresh = {"privacy": {"notion": "alip", "epsilon": 0.5, "lower": 1.0}, "draws": {"kind": "fresh"}}
+    first, again = night(**drawn_afresh), night(**drawn_afresh)
+    said = "how far beliefs may fall over several releases is not measured"
+    assert said not in first["warnings"]
+    assert said in again["warnings"]
+    shown = command("ledger", write_policy(tmp_path, **(SMALL | drawn_afresh)))
+    assert said in shown.out
