@@ -60,14 +60,15 @@ def compile_plan(
     everybody, know = everybody_stage(policy, names, who, lock, wanted), know_stage(policy, names)
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
     permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
-    once = lock is not None and permanent and not any((names.key, cells, know, everybody, private, source.parted))
+    parted = policy.engine == "spark"  # rows lie in parts then, which are never all in one process
+    once = lock is not None and permanent and not any((names.key, cells, know, everybody, private, parted))
     return Plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
         once_stage(names, count) if once else None,
         _inspect(policy, names),
-        None if policy.source.entity is None else _identify(names.entity, names.entity_type, source),
+        None if policy.source.entity is None else _identify(names.entity, names.entity_type, parted=parted),
         cells,
         count,
         _name(policy, names) if names.key else None,
@@ -75,7 +76,7 @@ def compile_plan(
         everybody,
         people_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
-        _draw(policy, names, whose=permanent and lock is None and not any((names.key, cells, private, source.parted))),
+        _draw(policy, names, whose=permanent and lock is None and not any((names.key, cells, private, parted))),
         _write(policy, names),
         Audit(),
         _publish(policy),
@@ -110,12 +111,12 @@ def _inspect(policy: Policy, names: Names) -> Inspect:
     return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
 
 
-def _identify(entity: str, kind: str, source: Source) -> Identify:
+def _identify(entity: str, kind: str, *, parted: bool) -> Identify:
     column = identifier(entity)
     distinct = f"bit_count(bitstring_agg(CAST({column} AS BIGINT), getvariable('low'), getvariable('high')))"
     return Identify(
         entity,
-        kind in NARROW and not source.parted,
+        kind in NARROW and not parted,
         f"SELECT count({column}), min({column}), max({column}) FROM source",
         f"SELECT count({column}) - {distinct} FROM source",
         f"SELECT {column} FROM source",

@@ -24,6 +24,7 @@ from funnel.format.distances import DistancesFile
 from funnel.ledger.people import people_key
 from funnel.lock.lock import Lock, parse_lock
 from funnel.lock.pin import kept_values, relabelled
+from funnel.plan.build import compile_plan
 from funnel.plan.compiled import USUAL, planned
 from funnel.plan.digest import digest as take_digest
 from funnel.plan.distances import distances_of
@@ -45,9 +46,8 @@ def recounting(table: Path) -> Callable[[Release], Recounted]:
 
     def recount(opened: Release) -> Recounted:
         policy = policy_of(opened)
-        # An auditor needs no cluster: what SQL means, one engine says as well as another.
         source = policy.source.model_copy(update={"table": str(table.resolve())})
-        policy = policy.model_copy(update={"source": source, "engine": "duckdb"})
+        policy = policy.model_copy(update={"source": source})
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
         return _recounted(policy, lock, opened)
@@ -57,7 +57,10 @@ def recounting(table: Path) -> Callable[[Release], Recounted]:
 
 def _recounted(policy: Policy, lock: Lock | None, opened: Release) -> Recounted:
     """Wide blocks are cut into cells once more, or into those of the lock."""
-    with planned(policy, USUAL, lock, _wanted(opened)) as (plan, engine, source):
+    # An auditor needs no cluster: what SQL means, one engine says as well as another.
+    here, wanted = policy.model_copy(update={"engine": "duckdb"}), _wanted(opened)
+    with planned(here, USUAL, lock, wanted) as (plan, engine, source):
+        asked = compile_plan(policy, engine.schema(), source, None if lock is None else lock.checksum, wanted)
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements)
@@ -66,7 +69,7 @@ def _recounted(policy: Policy, lock: Lock | None, opened: Release) -> Recounted:
         names = None if plan.naming is None else _names(plan.naming, engine)
         people = take_digest(policy, plan, source, engine, people_key(opened.root))
         made = tuple(one.cells for one in parts) if lock is None else ()
-        told = Recounted(json.loads(plan.text()), Counter(), names=names, wide=made, people=people)
+        told = Recounted(json.loads(asked.text()), Counter(), names=names, wide=made, people=people)
         if policy.estimate.epsilon is not None:
             width = len(plan.count.secret)
             rows = engine.rows(plan.count.cells)

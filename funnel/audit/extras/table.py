@@ -34,8 +34,8 @@ COUNTED = "that the table counted again is the source, and that what it says of 
 RARE = False
 """What stands for a value that too few records share."""
 Known = tuple[str | bool | None, ...]
-_PLACES = ("scan", "identify", "publish")
-"""Steps that name where files lie, which an auditor may keep elsewhere, or go by the engine that ran."""
+_PLACES = ("scan", "publish")
+"""Steps that name where files lie, which an auditor may keep elsewhere."""
 
 
 @dataclass(frozen=True)

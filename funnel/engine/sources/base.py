@@ -40,11 +40,6 @@ class Source:
         return False
 
     @property
-    def parted(self) -> bool:
-        """Whether its rows lie in parts, which are never all in one process."""
-        return False
-
-    @property
     def version(self) -> str | None:
         """Which state of the table it is, where tables have states with names."""
         return None

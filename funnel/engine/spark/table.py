@@ -56,11 +56,6 @@ class Parted(Source):
         """Whether its columns have no types but guessed ones."""
         return self.inner.is_text
 
-    @property
-    def parted(self) -> bool:
-        """It is."""
-        return True
-
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The driver's DuckDB knows its columns, and has no rows of it. Raises duckdb.Error."""
         connection.execute(_KEEPS_COLUMNS)

@@ -223,6 +223,7 @@ IRRELEVANT = {
     "description": PLAIN,
     "release.to": PLAIN,
     "release.format": PLAIN,
+    "release.language": PLAIN,
     "release.partition": PLAIN,
     "release.rows": PLAIN,
     "release.also": PLAIN,
@@ -335,6 +336,7 @@ def test_a_change_of_a_judged_field_is_told(field):
         ("metadata", {"metadata": {"title": "other"}}),
         ("release.to", {"release": {"to": "other"}}),
         ("release.format", {"release": {"format": "csv"}}),
+        ("release.language", {"release": {"language": "de"}}),
     ],
 )
 def test_a_change_of_an_irrelevant_field_is_not(field, change):
