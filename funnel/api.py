@@ -5,38 +5,29 @@ Each function imports the rooms that it needs when it is called: whoever checks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from funnel.analyst import SECONDS
-from funnel.errors import DONE, FunnelError, ReleaseError, SourceError
-from funnel.failed import as_error
 from funnel.progress import Report, silent
 
 if TYPE_CHECKING:
     from funnel.analyst.compare import Comparison
     from funnel.analyst.diff import Difference
     from funnel.analyst.estimate import Estimates
-    from funnel.analyst.relocked import Agreement, Relocked
+    from funnel.analyst.relock import Agreement, Relocked
     from funnel.audit.audit import AuditReport
     from funnel.audit.history import HistoryReport
     from funnel.audit.verify.verify import Verified
     from funnel.ledger.view import LedgerView
     from funnel.plan.also import Sent
-    from funnel.plan.outcome import Outcome
+    from funnel.plan.explain import Explained
+    from funnel.plan.outcome import Checked, Outcome
     from funnel.plan.rotate import Rotation
-    from funnel.plan.stages import Plan
     from funnel.plan.summary import Summary
-    from funnel.plan.survey import Sizes
     from funnel.policy import Policy
     from funnel.release.prune import Pruned
-
-_FOLDER = "Choose a folder that exists and can be written to."
 
 
 def load(policy: Path | str) -> Policy:
@@ -53,94 +44,21 @@ def schema() -> dict[str, Any]:
     return json_schema()
 
 
-@dataclass(frozen=True)
-class Checked:
-    """The outcome of checking one policy file; `error` is None when it is fine."""
-
-    path: Path
-    error: FunnelError | None
-    note: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the policy can be run."""
-        return self.error is None
-
-    def text(self) -> str:
-        """A line, or a line per problem."""
-        return f"{self.path}: ok{self.note}" if self.error is None else self.error.text()
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        error = None if self.error is None else self.error.as_dict()
-        note = self.note.removeprefix("; ")
-        return {"policy": str(self.path), "ok": self.ok, "error": error, "note": note, "code": self.code}
-
-    @property
-    def code(self) -> int:
-        """What a command says of it as its exit code."""
-        return DONE if self.error is None else self.error.exit_code
-
-
-def check(policy: Path | str) -> Checked:
+def check(policy: Path | str, *, source: bool = False) -> Checked:
     """Validate a policy; and where the source is at hand, count it, and find all that a run would refuse.
 
-    A lock that lies beside its policy is found whole or not. Raises nothing.
+    A source that is not there is an error with `source` alone. A lock that lies beside its policy is found whole or
+    not. Raises nothing.
     """
-    from funnel.format.lock import LOCKED
+    from funnel.plan.outcome import checked
 
-    path = Path(policy)
-    try:
-        return Checked(path, None, _lock_note(path) if path.name.endswith(LOCKED) else _policy_note(path))
-    except SourceError as error:
-        # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
-        if error.code == "source-missing":
-            return Checked(path, None, "; the source is not here, so it was not checked")
-        return Checked(path, as_error(error))
-    except (FunnelError, OSError) as error:
-        return Checked(path, as_error(error))
-
-
-def _lock_note(path: Path) -> str:
-    """That a file is a whole lock. Raises LockError."""
-    from funnel.lock.lock import read_lock
-
-    return f"; a lock, made {read_lock(path).made}"
-
-
-def _policy_note(path: Path) -> str:
-    """What is worth telling of a policy that a run would not refuse. Raises FunnelError."""
-    from funnel.plan.compiled import planned
-    from funnel.plan.population import warning
-    from funnel.plan.survey import survey
-
-    loaded = load(path)
-    with planned(loaded) as (compiled, engine, source):
-        found = survey(loaded, compiled, engine, source)
-    return "".join(f"; but {one}" for one in (*warning(compiled.everybody), *found.noted))
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A plan with the sizes that were found for it."""
-
-    plan: Plan
-    sizes: Sizes
-
-    def text(self) -> str:
-        """The steps for a person."""
-        from funnel.plan.explain import explain as words
-
-        return words(self.plan, self.sizes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return self.plan.as_dict() | {"plan_sha256": self.plan.sha256, "sizes": self.sizes.as_dict()}
+    return checked(Path(policy), source=source)
 
 
 def explain(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
     """Compile a policy and count what a run would; nothing is solved. Raises FunnelError for all that a run refuses."""
     from funnel.plan.compiled import Limits, planned
+    from funnel.plan.explain import Explained
     from funnel.plan.survey import survey
 
     loaded = load(policy)
@@ -180,25 +98,14 @@ def attempt(
     progress: Report = silent,
 ) -> Outcome:
     """Make one audited release as `run` does, and tell what came of it; errors are told, not raised."""
-    from funnel.plan.outcome import Outcome
+    from funnel.plan.outcome import attempted
 
-    started, clock = datetime.now(UTC), monotonic()
-    summary, error = None, None
-    try:
-        summary = run(
+    return attempted(
+        Path(policy),
+        lambda: run(
             policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=progress
-        )
-    except Exception as failed:  # noqa: BLE001  who runs many goes on with the others
-        error = as_error(failed)
-    return Outcome(Path(policy), started, round(monotonic() - clock, 3), _left(policy), summary, error)
-
-
-def _left(policy: Path | str) -> float | None:
-    """What is left of a policy's budget, in nats; None where it has none, or where nobody can read it."""
-    try:
-        return read_ledger(policy).left
-    except (FunnelError, OSError):
-        return None
+        ),
+    )
 
 
 def send_newest(policy: Path | str) -> Sent:
@@ -276,20 +183,12 @@ def compare(
     )
 
 
-@contextmanager
-def _writing(what: str, path: Path, advice: str) -> Iterator[None]:
-    """Turn an OSError inside into the ReleaseError of a file that the caller named."""
-    try:
-        yield
-    except OSError as error:
-        said = f"the {what} cannot be written: {error.strerror}"
-        raise ReleaseError("release-write", said, where=str(path), advice=advice) from None
-
-
 def write_picture(comparison: Comparison, path: Path) -> None:
     """Write a comparison's picture: an HTML page where the name ends in .html, else SVG. Raises ReleaseError."""
+    from funnel.files import creating
+
     text = comparison.page() if path.suffix == ".html" else comparison.svg()
-    with _writing("picture", path, _FOLDER):
+    with creating("picture", path):
         path.write_text(text, encoding="utf-8")
 
 
@@ -380,8 +279,9 @@ def verify(release: Path | str, key: Path | str, feed: Path | str | None = None)
 def standalone_audit(path: Path | str) -> Path:
     """Write the audit's kernel as one file that Python runs, and return where it lies. Raises ReleaseError."""
     from funnel.audit.standalone import write_standalone
+    from funnel.files import creating
 
-    with _writing("file", Path(path), _FOLDER):
+    with creating("file", Path(path)):
         return write_standalone(Path(path))
 
 
@@ -477,12 +377,3 @@ def rotate_key(
         limits=Limits(memory, threads),
         progress=progress,
     )
-
-
-def write_new(path: Path, text: str) -> None:
-    """Write a file that must not exist yet. Raises ReleaseError."""
-    with (
-        _writing("file", path, "Choose another name, or remove the file first."),
-        path.open("x", encoding="utf-8") as file,
-    ):
-        file.write(text)

@@ -1,10 +1,12 @@
-"""Writing so that a power cut leaves the old or the new, and saying what to do when the disk refuses."""
+"""Writing so that a power cut or an interrupt leaves the old or the new; and what to do when the disk refuses."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +26,9 @@ _ADVICE = {
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a write to an open file fails with, without naming the file."""
+_HEEDED = (signal.SIGINT, signal.SIGTERM)
 _ELSE = "Check the folder and the disk, then run again."
+_CHOOSE = "Choose a folder that exists and can be written to."
 
 
 def write_error(error: OSError, folder: Path) -> ReleaseError:
@@ -101,3 +105,42 @@ def write_all(descriptor: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+@contextmanager
+def creating(what: str, path: Path, advice: str = _CHOOSE) -> Iterator[None]:
+    """Turn an OSError inside into the ReleaseError of a file that the caller named."""
+    try:
+        yield
+    except OSError as error:
+        said = f"the {what} cannot be written: {error.strerror}"
+        raise ReleaseError("release-write", said, where=str(path), advice=advice) from None
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that must not exist yet. Raises ReleaseError."""
+    with (
+        creating("file", path, "Choose another name, or remove the file first."),
+        path.open("x", encoding="utf-8") as file,
+    ):
+        file.write(text)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """What is inside is done whole; signals that came meanwhile are heard afterwards. Elsewhere than in the main thread
+    none are heard anyway."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    before = {one: signal.getsignal(one) for one in _HEEDED}
+    for one in _HEEDED:
+        signal.signal(one, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler if handler is not None else signal.SIG_DFL)
+        if waiting:
+            signal.raise_signal(waiting[0])

@@ -8,7 +8,8 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from throughput import PERMANENT, POLICY, people
@@ -24,28 +25,53 @@ SIDES = {
     "Spark, named rows": (SPARK, "records", ", identify: [id]"),
 }
 """Of each side: its engine, the rows it releases, and by what they are named."""
-WRITING = ("write", "audit", "publish")
-"""Stages that are done in the one process of the job, whatever the cluster; of named rows all that comes back, too."""
+WRITING = {"Spark, named rows": ("audit", "publish")}
+ALONE = ("write", "audit", "publish")
+"""Stages that are done in the one process of the job, whatever the cluster; named rows are written where they are."""
 Measured = dict[str, list[dict[str, float]]]
-"""Of each side what its rounds took: seconds by stage, and `all` of them."""
+"""Of each side what its rounds took: processor seconds by stage, and of `all`; and seconds by the clock (`wall`)."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SPENT = dict[int, float]()
+"""Processor seconds of every process that was ever seen: Spark ends those of its own that wait for a minute."""
+
+
+def processor() -> float:
+    """Processor seconds of this process and of all that it began, Java and Spark's Python among them.
+
+    On a machine that others use, these tell what seconds by the clock do not.
+    """
+    spent, parents = dict[int, float](), dict[int, int]()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            told = path.read_text().rpartition(") ")[2].split()
+        except OSError:  # it has ended
+            continue
+        pid = int(path.parent.name)
+        parents[pid], spent[pid] = int(told[1]), sum(map(int, told[11:13])) / _TICKS
+    own = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in own} - own:
+        own |= more
+    _SPENT.update((pid, spent[pid]) for pid in own if pid in spent)
+    return sum(_SPENT.values())
 
 
 def sanitise(policy: Path) -> dict[str, float]:
-    """Seconds of a release, by stage, which is removed so that every round does the same work."""
-    seconds, begun = dict[str, float](), time.perf_counter()
+    """What a release took, by stage, which is removed so that every round does the same work."""
+    seconds, clock, begun = dict[str, float](), time.perf_counter(), processor()
     now, since = "start", begun
 
     def told(stage: str, *_: object) -> None:
         nonlocal now, since
         if stage != now:
-            seconds[now] = seconds.get(now, 0.0) + time.perf_counter() - since
-            now, since = stage, time.perf_counter()
+            spent = processor()
+            seconds[now] = seconds.get(now, 0.0) + spent - since
+            now, since = stage, spent
 
     funnel.run(policy, progress=told)
     told("end")
     for folder in ("released", "private"):
         shutil.rmtree(policy.parent / folder)
-    return seconds | {"all": time.perf_counter() - begun}
+    return seconds | {"all": processor() - begun, "wall": time.perf_counter() - clock}
 
 
 def policies(folder: Path, rows: int, values: int) -> dict[str, Path]:
@@ -63,12 +89,23 @@ def policies(folder: Path, rows: int, values: int) -> dict[str, Path]:
 
 
 def turns(policies: dict[str, Path], rounds: int) -> Measured:
-    """Every side in every round, in turn."""
+    """Every side in every round, in turn; each is told as soon as it is there, with what DuckDB took just before."""
     found: Measured = {name: [] for name in policies}
     for _ in range(rounds):
         for name, policy in policies.items():
             found[name].append(sanitise(policy))
+            print(told(name, found[name][-1:], found["DuckDB, counts"][-1:]), flush=True)
     return found
+
+
+def told(side: str, runs: list[dict[str, float]], base: list[dict[str, float]]) -> str:
+    """A line of what a side took, against what DuckDB did, and where it went."""
+    seconds, clock = median(runs, whole), median(runs, lambda run: run["wall"])
+    names = [stage for stage in runs[0] if stage not in ("all", "wall")]
+    stages = {stage: median(runs, lambda run, s=stage: run.get(s, 0.0)) for stage in names}
+    parts = ", ".join(f"{stage.split(':')[0]} {s:.2f}" for stage, s in stages.items() if s >= 0.05)
+    ratios = f"{clock / median(base, lambda run: run['wall']):>7.2f}, {seconds / median(base, whole):>6.2f}"
+    return f"  {side:<20}{clock:>8.1f} s, {seconds:>7.1f} of processors; to DuckDB's {ratios}: {parts}"
 
 
 def median(found: list[dict[str, float]], what: Callable[[dict[str, float]], float]) -> float:
@@ -77,13 +114,13 @@ def median(found: list[dict[str, float]], what: Callable[[dict[str, float]], flo
 
 
 def whole(one: dict[str, float]) -> float:
-    """Seconds of a run."""
+    """Processor seconds of a run."""
     return one["all"]
 
 
-def writing(one: dict[str, float]) -> float:
-    """Seconds of a run that no cluster makes less."""
-    return sum(one.get(stage, 0.0) for stage in WRITING)
+def alone(stages: Sequence[str], one: dict[str, float]) -> float:
+    """Processor seconds of a run that no cluster makes less: of these stages."""
+    return sum(one.get(stage, 0.0) for stage in stages)
 
 
 def line(sizes: tuple[int, int], found: tuple[float, float]) -> tuple[float, float]:
@@ -93,29 +130,22 @@ def line(sizes: tuple[int, int], found: tuple[float, float]) -> tuple[float, flo
 
 
 def estimates(sizes: tuple[int, int], found: tuple[Measured, Measured], rows: int, cores: int) -> list[str]:
-    """What so many rows take on so many cores: what is done in parts is divided, what one process writes is not."""
-    named = [median(one["Spark, named rows"], whole) for one in found]
-    gathered = line(sizes, (named[0], named[1]))[1]
-    told = []
+    """What so many rows take on so many cores: what is done in parts is divided, what one process does is not."""
+    lines = []
     for name in SIDES:
         fixed, each = line(sizes, (median(found[0][name], whole), median(found[1][name], whole)))
-        alone = line(sizes, (median(found[0][name], writing), median(found[1][name], writing)))[1]
-        if name == "Spark, named rows":
-            alone = max(alone, gathered - line(sizes, _of("Spark, records", found))[1])
         text = f"  {name:<20}{fixed:>8.1f} s a run, {each * 1e9:>8.1f} ns a row"
         if name.startswith("Spark"):
-            divided = max(0.0, each - alone) * CORES * rows / cores
-            total = fixed + divided + alone * rows
+            own = partial(alone, WRITING.get(name, ALONE))
+            one = line(sizes, (median(found[0][name], own), median(found[1][name], own)))[1]
+            divided = max(0.0, each - one) * rows / cores
+            total = fixed + divided + one * rows
             text += (
                 f"; {rows:,} rows on {cores} cores: {total / 60:,.1f} min "
-                f"({fixed:.0f} s + {divided:,.0f} s in parts + {alone * rows:,.0f} s by the one that writes)"
+                f"({fixed:.0f} s + {divided:,.0f} s in parts + {one * rows:,.0f} s by the one of the job)"
             )
-        told.append(text)
-    return told
-
-
-def _of(name: str, found: tuple[Measured, Measured]) -> tuple[float, float]:
-    return median(found[0][name], whole), median(found[1][name], whole)
+        lines.append(text)
+    return lines
 
 
 def main(arguments: list[str]) -> None:
@@ -129,19 +159,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--cores", type=int, default=100, help="of the cluster that it is on")
     options = parser.parse_args(arguments)
     os.environ["FUNNEL_BENCHMARK_KEY"] = funnel.new_key()
-    sizes = (options.rows // 5, options.rows)
+    sizes, found = (options.rows // 5, options.rows), list[Measured]()
+    print(f"{CORES} cores of this machine, {options.values} values, {options.rounds} rounds in turn", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        made = [policies(Path(name) / str(rows), rows, options.values) for rows in sizes]
-        begun = sanitise(made[0]["Spark, counts"])["all"]
-        found = turns(made[0], options.rounds), turns(made[1], options.rounds)
-    print(f"{CORES} cores of this machine, {options.values} values, medians of {options.rounds} rounds in turn")
-    for rows, one in zip(sizes, found, strict=True):
-        print(f"\n{rows:,} rows")
-        base = median(one["DuckDB, counts"], whole)
-        for side, runs in one.items():
-            stages = {stage: median(runs, lambda run, s=stage: run.get(s, 0.0)) for stage in runs[0] if stage != "all"}
-            parts = ", ".join(f"{stage.split(':')[0]} {s:.2f}" for stage, s in stages.items() if s >= 0.05)
-            print(f"  {side:<20}{median(runs, whole):>8.2f} s{median(runs, whole) / base:>8.2f} of DuckDB's: {parts}")
-    more = begun - _of("Spark, counts", found)[0]
-    print(f"\nThe first run of a process begins Spark: {more:.1f} s more. Of each side:")
-    print("\n".join(estimates(sizes, found, options.estimate, options.cores)))
+        for rows in sizes:
+            made = policies(Path(name) / str(rows), rows, options.values)
+            if not found:
+                begun = sanitise(made["Spark, counts"])["all"]
+            print(f"\n{rows:,} rows, {os.getloadavg()[0]:.1f} processes at work on this machine", flush=True)
+            found.append(turns(made, options.rounds))
+    if options.rounds > 1:
+        for rows, one in zip(sizes, found, strict=True):
+            print(f"\n{rows:,} rows, medians")
+            print("\n".join(told(side, runs, one["DuckDB, counts"]) for side, runs in one.items()))
+    more = begun - median(found[0]["Spark, counts"], whole)
+    print(f"\nThe first run of a process begins Spark: {more:.1f} s more. Of each side, in processor seconds:")
+    print("\n".join(estimates(sizes, (found[0], found[1]), options.estimate, options.cores)))

@@ -98,6 +98,9 @@ def release(policy: str) -> dict[str, Any]:
     """One whole release: check, count, solve or not, draw, test, write, report, audit, publish."""
 
     def work(told: Callable[..., None]) -> object:
+        from funnel.__main__ import begin
+
+        begin()
         from funnel.lock.pin import lock_of
         from funnel.plan.run import execute
         from funnel.policy import load
@@ -233,7 +236,7 @@ def main(arguments: list[str]) -> None:
             print("\n".join([*lines(sizes[rows]), "where the seconds go", *where(sizes[rows])]), flush=True)
             if not options.no_peers and len(sizes) == 1:
                 fresh = sizes[rows]["funnel fresh, records"]
-                print("\n".join(peers.compared(rows / middle(fresh, "seconds"), options.values)), flush=True)
+                print("\n".join(peers.compared(rows / middle(fresh, "processor"), options.values)), flush=True)
     print(f"\nratios to COPY at {', '.join(f'{rows:,}' for rows in sizes)} rows (processor seconds in brackets)")
     print("\n".join(together(sizes)))
     if len(sizes) > 1:

@@ -15,7 +15,7 @@ from solving import OPTIMAL, best, kept_nats, lip, optimum, prior, seconds
 
 from funnel.data import Joint
 from funnel.data.arrange import together
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.notions import Demand, Ldp, Srlip
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmark"))

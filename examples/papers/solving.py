@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.channel import Channel
 from funnel.data.joint import FloatArray
-from funnel.data.released import Channel
 from funnel.measure.information import public_entropy, released_information
 from funnel.mechanisms import ConditionalReporting, Mechanism, Optimal, RandomisedResponse, UnaryEncoding
 from funnel.notions import Lip, Notion

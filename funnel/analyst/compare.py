@@ -12,7 +12,7 @@ from funnel.analyst import SECONDS
 from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
-from funnel.measure.faithful import Told, told_at_zero
+from funnel.measure.faithful import FaithfulFigures, told_at_zero
 from funnel.mechanisms import MECHANISMS, Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
@@ -42,7 +42,7 @@ class Point:
     upper_bound: float | None
     leakage: float | None
     reason: str | None
-    faithful: Told | None = None
+    faithful: FaithfulFigures | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Comparison:
     rows: int
     split: tuple[float, ...]
     lines: tuple[Line, ...]
-    at_zero: Told
+    at_zero: FaithfulFigures
     estimate: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Comparison:
         rows += self._left([self.at_zero] * (len(rows[0]) - 1))
         return "\n".join([self.title, "", *table(rows, range(1, len(rows[0]))), *self._notes()])
 
-    def _left(self, told: Sequence[Told | None]) -> Iterator[list[str]]:
+    def _left(self, told: Sequence[FaithfulFigures | None]) -> Iterator[list[str]]:
         """Rows of what is left of rows and totals; none where no point has a figure."""
         if not any(told):
             return

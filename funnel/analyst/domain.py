@@ -68,7 +68,7 @@ def named(column: str, known: Sequence[str], where: str) -> str:
         if folded(one) == folded(column):
             return one
     close = _close(column, known)
-    near = f"did you mean {close}? " if close else ""
+    near = f"Did you mean {close}? " if close else ""
     raise _refused(where, f"the release has no column {column!r}", f"{near}It has {some(known, 20)}.")
 
 
@@ -224,7 +224,7 @@ def _check_named(column: _Operand, read: Sequence[Use], text: str) -> None:
         for one in use.constants or () if use.operator in _EQUAL else ():
             if one is not None and one not in column.texts:
                 close = _close(one, column.texts)
-                near = f"did you mean {close!r}? " if close else ""
+                near = f"Did you mean {close!r}? " if close else ""
                 values = some([repr(printable(value)) for value in column.texts], _SHOWN)
                 raise _refused(text, f"{column.name} is never {one!r} in this release", f"{near}It is one of {values}.")
 

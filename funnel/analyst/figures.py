@@ -15,13 +15,15 @@ from funnel.text import label, shown, table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Flag = Literal["unknown", "nothing fits", "noisy"]
+Flag = Literal["unknown", "nothing fits", "noisy", "modelled"]
 """Why a figure cannot be used: the protocol does not tell these values apart; no value that could be released is
-meant; the error is too large."""
+meant; the error is too large. Or why its interval may miss the truth: it stands on what cells.json says of cells."""
 MEANING: dict[Flag, str] = {
-    "unknown": "unknown: the protocol does not tell these values from others, and nothing that was released does",
+    "unknown": "unknown: no figure from the released rows would be right on average, whatever the truth is",
     "nothing fits": "nothing fits: no value that this release can hold is meant",
-    "noisy": "noisy: the error is more than half of the figure, or a quarter of the records that a mean is about",
+    "noisy": "noisy: a count below zero, an error over half of the figure, or over a quarter of the records of a mean",
+    "modelled": "modelled: as cells.json has it, which is pooled, fitted and rounded; the error is of drawing cells "
+    "alone, and the truth may often lie outside the interval",
 }
 NOISY = 0.5
 """Part of a count or sum above which its standard error makes it useless."""
@@ -72,6 +74,8 @@ class Tabulated:
         figures = [vars(one) | {"group": dict(zip(self.by, one.group, strict=True))} for one in self.figures]
         return vars(self) | {"figures": figures}
 
+    __str__ = text
+
     def csv(self) -> str:
         """A line for each figure under a header; what is missing or unknown is empty."""
         text = io.StringIO()
@@ -95,12 +99,13 @@ _COLUMNS = ("figure", "estimate", "standard_error", "low", "high", "flag")
 
 
 def total(
-    value: float, variance: float, most: float, confidence: float
+    value: float, variance: float, least: float, most: float, confidence: float
 ) -> tuple[float, float, float, float, Flag | None]:
-    """Estimate, standard error and interval of a count or a sum that is at most so much, and whether it is of use."""
+    """Estimate, standard error and interval of a count or a sum that lies in a range, and whether it is of use."""
     error = math.sqrt(max(variance, 0.0))
     reach = _normal(confidence) * error
-    return value, error, value - reach, value + reach, "noisy" if error > NOISY * min(abs(value), most) else None
+    possible = min(max(value, least), most)  # a count far below zero is no better than one of nothing
+    return value, error, value - reach, value + reach, "noisy" if error > NOISY * abs(possible) else None
 
 
 def ratio(

@@ -31,13 +31,13 @@ class Data:
     """The files of a release. Everything raises ReleaseError (`release-unreadable`) where they do not hold together."""
 
     def __init__(self, path: Path) -> None:
-        from funnel.audit.extras.export import in_table
+        from funnel.audit.extras.export import distinct_rows
 
         self._opened = Release(release_folder(path))
         try:
             self.manifest: Manifest = self._opened.manifest
             self._unchanged(*_READ)
-            self._answers: IntArray = in_table(self._opened)
+            self._answers: IntArray = distinct_rows(self._opened)
             _ = self._opened.answers  # an answer that no input could have had is refused
             self.protocols: tuple[AnyProtocol, ...] = protocols_of(self._opened.protocol)
             wide = self._opened.wide
@@ -106,7 +106,7 @@ class Data:
 
         try:
             self._unchanged(*self.manifest.tables)
-            names, batches = read_table(self._opened)
+            names, batches = read_table(self._opened, by_file=True)
             texts = pa.Table.from_batches(list(batches))
         except Broken as broken:
             raise self._unreadable(broken) from broken

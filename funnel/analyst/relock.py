@@ -1,24 +1,27 @@
-"""Making a lock, looking at what another one would change, and whether policy and lock agree."""
+"""Making a lock, looking at what another one would change, and whether policy and lock agree.
+
+What `funnel lock` and `funnel lock --check` found is a record for people and for programs.
+"""
 
 from __future__ import annotations
 
 import math
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from funnel.analyst import ROOM
-from funnel.analyst.diff import compare
+from funnel.analyst.diff import Difference, compare
 from funnel.analyst.diff.sides import of_lock, of_policy
-from funnel.analyst.relocked import Agreement, PromiseCost, Relocked
 from funnel.draw.keys import Key
-from funnel.errors import DrawError, LockError
+from funnel.errors import DrawError, LedgerError, LockError
 from funnel.ledger.journal import Journal
 from funnel.ledger.promises import standing
+from funnel.ledger.view import PromiseCost, promise_costs
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
-from funnel.lock.names import keep_names
 from funnel.lock.pin import changed_terms, differing, lock_path, new_lock, with_room
-from funnel.lock.pinned import keep_counts, kept_estimate
+from funnel.lock.pinned import keep_counts, keep_names, kept_estimate
 from funnel.plan.compiled import Limits, planned
 from funnel.plan.domain import domain
 from funnel.plan.draw import BATCH
@@ -97,7 +100,7 @@ def _settled(
         difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
         if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
             return Relocked(path, old, difference, same=True, written=False)
-    costs, refused = _costs(private, found), found.refused
+    costs, refused = promise_costs(standing(Journal(private).releases()), found.composed.promises), found.refused
     if old is not None and not force:
         return Relocked(path, lock, difference, same=False, written=False, costs=costs, refused=refused)
     if found.estimated is None:
@@ -105,12 +108,6 @@ def _settled(
     _keep_names(policy, private, lock.checksum, limits)
     write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True, costs=costs, refused=refused)
-
-
-def _costs(private: Path, found: Summary) -> tuple[PromiseCost, ...]:
-    """Every promise, before and after the first release under the lock."""
-    before = {one.name: one for one in standing(Journal(private).releases())}
-    return tuple(PromiseCost(one, before.get(one.name)) for one in found.composed.promises)
 
 
 def _keep_names(policy: Policy, private: Path, checksum: str, limits: Limits) -> None:
@@ -163,3 +160,88 @@ def _key(policy: Policy) -> Key | None:
         with suppress(DrawError):
             return load_key(policy.draws.key, policy.directory)
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Relocked:
+    """What `funnel lock` found: the lock that the table asks for, the one before it, and what changes for privacy.
+
+    `written` says whether the new one is in place; `same`, that the old one pins the same and stays. `costs` are what
+    every promise of the private folder comes to, `refused` what the next run under it would be told, None where it
+    would pass.
+    """
+
+    path: Path
+    lock: Lock
+    difference: Difference | None
+    same: bool
+    written: bool
+    costs: tuple[PromiseCost, ...] = ()
+    refused: LedgerError | None = None
+
+    def text(self) -> str:
+        """For a person."""
+        lines = [] if self.difference is None or self.same else [self.difference.text()]
+        lines += [] if self.same else [f"cost         {one.text('the first release under it')}" for one in self.costs]
+        if self.refused is not None:
+            ways = "`funnel key rotate --locked` shows whether a new key would help, and at what cost"
+            if self.difference is None:
+                ways += "; `funnel lock --force --room 0` pins the protocol of releases made without a lock"
+            lines.append(f"next run     refused: {self.refused.message}; {ways}")
+        if self.same:
+            lines.append(f"{self.path}: up to date, made {self.lock.made}")
+        elif self.written:
+            blocks = ", ".join("+".join(one.inputs.columns) for one in self.lock.protocols)
+            lines.append(
+                f"wrote {self.path}: pins {self.lock.mechanism} for {blocks}; review it, then commit it"
+            )
+        elif self.lock.noisy is not None:
+            lines.append("nothing was estimated: a new lock spends `estimate.epsilon`, unless an estimate stands")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "lock": str(self.path),
+            "checksum": self.lock.checksum,
+            "made": self.lock.made,
+            "written": self.written,
+            "same": self.same,
+            "leakage": dict(self.lock.leakage),
+            "utility": dict(self.lock.utility),
+            "difference": None if self.difference is None else self.difference.as_dict(),
+            "costs": [one.as_dict() for one in self.costs],
+            "refused": None if self.refused is None else self.refused.as_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Whether a policy and its lock agree; `differs` are the terms that do not, in words."""
+
+    path: Path
+    lock: Lock
+    differs: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the lock is of the policy as it stands."""
+        return not self.differs
+
+    def text(self) -> str:
+        """For a person."""
+        if self.ok:
+            return f"{self.path}: ok, made {self.lock.made}"
+        return "\n".join(
+            [f"{self.path}: not of this policy as it stands", *(f"  {one}" for one in self.differs)]
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "lock": str(self.path),
+            "ok": self.ok,
+            "checksum": self.lock.checksum,
+            "made": self.lock.made,
+            "differs": list(self.differs),
+        }

@@ -36,8 +36,9 @@ _PAIRS = 100
 class Proposal:
     """The roles of a table's columns: `kept` are names that tell of something people want hidden, `keys` who it is.
 
-    `guess` says why this is the secret; `names` are those of a table without a header; `rare` is whether a single
-    public column has values of too few records; `trim`, that blanks around texts are left out.
+    `guess` says why this is the secret; `names` are those that a CSV is given, `headed` whether its first line seems
+    to hold others; `rare` is whether a single public column has values of too few records; `trim`, that blanks around
+    texts are left out.
     """
 
     table: Path
@@ -49,6 +50,7 @@ class Proposal:
     keys: tuple[ColumnProfile, ...]
     guess: str
     names: Sequence[str] = ()
+    headed: bool = False
     trim: bool = False
     rare: bool = False
 
@@ -56,16 +58,20 @@ class Proposal:
 def starter(table: Path, folder: Path, *, names: Sequence[str] = (), trim: bool = False) -> str:
     """A policy for `folder` that `funnel check` accepts once its author has said what it is for.
 
-    `names` are the columns of a CSV that has no header; with `trim`, blanks around texts are left out.
+    `names` are the columns of a CSV whose header lacks them, or that has none; with `trim`, blanks around texts are
+    left out.
     Raises SourceError.
     """
     source = find(table.absolute(), dialect=Dialect(names=tuple(names)) if names else None)
+    headed = bool(names) and source.is_headed()
+    if headed:
+        source = find(table.absolute(), dialect=Dialect(header=True, names=tuple(names)))
     with open_engine(source) as engine:
         engine.fetch(tuple(engine.schema(texts=source.is_text)))
         seen = glance(engine, source)
         _check_rows(seen.rows, table)
         found = _proposal(Path(os.path.relpath(table, folder)), seen)
-        found = replace(_supported(found, engine, source), names=names, trim=trim)
+        found = replace(_supported(found, engine, source), names=names, headed=headed, trim=trim)
     return _text(found)
 
 
@@ -161,7 +167,7 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
     missing = f", {column.missing:,} missing" if column.missing else ""
     if column.blanks:
         missing += f", {column.blanks:,} with blanks at an end"
-        missing += "" if found.trim else " (`init --trim` leaves these out)"
+        missing += " (left out)" if found.trim else " (`init --trim` leaves these out)"
     if column.day_first:
         missing += ", texts to funnel, which reads dates as 1987-12-31"
     roles = {
@@ -186,10 +192,12 @@ def _entity(found: Proposal) -> str:
 
 
 def _dialect(found: Proposal) -> str:
-    """How a CSV is read that has no header, or numbers with a decimal comma."""
-    said = [f"header: false, names: [{', '.join(map(_yaml, found.names))}]"] if found.names else []
+    """How a CSV is read whose columns are named here, or that has numbers with a decimal comma."""
+    header = f"header: {str(found.headed).lower()}, names: [{', '.join(map(_yaml, found.names))}]"
+    said = [header] if found.names else []
     said += ['decimal: ","'] if any(column.comma for column in found.seen.columns) else []
-    return f"  csv: {{{', '.join(said)}}}\n" if said else ""
+    taken = f"   # the first line is {'left out' if found.headed else 'a record'}" if found.names else ""
+    return f"  csv: {{{', '.join(said)}}}{taken}\n" if said else ""
 
 
 def _public(found: Proposal) -> str:
@@ -243,7 +251,7 @@ def _draws(found: Proposal) -> str:
         return (
             "draws:\n  kind: fresh                  # name an entity column above to make draws permanent\n"
         )
-    later = "" if len(found.public) == 1 else "  # repeat a release with `funnel lock` and `run --locked`\n"
+    later = "" if len(found.public) == 1 else "  # for more than one release: `funnel lock`, then `run --locked`\n"
     return (
         "draws:\n  kind: permanent              # same key, protocol and values: the same answer\n" + later +
         "  key: env:FUNNEL_KEY          # export FUNNEL_KEY=$(funnel key new)\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -23,8 +23,8 @@ GROUPS = 20_000
 WORK = 2_000_000_000
 """Numbers that one question may take."""
 MODEL = (
-    "columns inside cells are read by what cells.json says of each cell: how they go together beyond that, and with "
-    "other columns within a cell, is not in the release, and in no error"
+    "columns inside cells are read by what cells.json says of each cell, which is pooled, fitted and rounded: how far "
+    "that is off, and how columns go together beyond it, is not in the release, and in no error"
 )
 
 
@@ -123,7 +123,8 @@ class _Query:
         """Those of one group."""
         label = self._label(group)
         for one in self.measures:
-            yield Figure(label, one.name, *self._figure(group, one, confidence))
+            found = Figure(label, one.name, *self._figure(group, one, confidence))
+            yield replace(found, flag="modelled") if self.modelled and found.flag is None else found
 
     def linear(self, group: tuple[int, ...], measure: Measure) -> Functional | None:
         """A total as a function; a ratio as the function that it moves with, near what it is."""
@@ -146,8 +147,9 @@ class _Query:
         if over is None:
             return None, None, None, None, "unknown"
         if not below:
-            most = float(np.abs(measure.above).max()) * float(self._counts.sum())
-            return total(tally.total(over), tally.covariance(over, over), most, confidence)
+            rows, each = float(self._counts.sum()), measure.above
+            least, most = rows * min(float(each.min()), 0.0), rows * max(float(each.max()), 0.0)
+            return total(tally.total(over), tally.covariance(over, over), least, most, confidence)
         under = tally.functional(below[0])
         if under is None:
             return None, None, None, None, "unknown"

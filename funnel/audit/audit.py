@@ -149,7 +149,7 @@ class AuditReport:
             needs = f"{counted(len(waiting), 'claim')} {'needs' if len(waiting) == 1 else 'need'}"
             asked = f"the private evidence: --private DIR; {PUBLISHED_ONLY}"
             lines.append(f"not checked {needs} {asked} [{', '.join(waiting)}]")
-        return "\n".join([*lines, self.verdict, kernel.NOBODY.format("; ".join(self.unknowable))])
+        return "\n".join([*lines, self.verdict, kernel.ITEM.join([kernel.NOBODY, *self.unknowable])])
 
 
 def audit_release(

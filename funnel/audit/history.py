@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
+from funnel.audit.extras.policy import PLAN
 from funnel.audit.folder import holds_files, lost
-from funnel.audit.kernel.check import NOBODY, UNKNOWABLE
+from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
@@ -98,7 +100,7 @@ class HistoryReport:
             told = next(f.detail for f in one.findings if f.claim == ("pruned" if one.pruned else "ledger-composed"))
             lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {told}")
             lines += [f"  {finding.text()}" for finding in one.of("failed")]
-        nobody = NOBODY.format("; ".join(UNKNOWABLE))
+        nobody = ITEM.join([NOBODY, *UNKNOWABLE])
         return "\n".join([*lines, *(finding.text() for finding in self.findings), self.verdict, nobody])
 
 
@@ -157,7 +159,7 @@ def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding
     return [
         _finding("history-chain", "passed", counted(len(lines), "line")),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
-        _released(private, entries, [name for name in known if name not in made], len(known)),
+        _released(private, entries, made, len(known)),
         _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
         _told("history-order", _late(lines), "older than the entry before them"),
         _compared("history-latest", lambda: latest_of(folder, lines) or Unchecked("no release is there")),
@@ -201,21 +203,41 @@ def _misnamed(folder: Path) -> bool:
         return False
 
 
-def _released(private: Path, entries: Sequence[ReleaseEntry], gone: Sequence[str], known: int) -> Finding:
+def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str], known: int) -> Finding:
     """No release is missing whose evidence says that it was visible once; of others nobody knows whether they were.
 
     Before a release is entered, its protocol is archived: an entry without one is none that was made here.
     """
-    lost = [one for one in entries if one.release in gone]
+    lost = [one for one in entries if one.release not in made]
+    gone = list(dict.fromkeys(one.release for one in lost))
     archived = {one.release: private / "protocols" / f"{one.protocol_sha256}.json" for one in lost}
     if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
         return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
+    if elsewhere := _elsewhere(private, gone, made):
+        gone = [name for name in gone if name not in elsewhere]
     if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:
         what = "published, and not there any more (remove what is kept of them too, if that was meant)"
         return _told("history-released", seen, what)
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")
+    if elsewhere:
+        told = f"published in another folder, which has an audit of its own: {some(elsewhere, _MOST_NAMED)}"
+        return _finding("history-released", "not checked", told)
     return _finding("history-released", "passed", counted(known, "release"))
+
+
+def _elsewhere(private: Path, gone: Sequence[str], made: Sequence[str]) -> list[str]:
+    """Those whose plan names another folder to publish in than the plans of the releases in this one do."""
+    here = {_folder_of(private, name) for name in made}
+    return [name for name in gone if (to := _folder_of(private, name)) is not None and to not in here]
+
+
+def _folder_of(private: Path, release: str) -> str | None:
+    """Where a release was to be published, as its policy has it; None where its plan is not to be read."""
+    try:
+        return str(json.loads(content(private / release / PLAN))["steps"][-1]["to"])
+    except (Broken, ValueError, LookupError, TypeError):
+        return None
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

@@ -18,19 +18,21 @@ Numbered = list[tuple[int, ReleaseEntry]]
 
 
 def feed_of(to: Path, private: Path, lines: Sequence[Line]) -> str | Unchecked:
-    """Every policy that signs has in releases.json a list of its releases, by the hashes in the ledger, up to the last.
+    """Every policy that signs has in releases.json a list of its releases under its key, by the hashes in the ledger.
 
-    A list that was put back says of an earlier state of the ledger that it is the last. Raises Broken.
+    It goes up to the last: one that was put back says of an earlier state of the ledger that it is the last. That the
+    key signed it shows who has that key. Raises Broken.
     """
     seen = _seen(to, private, lines)
-    signing = [policy for policy, own in seen.items() if _signed(to, own)]
+    signing = {policy: key for policy, own in seen.items() if (key := _key_of(to, own))}
     if not signing:
         return Unchecked(NOT_CLAIMED + "no policy of this ledger signs")
     file = parsed(FeedFile, NAME, content(to / NAME))
-    for policy in signing:
+    for policy, key in signing.items():
         found = file.of(policy)
         if found is None:
             raise Broken(NAME, "it has no list of a policy that signs", policy, None)
+        agree(NAME, [(f"key of the list of {policy}", key, found.signed_by)])
         _check(inside(found), seen[policy], lines)
     return f"{counted(len(signing), 'list')}, of {counted(sum(len(seen[one]) for one in signing), 'release')}"
 
@@ -79,10 +81,11 @@ def _entries(lines: Sequence[Line]) -> list[ReleaseEntry]:
     return [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
 
 
-def _signed(to: Path, own: Numbered) -> bool:
-    """Whether the last of some releases that is there says that it is signed; what cannot be read fails by itself."""
+def _key_of(to: Path, own: Numbered) -> str | None:
+    """The key by which the last of some releases says that it is signed; what cannot be read fails by itself."""
     there = [to / one.release / manifest.NAME for _, one in own if (to / one.release).is_dir()]
     try:
-        return bool(there) and parsed(manifest.Manifest, manifest.NAME, content(there[-1])).signed is not None
+        signed = parsed(manifest.Manifest, manifest.NAME, content(there[-1])).signed if there else None
     except Broken:
-        return False
+        return None
+    return None if signed is None else signed.public_key

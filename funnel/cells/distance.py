@@ -59,7 +59,7 @@ def expected(
     true = [coded[column] for coded, column in zip(codings, codes, strict=True)]
     sizes = [int(coded.max()) + 1 for coded in codings]
     rows = law(profiles, labels / labels.sum(), codings)
-    return Distances({key: _variation(_table(true, sizes, key), rows.marginal(key)) for key in keys})
+    return Distances({key: float(np.abs(_table(true, sizes, key) - rows.marginal(key)).sum()) / 2 for key in keys})
 
 
 def law(profiles: Sequence[Profile], labels: FloatArray, codings: Sequence[IntArray]) -> RowLaw:
@@ -88,7 +88,3 @@ def _table(codes: Sequence[IntArray], sizes: Sequence[int], key: Marginal) -> Fl
         place = place * sizes[column] + codes[column]
     shape = [sizes[column] for column in key]
     return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape) / len(place)
-
-
-def _variation(first: FloatArray, second: FloatArray) -> float:
-    return float(np.abs(first - second).sum()) / 2

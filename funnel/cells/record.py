@@ -14,7 +14,7 @@ from funnel.cells.profile import BITS, Profile
 from funnel.cells.tree import Node, Tree
 from funnel.data.joint import IntArray
 from funnel.format.canonical import FormatError, encode
-from funnel.format.cells import NAME, Among, Below, Cell, CellsFile, Drawn, Values, Wide
+from funnel.format.cells import NAME, Among, Below, Cell, CellsFile, ColumnProfile, Values, Wide
 from funnel.format.schema import as_json
 
 RULE = (
@@ -73,8 +73,8 @@ def _node(cells: Cells, node: Node) -> Below | Among | Cell:
     return Among("among", node.column, tuple(np.flatnonzero(node.left).tolist()))
 
 
-def _drawn(profile: Profile) -> Drawn:
-    return Drawn(
+def _drawn(profile: Profile) -> ColumnProfile:
+    return ColumnProfile(
         None if profile.parent < 0 else profile.parent,
         tuple(profile.groups.tolist()),
         _by_cell(profile.links),

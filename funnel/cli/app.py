@@ -10,15 +10,15 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from funnel.cli.console import VALUES, Asked, complain, emit, own_up, say
+from funnel.cli.signals import INTERRUPTED, interrupted
 from funnel.failed import as_error
-from funnel.signals import INTERRUPTED, interrupted
-from funnel.version import __version__
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -82,6 +82,8 @@ def _root(
     ] = False,
 ) -> None:
     if version:
+        from funnel.version import __version__
+
         say(f"funnel {__version__}")
         raise typer.Exit
 
@@ -98,7 +100,8 @@ def main(arguments: list[str] | None = None) -> None:
         app([word for word in given if word not in ("--traceback", VALUES)], obj=asked)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer says so after every KeyboardInterrupt
-            complain("interrupted; nothing was published by halves [interrupted]")
+            if "--log=json" not in given and ("--log", "json") not in pairwise(given):  # there an event says so
+                complain("interrupted; nothing was published by halves [interrupted]")
             sys.exit(interrupted())
         raise
     except BrokenPipeError:

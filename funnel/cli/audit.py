@@ -24,14 +24,16 @@ def audit(
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(help="The source table: its records are counted again, as the kept policy says."),
+        typer.Option(help="The source table: its records are counted again, as the kept policy says. "
+            "Of a folder of releases the latest is looked at."),
     ] = None,
     json: Json = False,
     standalone: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.pyz",
-            help="Write the audit's kernel as one file to keep and run apart: python FILE.pyz RELEASE --private DIR.",
+            help="Write the audit's kernel as one file to keep and run apart: python FILE.pyz RELEASE --private DIR; "
+            "python FILE.pyz verify RELEASE --key publisher.pub.",
         ),
     ] = None,
 ) -> None:
@@ -40,7 +42,8 @@ def audit(
 
     if standalone is not None:
         say(
-            f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone"
+            f"{api.standalone_audit(standalone)}: the kernel of the audit, which needs Python and numpy alone, and"
+            " cryptography to verify a signature"
         )
     if release is None:
         if standalone is None:

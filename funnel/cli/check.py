@@ -16,6 +16,9 @@ EPILOG = "Example: funnel check policies/*.yaml"
 
 def check(
     policies: Annotated[list[Path], typer.Argument(help="Policy files.", show_default=False, readable=False)],
+    source: Annotated[
+        bool, typer.Option("--source", help="A table that is not there is an error, too: for a check where runs are.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Validate policies: every error at once, with file, line, column and what to do.
@@ -24,7 +27,7 @@ def check(
     """
     from funnel import api
 
-    results = [api.check(path) for path in policies]
+    results = [api.check(path, source=source) for path in policies]
     code = worst(result.code for result in results)
     if json:
         emit({"ok": not code, "code": code, "policies": [result.as_dict() for result in results]})

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from funnel.cli.console import say
+from funnel.files import write_new
 
 EPILOG = "Examples: funnel init census.parquet --to census.yaml; funnel init export.csv --names id,town,income --trim"
 
@@ -24,7 +25,7 @@ def init(
     ] = None,
     names: Annotated[
         str | None,
-        typer.Option(help="The columns of a CSV without a header, in order: id,town,income.", show_default=False),
+        typer.Option(help="The columns of a CSV whose header lacks any, in order: id,town,income.", show_default=False),
     ] = None,
     trim: Annotated[bool, typer.Option("--trim", help="Leave out blanks around the texts of public columns.")] = False,
 ) -> None:
@@ -37,5 +38,5 @@ def init(
     if str(target) == "-":
         print(text, end="")
         return
-    api.write_new(target, text)
+    write_new(target, text)
     say(f"wrote {target}: review it and say in `description` what it is for, then run `funnel check {target}`")

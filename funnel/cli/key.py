@@ -69,7 +69,7 @@ def key_rotate(
     memory: Memory = "2GB",
     threads: Threads = None,
 ) -> None:
-    """Show what a new key costs, in composed leakage; with --to or --accept, let the next release use it.
+    """Show what a new key costs each promise, in composed leakage; with --to or --accept, let the next release use it.
 
     A run whose key is not that of the policy's last release, or is new to one of its columns under whatever policy, is
     refused: a new key asks everybody anew. This command records, in the private folder, that it is meant. Keep the old

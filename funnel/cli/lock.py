@@ -66,6 +66,6 @@ def lock(
     if not made.written and not made.same:
         complain(
             f"{made.path}: there is another lock, and it stays as it is [lock-exists]\n"
-            "  Above is what changes for privacy; `funnel lock --force` replaces it."
+            "  Above is what changes for privacy; the same command with `--force` replaces it."
         )
         raise typer.Exit(1)

@@ -28,6 +28,10 @@ class Log:
         """To be told of stages; the last one ends with what is inside."""
         try:
             yield self._reach
+        except KeyboardInterrupt:
+            self._end()
+            self._write("interrupted")
+            raise
         finally:
             self._end()
 

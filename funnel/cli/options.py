@@ -16,7 +16,19 @@ def _size(text: str) -> str:
     return text
 
 
+_LOCK = ".lock.yaml"
+
+
+def each(given: list[Path]) -> list[Path]:
+    """The policies to work on: `*.yaml` names locks, too; each once. Raises BadParameter."""
+    chosen = [path for path in given if not path.name.endswith(_LOCK)] or given
+    if twice := [path for path in chosen if chosen.count(path) > 1]:
+        raise typer.BadParameter(f"named twice: {twice[0]}")
+    return chosen
+
+
 PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False, readable=False)]
+PolicyFiles = Annotated[list[Path], typer.Argument(help="Policy files (YAML).", show_default=False, readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
 Memory = Annotated[
     str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)

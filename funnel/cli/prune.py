@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
-from funnel.cli.console import show
-from funnel.cli.options import Json, PolicyFile
+from funnel.cli.console import Asked, emit, own_up, show
+from funnel.cli.options import Json, PolicyFiles, each
+from funnel.errors import FunnelError, worst
 
-EPILOG = "Example: funnel prune policies/census.yaml --keep 30 --dry-run"
+EPILOG = "Example: funnel prune policies/*.yaml --keep 30 --dry-run"
 
 
 def prune(
-    policy: PolicyFile,
+    context: typer.Context,
+    policies: PolicyFiles,
     keep: Annotated[int, typer.Option(help="Releases that stay whole: the newest ones.", min=1, show_default=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and change nothing.")] = False,
     json: Json = False,
@@ -21,8 +23,20 @@ def prune(
     """Take data and pages of a policy's old releases away; `latest` always stays whole.
 
     release.json and its attestation stay in the published folder, evidence and ledger in the private one: what a
-    release told stays told, and the audit checks what is left of it.
+    release told stays told, and the audit checks what is left of it. Of several policies each is pruned, whatever
+    became of the others. Tables in databases (`release.also`) are left alone.
     """
     from funnel import api
 
-    show(api.prune(policy, keep, dry_run=dry_run), json)
+    asked, codes = context.find_object(Asked) or Asked(), list[int]()
+    for policy in each(policies):
+        try:
+            found = api.prune(policy, keep, dry_run=dry_run)
+        except FunnelError as error:
+            if json:
+                emit({"policy": str(policy), "error": error.as_dict(), "code": error.exit_code}, line=True)
+            own_up(error, asked)
+            codes.append(error.exit_code)
+        else:
+            show(found, json)
+    raise typer.Exit(worst(codes))

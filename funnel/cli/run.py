@@ -10,13 +10,11 @@ import typer
 from funnel.cli.console import Asked, complain, emit, own_up, progress, say, show
 from funnel.cli.log import Log
 from funnel.cli.metrics import write_metrics
-from funnel.cli.options import Json, Memory, Threads
+from funnel.cli.options import Json, Memory, PolicyFiles, Threads, each
 from funnel.errors import worst
 
 if TYPE_CHECKING:
     from funnel.plan.outcome import Outcome
-
-_LOCK = ".lock.yaml"
 
 EPILOG = """Example: funnel run policies/marital-status.yaml
 
@@ -30,9 +28,7 @@ policies the worst: 3 (a bug of funnel), then 1, 4, 5, 0."""
 
 def run(
     context: typer.Context,
-    policies: Annotated[
-        list[Path], typer.Argument(help="Policy files (YAML).", show_default=False, readable=False)
-    ],
+    policies: PolicyFiles,
     json: Json = False,
     memory: Memory = "2GB",
     threads: Threads = None,
@@ -52,7 +48,8 @@ def run(
         Path | None,
         typer.Option(
             help="Write code, seconds, rows, leakage, budget left and drift to this file for Prometheus, also where a "
-            "policy fails. For operators, not for readers of the release.",
+            "policy fails; a run that is interrupted leaves the file as it was. For operators, not for readers of the "
+            "release.",
             show_default=False,
         ),
     ] = None,
@@ -64,39 +61,30 @@ def run(
     """Count, solve, draw, audit and publish: an audited sanitised release with its privacy report."""
     from funnel import api
 
-    asked, chosen, codes = context.find_object(Asked) or Asked(), _policies(policies), list[int]()
+    asked, chosen, codes = context.find_object(Asked) or Asked(), each(policies), list[int]()
     if metrics is not None and not metrics.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {metrics.parent} for the metrics")
-    figures: list[dict[str, Any]] | None = None if metrics is None else []
-    try:
-        for policy in chosen:
-            events = Log(str(policy)) if log == "json" else None
-            with progress() if events is None else events.stages() as report:
-                outcome = api.attempt(
-                    policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
-                )
-            if len(chosen) > 1 and not json:
-                say(f"{policy}:")
-            _show(outcome, json)
-            if events is None:
-                _complain(outcome, asked, several=len(chosen) > 1)
-            else:
-                events.outcome(outcome)
-            codes.append(outcome.code)
-            if figures is not None:
-                figures.append(outcome.as_dict())
-    finally:
-        if metrics is not None and figures is not None:
-            write_metrics(metrics, figures)
+    outcomes = list[dict[str, Any]]()
+    for policy in chosen:
+        events = Log(str(policy)) if log == "json" else None
+        with progress() if events is None else events.stages() as report:
+            outcome = api.attempt(
+                policy, memory=memory, threads=threads, dry_run=dry_run, locked=locked, progress=report
+            )
+        if len(chosen) > 1 and not json:
+            say(f"{policy}:")
+        _show(outcome, json)
+        if events is None:
+            _complain(outcome, asked, several=len(chosen) > 1)
+        else:
+            events.outcome(outcome)
+        codes.append(outcome.code)
+        if metrics is not None:
+            outcomes.append(outcome.as_dict())
+    if metrics is not None:
+        # After all of them: a run that was interrupted leaves the figures, and the times, of the one before.
+        write_metrics(metrics, outcomes)
     raise typer.Exit(worst(codes))
-
-
-def _policies(given: list[Path]) -> list[Path]:
-    """The files to run: `*.yaml` names locks, too; each once. Raises BadParameter."""
-    chosen = [path for path in given if not path.name.endswith(_LOCK)] or given
-    if twice := [path for path in chosen if chosen.count(path) > 1]:
-        raise typer.BadParameter(f"named twice: {twice[0]}")
-    return chosen
 
 
 def _show(outcome: Outcome, json: bool) -> None:

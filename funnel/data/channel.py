@@ -1,9 +1,11 @@
-"""The channel that is really released: the blocks' protocols side by side, seen from the secret."""
+"""The channel that is really released: the joint distribution through the blocks' protocols, side by side."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,3 +106,16 @@ def _as_one(joint: Joint) -> str:
         f"Put these {len(columns)} into one wide block, under `public`: "
         f"`{{name: record, columns: [{', '.join(columns)}], cells: {CELLS}}}`; or shrink them with `bins` or `groups`."
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One protocol per block of a joint distribution, side by side: what every notion measures."""
+
+    joint: Joint
+    protocols: Sequence[AnyProtocol]
+
+    @cached_property
+    def table(self) -> ReleasedTable:
+        """T[s, y_1, …, y_k] in exact integers. Raises PlanError when it is too large to measure."""
+        return released_table(self.joint, self.protocols)

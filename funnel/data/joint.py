@@ -41,7 +41,7 @@ class Joint:
         if len(self.counts) == 0 or self.counts.min() <= 0:
             raise ValueError("a joint distribution lists only cells that occur")
         for axis, alphabet in enumerate((self.secret, *self.blocks)):
-            seen, every = set(np.unique(self.cells[:, axis]).tolist()), set(range(len(alphabet)))
+            seen, every = set(self.cells[:, axis].tolist()), set(range(len(alphabet)))
             if seen != every and (self.complete or not seen < every):
                 raise ValueError(f"some value of {alphabet.columns} never occurs")
 

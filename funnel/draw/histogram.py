@@ -4,14 +4,22 @@ Neighbouring tables hold the same number of records, one of which has other valu
 Discrete Laplace noise of rate ε_est/2 on each cell therefore makes the noisy table ε_est-differentially private, and
 so is whatever is computed from it alone: protocol, figures, report (mathematics, section 8). The noise is drawn in
 `funnel.ledger.estimates`, which enters it first.
+
+Discrete Laplace noise is drawn in exact whole-number arithmetic: P(k) = (1-p)/(1+p) p^|k| with p = e^-rate.
+
+The sampler is that of Canonne, Kamath and Steinke (2020), Algorithms 1 and 2: Bernoulli(e^-x) from fair dice alone,
+so that no rounding of a logarithm can show in the lowest digit of a count. The dice are an argument, so that its
+distribution can be worked out; `funnel.ledger.estimates` rolls those of the operating system, and no others.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -23,7 +31,7 @@ from funnel.data.joint import IntArray
 from funnel.errors import PlanError
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
-from funnel.measure.widening import kept
+from funnel.measure.uncertainty import kept
 
 SENSITIVITY = 2
 """By how much the counts of neighbouring tables differ together."""
@@ -31,6 +39,8 @@ MOST = (1 << 39) - 1
 """Of a noisy count, in size: no sum of them overflows a word. What is beyond it becomes it."""
 FLOOR = 1
 """What noisy counts below it become, so that no declared combination is taken to be impossible."""
+Dice = Callable[[int], int]
+"""A uniform whole number from 0 to n - 1, for n >= 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +48,7 @@ class Estimated:
     """True and noisy counts (m,) of a domain's cells; the noisy ones may be negative. Nobody else sees either.
 
     `counted` are the current counts; the noise was added to `estimated` (m,), the counts of some hours ago, or of the
-    lock's night. `width` is t of `funnel.measure.widening` where the notion protects against a set of distributions,
+    lock's night. `width` is t of `funnel.measure.uncertainty` where the notion protects against a set of distributions,
     else None. `name` is that of the estimate in the ledger.
     """
 
@@ -105,3 +115,28 @@ class Estimated:
         whole = Recoder(self.joint)(list(cells[:, 1:].T))
         return np.column_stack([cells[:, 0], whole])
 
+
+def bernoulli_exp(exponent: Fraction, dice: Dice) -> bool:
+    """True with chance e^-x, for 0 <= x <= 1 (Algorithm 1): the first k at which Bernoulli(x/k) fails is odd."""
+    for k in count(1):
+        if dice(exponent.denominator * k) >= exponent.numerator:
+            return k % 2 == 1
+    raise AssertionError
+
+
+def discrete_laplace(rate: Fraction, dice: Dice) -> int:
+    """One whole number with P(k) proportional to e^-rate|k|, rate > 0 (Algorithm 2)."""
+    if rate <= 0:
+        raise ValueError("discrete Laplace noise needs a positive rate")
+    one = Fraction(1)
+    while True:
+        low = dice(rate.denominator)
+        if not bernoulli_exp(Fraction(low, rate.denominator), dice):
+            continue
+        high = 0
+        while bernoulli_exp(one, dice):
+            high += 1
+        size = (low + rate.denominator * high) // rate.numerator
+        negative = dice(2) == 1
+        if not (negative and size == 0):
+            return -size if negative else size

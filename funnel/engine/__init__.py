@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from funnel.engine.base import Engine, EngineName, Kernel
 from funnel.engine.sources import Dialect, Source, changed, find
+
+if TYPE_CHECKING:
+    from funnel.engine.spark import Parted
 
 
 def found_for(
@@ -27,11 +31,12 @@ def open_engine(
     source: Source, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
 ) -> Engine:
     """The engine that serves a source, with the memory and threads it may use."""
-    from funnel.engine.duckdb import DuckDB
-    from funnel.engine.spark import Parted, Spark
+    if source.is_parted:
+        from funnel.engine.spark import Spark
 
-    if isinstance(source, Parted):
-        return Spark(source, memory=memory, threads=threads, scratch=scratch)
+        return Spark(cast("Parted", source), memory=memory, threads=threads, scratch=scratch)
+    from funnel.engine.duckdb import DuckDB
+
     return DuckDB(source, memory=memory, threads=threads, scratch=scratch)
 
 

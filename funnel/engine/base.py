@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from funnel.data import Alphabet
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
+R = TypeVar("R")
 EngineName = Literal["duckdb", "spark"]
 """What a policy calls the engines."""
 Kernel = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
@@ -64,3 +66,16 @@ class Engine(Protocol):
         Where the query has an order, what comes is in it, and holds the columns that it goes by. An engine may carry
         the kernel to other processes, and do a part again that was lost. Raises SourceError.
         """
+
+    def gather(
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+    ) -> Iterator[pa.RecordBatch]:
+        """What a sink makes of the rows that a kernel makes of a query's, part by part, wherever they are.
+
+        Where there are `parts`, the column `part` says to which of them a row belongs; the sink has the number of a
+        part and its rows in order of `keys`, in which the query's are. It may be done again, as the kernel. Raises
+        SourceError.
+        """
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """What is made of each of some items, in their order, wherever that is done. Raises SourceError."""

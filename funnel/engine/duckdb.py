@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -12,8 +12,7 @@ import duckdb
 import numpy as np
 
 from funnel.data import Alphabet
-from funnel.engine.base import Kernel
-from funnel.engine.fetching import fetched
+from funnel.engine.base import Kernel, R, T
 from funnel.engine.scratch import Scratch
 from funnel.engine.sources import TROUBLE, Source, describe, unreadable
 from funnel.engine.sql import literal
@@ -142,6 +141,8 @@ class DuckDB:
     @contextmanager
     def _fetching(self, reader: pa.RecordBatchReader) -> Iterator[Iterator[pa.RecordBatch]]:
         """The batches of a reader, fetched ahead for as long as the run wants them."""
+        from funnel.engine.fetching import fetched
+
         batches = fetched(reader, self.connection.interrupt)
         self._fetched.append(batches)
         try:
@@ -153,3 +154,16 @@ class DuckDB:
     def map(self, statement: str, rows: int, kernel: Kernel) -> Iterator[pa.RecordBatch]:
         """What a kernel makes of the rows of a query, which are one part here. Raises SourceError."""
         yield from kernel(0, self.stream(statement, rows))
+
+    def gather(
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+    ) -> Iterator[pa.RecordBatch]:
+        """What a sink makes of the rows of each part of a release, which come here in order. Raises SourceError."""
+        from funnel.engine.parts import by_part
+
+        for part, own in by_part(self.map(statement, rows, kernel)):
+            yield from sink(part, own)
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """What is made of each item, one after another."""
+        return map(work, items)

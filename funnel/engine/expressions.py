@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -49,6 +50,7 @@ class Use:
     types: tuple[str, ...] = ()
 
 
+@cache
 def parse(text: str) -> Expression:
     """Parse a predicate. Raises ExpressionError for anything but one expression of columns and pure functions."""
     with duckdb.connect() as connection:
@@ -57,6 +59,7 @@ def parse(text: str) -> Expression:
         return Expression(_sql(connection, tree), tuple(dict.fromkeys(columns)))
 
 
+@cache
 def uses(text: str) -> tuple[Use, ...]:
     """How each column is read, wherever it stands. Raises as `parse` does."""
     with duckdb.connect() as connection:

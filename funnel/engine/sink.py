@@ -59,7 +59,7 @@ _OWN: dict[str, Said] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class TableComment:
     """What the comment on a table says of it: which release it is, of which policy."""
 
     release: str
@@ -71,7 +71,7 @@ class Told:
         return f"funnel release {self.release} of {self.policy}"
 
     @classmethod
-    def of(cls, comment: str) -> Told | None:
+    def of(cls, comment: str) -> TableComment | None:
         """From a comment; None where it is of something else."""
         found = re.fullmatch(r"funnel release ([0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}) of (\S+)", comment)
         return None if found is None else cls(*found.groups())
@@ -94,7 +94,7 @@ class Sink:
 
     def write(
         self,
-        told: Told,
+        told: TableComment,
         columns: Sequence[tuple[str, str]],
         rows: int,
         reader: Callable[[], pa.RecordBatchReader],
@@ -127,14 +127,14 @@ class Sink:
         ):
             yield connection, cursor
 
-    def _before(self, cursor: Any, told: Told) -> Told | None:
+    def _before(self, cursor: Any, told: TableComment) -> TableComment | None:
         """The release that stands there; None where there is no table. Raises where it is not ours to replace."""
         cursor.execute(_FOUND, (self.address.quoted,))
         found = cursor.fetchone()
         if found is None:
             return None
         kind, comment = found
-        before = Told.of(comment)
+        before = TableComment.of(comment)
         if kind != "r" or before is None:
             said, advice = (
                 "what stands there is no release, and is left alone",
@@ -150,7 +150,7 @@ class Sink:
             )
         return before
 
-    def _make_room(self, cursor: Any, before: Told | None, columns: Sequence[tuple[str, str]]) -> None:
+    def _make_room(self, cursor: Any, before: TableComment | None, columns: Sequence[tuple[str, str]]) -> None:
         """An empty table of these columns. One of the same columns is emptied, which keeps its views and indexes; those
         who may read the old table may read the new one.
         """
@@ -175,7 +175,7 @@ class Sink:
             cursor.execute(f"GRANT {right} ON {table} TO {role}{' WITH GRANT OPTION' if passed_on else ''}")
 
 
-def dated(table: str, told: Told) -> str:
+def dated(table: str, told: TableComment) -> str:
     """The name under which a table is kept: its own, cut where it is long, and the time of its release."""
     time = f"_{told.release[:16]}"
     return table.encode()[: _MOST - len(time)].decode(errors="ignore") + time

@@ -29,3 +29,13 @@ def selection(columns: Sequence[str], types: Sequence[str]) -> str:
     """Distinct rows v0, v1, … of `released` under the names and types that they are released with."""
     pairs = enumerate(zip(columns, types, strict=True))
     return f"SELECT {listed(f'CAST(v{i} AS {kind}) AS {identifier(name)}' for i, (name, kind) in pairs)} FROM released"
+
+
+PART = "part"
+"""The column that says to which part of a table that is to be written a row belongs."""
+
+
+def part_of(keys: Sequence[str], parts: str) -> str:
+    """SQL: to which of so many `parts` (SQL) a row with such keys (SQL) belongs, alike in every process."""
+    text = f"concat_ws(chr(31), {listed(f'CAST({key} AS VARCHAR)' for key in keys)})"
+    return f"CAST(CAST('0x' || left(sha256({text}), 8) AS UBIGINT) % CAST({parts} AS UBIGINT) AS INTEGER)"

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 from funnel.format import schema
 from funnel.format.fields import Nats, ReleaseId, Sha256, Text
-from funnel.format.schema import Flaws, Pattern
+from funnel.format.schema import Flaws, Matches
 
 NAME = "attestation.json"
 PAYLOAD: Final = "application/vnd.in-toto+json"
@@ -70,7 +70,7 @@ class Attestation:
 class Signature:
     """By which key, and 64 bytes in base 64."""
 
-    keyid: Annotated[str, Pattern(r"[0-9a-f]{32}")]
+    keyid: Annotated[str, Matches(r"[0-9a-f]{32}")]
     sig: Text
 
 

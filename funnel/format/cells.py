@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Sha256, Text
 from funnel.format.released import Type
-from funnel.format.schema import Between, Grid
+from funnel.format.schema import Grid, InRange
 
 NAME = "cells.json"
 BITS = 16
@@ -56,11 +56,11 @@ class Cell:
     """A cell, the next in order; `share` / 2^BITS of the records it was made from are in it."""
 
     kind: Literal["cell"]
-    share: Annotated[int, Between(0, 1 << BITS)]
+    share: Annotated[int, InRange(0, 1 << BITS)]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ColumnProfile:
     """How a column is drawn: first the group of its value, then the value; groups[v] is the group of value v.
 
     links[cell][group of the parent] are the weights of its groups, values[cell] those of its values, which add up to
@@ -84,7 +84,7 @@ class Wide:
     name: Text
     columns: tuple[Values, ...]
     nodes: tuple[Below | Among | Cell, ...]
-    profiles: tuple[Drawn, ...]
+    profiles: tuple[ColumnProfile, ...]
     seed: Sha256
 
 

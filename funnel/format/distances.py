@@ -26,7 +26,7 @@ class ColumnAccuracy:
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockDistances:
     """A wide block. `release` and `at_zero` hold the expected distance of every two columns' joint distribution.
 
     That is half the sum of absolute differences, in shares of records, numbers coded by `quantiles`; of a column by
@@ -45,4 +45,4 @@ class DistancesFile:
     """distances.json."""
 
     format: Literal["funnel-distances/1"]
-    blocks: tuple[Block, ...]
+    blocks: tuple[BlockDistances, ...]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from funnel.format.schema import Between, Flaws, Pattern, unlike
+from funnel.format.schema import Flaws, InRange, Matches, unlike
 
-Sha256 = Annotated[str, Pattern(r"[0-9a-f]{64}")]
-Fingerprint = Annotated[str, Pattern(r"[0-9a-f]{16}")]
-ReleaseId = Annotated[str, Pattern(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")]
+Sha256 = Annotated[str, Matches(r"[0-9a-f]{64}")]
+Fingerprint = Annotated[str, Matches(r"[0-9a-f]{16}")]
+ReleaseId = Annotated[str, Matches(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")]
 """The time at which the release was made, and six random digits."""
-Time = Annotated[str, Pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")]
-Positive = Annotated[str, Pattern(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
+Time = Annotated[str, Matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")]
+Positive = Annotated[str, Matches(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
 """An exact number above zero, `num` or `num/den`, as Python's Fraction writes it."""
-Text = Annotated[str, Pattern(r"(?s).+")]
-Count = Annotated[int, Between(0, (1 << 63) - 1)]
-Nats = Annotated[float, Between(0, 1e308)]
-Share = Annotated[float, Between(0, 1)]
+Text = Annotated[str, Matches(r"(?s).+")]
+Count = Annotated[int, InRange(0, (1 << 63) - 1)]
+Nats = Annotated[float, InRange(0, 1e308)]
+Share = Annotated[float, InRange(0, 1)]
 Label = tuple[str | None, ...]
 """One value: a text for each column, None where the column is missing."""
 

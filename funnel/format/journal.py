@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.manifest import Assumed, Parameters
-from funnel.format.schema import Between, Pattern
+from funnel.format.schema import InRange, Matches
 
 NAME = "ledger.jsonl"
 HEAD = "ledger.head"
 START = "0" * 64
 """What the first line names as the one before it."""
-Sequence = Annotated[int, Between(1, 1 << 62)]
-Blind = Annotated[str, Pattern("[0-9a-f]{32}")]
+Sequence = Annotated[int, InRange(1, 1 << 62)]
+Blind = Annotated[str, Matches("[0-9a-f]{32}")]
 
 
 @dataclass(frozen=True)

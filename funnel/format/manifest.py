@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.released import Type
-from funnel.format.schema import Between, Flaws, Pattern
+from funnel.format.schema import Flaws, InRange, Matches
 
 NAME = "release.json"
 REPORTS = ("report.json", "report.html")
@@ -84,7 +84,7 @@ class Parameters:
     confidence: Share | None = None
     radius: Nats | None = None
     lower: Nats | None = None
-    knows: Annotated[int, Between(1, 64)] | tuple[Text, ...] | None = None
+    knows: Annotated[int, InRange(1, 64)] | tuple[Text, ...] | None = None
 
     @property
     def named(self) -> set[str]:
@@ -92,9 +92,11 @@ class Parameters:
         return {key for key, value in vars(self).items() if value is not None}
 
     def flaws(self) -> Flaws:
-        """What would divide by zero is not zero, and no confidence is certainty."""
+        """What would divide by zero is not zero, no confidence is certainty, and who knows columns knows one."""
         if self.confidence in (0, 1) or self.order == 0:
             yield "order", "a ball around the estimate", (self.order, self.confidence)
+        if self.knows == ():
+            yield "knows", "one column or more", self.knows
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Composed:
 
     leakage: Nats | None
     how: Literal["exact", "unchanged", "ceiling", "sum", "repeated"]
-    releases: Annotated[int, Between(1, 1 << 62)]
+    releases: Annotated[int, InRange(1, 1 << 62)]
     assumes: tuple[Assumed, ...]
 
 
@@ -173,7 +175,7 @@ class Signed:
     """Which key signed the manifest."""
 
     algorithm: Literal["ed25519"]
-    public_key: Annotated[str, Pattern(r"[0-9a-f]{32}")]
+    public_key: Annotated[str, Matches(r"[0-9a-f]{32}")]
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,18 @@ class Key:
 
 @dataclass(frozen=True)
 class Partition:
-    """The column whose values name the folders of the table, and at most how many rows a file there has."""
+    """The column whose values name the folders of the table, and at most how many rows a file there has.
 
-    column: Text
-    rows: Annotated[int, Between(1, 1 << 62)]
+    Without a column the table is files alone. A row that has a name is in the one that a hash of its key says, so that
+    files have about as many rows; of rows that are nobody's each file but the last has so many.
+    """
+
+    column: Text | None
+    rows: Annotated[int, InRange(1, 1 << 62)]
+
+    def parts(self, rows: int) -> int:
+        """How many files a table of so many rows is, where it has no folders; some may be empty, and not there."""
+        return -(-rows // self.rows)
 
 
 @dataclass(frozen=True)
@@ -313,6 +323,11 @@ class Manifest:
         return Fraction(1, 10**self.decimals)
 
     @property
+    def folders(self) -> str | None:
+        """The column that is in the names of the table's folders alone; None where it has none."""
+        return None if self.partition is None else self.partition.column
+
+    @property
     def data(self) -> str:
         """The name of the released table's file, or of the folder of its files."""
         return f"data.{self.format_of_data}" if self.partition is None else "data"
@@ -320,7 +335,8 @@ class Manifest:
     @property
     def tables(self) -> tuple[str, ...]:
         """The files of the released table among those listed."""
-        wanted = re.escape(self.data) if self.partition is None else f"data/{_FOLDER}/{_PART}.{self.format_of_data}"
+        folders = "" if self.folders is None else f"{_FOLDER}/"
+        wanted = re.escape(self.data) if self.partition is None else f"data/{folders}{_PART}.{self.format_of_data}"
         return tuple(name for name in self.files if re.fullmatch(wanted, name))
 
     def without_files(self) -> Manifest:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Label, Sha256, Text
-from funnel.format.schema import Between, Grid
+from funnel.format.schema import Grid, InRange
 
 NAME = "people.json"
 MOST = 1 << 13
@@ -36,7 +36,7 @@ class PeopleFile:
     entity: Text | None
     rows: Count
     content: Sha256
-    bits: Annotated[int, Between(0, 62)]
+    bits: Annotated[int, InRange(0, 62)]
     secret: tuple[Text, ...]
     public: tuple[Text, ...]
     labels: tuple[Label, ...]

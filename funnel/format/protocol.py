@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from funnel.format.fields import Alphabet, Label, Text
-from funnel.format.schema import Between, Flaws, Grid, unlike
+from funnel.format.schema import Flaws, Grid, InRange, unlike
 
 NAME = "protocol.json"
 MOST_BITS = 62
@@ -23,7 +23,7 @@ class Weights:
     secret: Alphabet | None
     inputs: tuple[Label, ...]
     outputs: tuple[Label, ...]
-    bits: Annotated[int, Between(0, MOST_BITS)]
+    bits: Annotated[int, InRange(0, MOST_BITS)]
     weights: Grid
 
     def flaws(self) -> Flaws:
@@ -47,9 +47,9 @@ class Sets:
     kind: Literal["unary"]
     columns: tuple[Text, ...]
     inputs: tuple[Label, ...]
-    bits: Annotated[int, Between(1, MOST_BITS)]
-    present: Annotated[int, Between(1, 1 << MOST_BITS)]
-    absent: Annotated[int, Between(1, 1 << MOST_BITS)]
+    bits: Annotated[int, InRange(1, MOST_BITS)]
+    present: Annotated[int, InRange(1, 1 << MOST_BITS)]
+    absent: Annotated[int, InRange(1, 1 << MOST_BITS)]
     form: Literal["set", "bits"]
 
     def flaws(self) -> Flaws:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from funnel.format.fields import Text
-from funnel.format.schema import Pattern, Rows
+from funnel.format.schema import Matches, Rows
 
 NAME = "released.json"
 COUNT = "count"
 """The column of a table of distinct rows that says how many records each stands for."""
 _COUNT_TYPE = "BIGINT"
-Type = Annotated[str, Pattern(r"[A-Z]+(\([0-9]+,[0-9]+\))?")]
+Type = Annotated[str, Matches(r"[A-Z]+(\([0-9]+,[0-9]+\))?")]
 """The name of a type in SQL."""
 
 

@@ -2,7 +2,7 @@
 
 A record's fields are the keys of its object, all of them always present. Types may be str, int, float (which takes
 whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
-`Pattern` or a `Between` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
+`Matches` or an `InRange` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
 apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
 """
 
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Matches:
     """Text that matches a regular expression as a whole."""
 
     expression: str
 
 
 @dataclass(frozen=True)
-class Between:
+class InRange:
     """A number from `low` to `high`."""
 
     low: float
@@ -61,7 +61,10 @@ Reader = Callable[[str, str, Any], Any]
 
 def read(record: type[T], file: str, raw: bytes) -> T:
     """The record in a file's bytes. Raises FormatError where they are not canonical, or not of the record's schema."""
-    return typed(record, file, decode(file, raw))
+    try:
+        return typed(record, file, decode(file, raw))
+    except RecursionError:
+        raise FormatError(file, "", "lists in few lists", "lists in hundreds of lists") from None
 
 
 def typed(record: type[T], file: str, value: Any) -> T:
@@ -162,9 +165,9 @@ def _narrowed(kind: Any, rule: Any) -> Reader:
 
     def reader(file: str, path: str, value: Any) -> Any:
         found = inner(file, path, value)
-        if isinstance(rule, Pattern) and not re.fullmatch(rule.expression, found):
+        if isinstance(rule, Matches) and not re.fullmatch(rule.expression, found):
             raise FormatError(file, path, f"a text like {rule.expression}", found)
-        if isinstance(rule, Between) and not rule.low <= found <= rule.high:
+        if isinstance(rule, InRange) and not rule.low <= found <= rule.high:
             raise FormatError(file, path, f"a number from {rule.low:g} to {rule.high:g}", found)
         return found
 
@@ -255,11 +258,13 @@ def _grid(file: str, path: str, value: Any) -> Any:
 def _rows(file: str, path: str, value: Any) -> Any:
     """A table of counts: see `Rows`."""
     rows = _grid(file, path, value)
-    if len({len(one) if isinstance(one, tuple) else 0 for one in rows} | {0}) != 2:
-        raise FormatError(file, path, "rows of one length", value)
-    if any(before[:-1] >= after[:-1] for before, after in pairwise(rows)):
+    numbers = all(isinstance(row, tuple) and row and isinstance(row[0], int) for row in rows)
+    if not rows or not numbers or len({*map(len, rows)}) > 1:
+        raise FormatError(file, path, "rows of whole numbers, one or more, of one length", value)
+    codes, counts = [row[:-1] for row in rows], [row[-1] for row in rows]
+    if any(before >= after for before, after in pairwise(codes)):
         raise FormatError(file, path, "rows in the order of their codes, each once", "others")
-    if min(one[-1] for one in rows) == 0 or sum(one[-1] for one in rows) >= 1 << 62:
+    if min(counts) == 0 or sum(counts) >= 1 << 62:
         raise FormatError(file, path, "positive counts, below 2^62 together", "others")
     return rows
 

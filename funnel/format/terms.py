@@ -41,7 +41,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Wide:
+class WideTerms:
     """A wide block: the name of its alphabet's column, its own columns, at most how many cells, of how many records."""
 
     name: Text
@@ -84,7 +84,7 @@ class TermsFile:
     missing: Literal["category", "drop", "error"]
     sensitive: tuple[Text, ...]
     public: tuple[tuple[Attribute, ...], ...]
-    wide: tuple[Wide, ...]
+    wide: tuple[WideTerms, ...]
     notion: Text
     epsilon: Nats
     parameters: Parameters

@@ -14,6 +14,7 @@ from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
+from funnel.policy.terms import unmeasured
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -26,14 +27,6 @@ def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]
         )
     covered = [one for one in others(policy, entries) if one.policy in names and one.ended is None]
     return tuple(f"`accept: [{one.policy}]` lets it end what {_about(one)}" for one in covered)
-
-
-def unmeasured(policy: Policy) -> str:
-    """Why no finite bound is known where a policy leaves people out; empty where one may be."""
-    if policy.estimate.epsilon is not None:
-        return "over a private estimate those who are absent are not counted, for that would be without noise"
-    why = policy.privacy.no_absence
-    return f"`{policy.privacy.notion}` {why}" if why else ""
 
 
 def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
@@ -106,9 +99,16 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         "promise-ends",
         said,
         where=policy.file,
-        advice=f"Nothing was drawn. {advice}; or write {word} into the policy, and every reader is told of it. "
+        advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
     )
+
+
+def _left_alone(policy: Policy) -> str:
+    """What a refused release has not done: the counts of a private estimate have been looked at by then."""
+    if policy.estimate.epsilon is None:
+        return "Nothing was drawn."
+    return "No record was drawn; the estimate that it was measured on, where there was one, stays spent."
 
 
 def _about(one: Promise) -> str:
@@ -135,7 +135,7 @@ def _check_budget(policy: Policy, found: Together) -> None:
         f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
         f"{policy.budget:g}",
         where=policy.file,
-        advice="Nothing was drawn. An unchanged protocol under the same key, with permanent draws, adds nothing; "
+        advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; "
         "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",
     )
 

@@ -31,8 +31,8 @@ from typing import Any, Literal
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.alphabet import Label
+from funnel.data.channel import Channel
 from funnel.data.population import Population
-from funnel.data.released import Channel
 from funnel.format.journal import Together
 from funnel.ledger.presence import is_absent, with_absence
 from funnel.ledger.records import DrawRecord, by_label, coupled, restated

@@ -12,6 +12,8 @@ tell by itself whether they differ, with certainty: of somebody who knows all th
 that is left has changed, and no ε bounds that. So an estimate stands for hours, whatever the table does in them; the
 counts that a release is made from may be some hours older than its records, as they may be years older under a lock.
 An entry without its estimate is what a crash left: it counts, and the next one is entered anew.
+
+What noise was drawn is kept in PRIVATE/estimates, so that none is drawn twice for the same terms.
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
+from funnel.data.convert import grid
 from funnel.data.joint import IntArray
-from funnel.draw.histogram import MOST, SENSITIVITY
-from funnel.draw.laplace import discrete_laplace
+from funnel.draw.histogram import MOST, SENSITIVITY, discrete_laplace
 from funnel.errors import LedgerError
+from funnel.files import replace_file, sync, writing
+from funnel.format import schema
+from funnel.format.estimated import FOLDER, EstimatedFile, file_name
 from funnel.format.journal import EstimateEntry, Line
 from funnel.ledger.journal import RESTORE, Journal
-from funnel.ledger.kept import Kept, keep, path_of, read
 
 STANDS = timedelta(hours=12)
 """How long an estimate stands for releases and locks: a look in the evening and the night's run share one."""
@@ -149,3 +154,39 @@ def _kept(journal: Journal, name: str) -> Kept | None:
             where=str(path_of(private, name)),
             advice="Restore it from a backup of the private folder, or remove it: then the next one is charged anew.",
         ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """One estimate: its name in the ledger, the counts (m,) that noise was added to, and those with their noise."""
+
+    name: str
+    true: IntArray
+    noisy: IntArray
+
+
+def path_of(private: Path, name: str) -> Path:
+    """Where an estimate is kept."""
+    return private / file_name(name)
+
+
+def keep(private: Path, kept: Kept, terms: str, epsilon: Fraction) -> None:
+    """Keep an estimate durably; only then may anything be made of it. Raises ReleaseError."""
+    noise = kept.noisy - kept.true
+    cells = grid(np.stack([kept.true, np.maximum(noise, 0), np.maximum(-noise, 0)]))
+    told = EstimatedFile("funnel-estimate/1", kept.name, terms, str(epsilon), cells)
+    with writing(private):
+        if not (private / FOLDER).is_dir():
+            (private / FOLDER).mkdir(mode=0o700)
+            sync(private)
+        replace_file(path_of(private, kept.name), schema.write(told))
+
+
+def read(private: Path, name: str) -> Kept:
+    """The estimate of a name. Raises OSError (FileNotFoundError where none is kept), ValueError."""
+    path = path_of(private, name)
+    told = schema.read(EstimatedFile, path.name, path.read_bytes())
+    if told.name != name:
+        raise ValueError("it is another estimate's")
+    true, added, taken = np.array(told.cells, np.int64).reshape(3, -1)
+    return Kept(name, true, true + added - taken)

@@ -1,4 +1,7 @@
-"""A release looked at together with all that the ledger tells of: what was drawn from what, and what it adds up to."""
+"""A release looked at together with all that the ledger tells of: what was drawn from what, and what it adds up to.
+
+In wide blocks the same columns of the same people are told by the same cells, release after release.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from dataclasses import dataclass
 
 from funnel.cells.cells import Cells
 from funnel.data import AnyProtocol
+from funnel.data.alphabet import folded
 from funnel.data.population import Population
+from funnel.errors import LedgerError
 from funnel.format import manifest
-from funnel.format.journal import Identity, Present, Promise, ReleaseEntry, Together
+from funnel.format.journal import Drawn, Identity, Present, Promise, ReleaseEntry, Together
 from funnel.format.terms import Attribute
 from funnel.ledger.archive import kept_protocols
-from funnel.ledger.meanings import by_name, drawn
-from funnel.ledger.partitions import check_cells
 from funnel.ledger.presence import seen_from, who_is_in
 from funnel.ledger.promises import Tonight, measured
-from funnel.ledger.records import DrawRecord, versioned
+from funnel.ledger.records import DrawRecord, by_name, drawn, versioned
 from funnel.ledger.stated import own_figure
 from funnel.ledger.whose import Whose, known_again
 from funnel.measure.figures import round_up
@@ -145,3 +148,27 @@ def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> li
             key = entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one)
             found.setdefault(key, one)
     return list(found.values())
+
+
+def check_cells(policy: Policy, own: Sequence[DrawRecord], entries: Sequence[ReleaseEntry]) -> None:
+    """No earlier release of the ledger told columns of this one's wide blocks by other cells. Raises LedgerError.
+
+    Two partitions of the same columns tell where they overlap, which no bound on either counts.
+    """
+    for one in own:
+        for entry in entries:
+            if any(_other_cells(one, told) for told in entry.drawn):
+                raise LedgerError(
+                    "cells-changed",
+                    f"release {entry.release} of {entry.name} told some of these columns by other cells, and two "
+                    "partitions of the same people tell more together than either says",
+                    where=policy.file,
+                    advice="Nothing was drawn. Wide blocks are released again under the lock of their first release: "
+                    "make the lock first (`funnel lock`), and run with `--locked`.",
+                )
+
+
+def _other_cells(one: DrawRecord, told: Drawn) -> bool:
+    """Whether the two tell a column inside a wide block, and not by the same cells."""
+    shared = set(map(folded, one.inside)) & set(map(folded, told.inside))
+    return bool(shared) and not (set(one.meaning) & set(told.meaning))

@@ -109,7 +109,7 @@ def patterns(
     history: History,
 ) -> list[Pattern] | None:
     """Everybody by the releases that they are in; None where that is not known of all."""
-    flags = [everybody.holds(_predicate(one)) for one in (own[0], *earlier)]
+    flags = [everybody.holds(one.present.predicate if one.present else None) for one in (own[0], *earlier)]
     known = [one for one in flags if one is not None]
     if len(known) < len(flags):
         return None
@@ -127,10 +127,6 @@ def patterns(
         inside = everybody.among(rows, joint.blocks if here else None)
         found.append(Pattern(rows, inside, history(inside, here, draws)))
     return found
-
-
-def _predicate(one: DrawRecord) -> str | None:
-    return one.present.predicate if one.present else None
 
 
 def seen_from(table: str, entry: ReleaseEntry) -> Present | None:

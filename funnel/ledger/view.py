@@ -103,6 +103,43 @@ def promise_dict(one: Promise) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class PromiseCost:
+    """A promise of the private folder as it stands, and after one more release; nats, None: no bound."""
+
+    promise: Promise
+    before: Promise | None
+
+    def text(self, release: str) -> str:
+        """In words, with what that release is called."""
+        one = self.promise
+        now = "nothing told yet" if self.before is None else f"{_stated(self.before)} now"
+        budget = "" if one.budget is None else f", of {allowed(one):g} allowed"
+        return (
+            f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
+            f"{_stated(one)} after {release} ({one.together.how}){budget}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        one, before = self.promise, None if self.before is None else self.before.together.figure
+        return {
+            "policy": one.policy, "measure": one.together.measure, "sensitive": list(one.together.sensitive),
+            "released": self.before is not None, "now": before, "after": one.together.figure, "budget": allowed(one),
+            "how": one.together.how,
+        }  # fmt: skip
+
+
+def _stated(one: Promise) -> str:
+    return "no finite bound" if one.together.figure is None else f"{one.together.figure:.4f} nats"
+
+
+def promise_costs(before: Sequence[Promise], after: Sequence[Promise]) -> tuple[PromiseCost, ...]:
+    """Every promise of a private folder, before and after one more release."""
+    known = {one.name: one for one in before}
+    return tuple(PromiseCost(one, known.get(one.name)) for one in after)
+
+
 @dataclass(frozen=True, eq=False)
 class LedgerView:
     """All releases of one ledger and every promise in it, seen from a policy."""

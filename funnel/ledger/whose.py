@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from funnel.data import AnyProtocol, Joint
+from funnel.data import Joint
 from funnel.data.alphabet import Label
 from funnel.data.convert import joint_of
 from funnel.format import counts, protocol, schema
@@ -19,7 +19,8 @@ from funnel.format.counts import CountsFile
 from funnel.format.journal import Identity, ReleaseEntry, Together
 from funnel.format.people import PeopleFile
 from funnel.ledger.archive import kept_protocol
-from funnel.ledger.identity import UNCHANGED, Identified, Night, Table, identify
+from funnel.ledger.identity import UNCHANGED, Identified, identify
+from funnel.ledger.nights import Night, Table
 from funnel.ledger.people import PeopleKey, kept_people
 from funnel.ledger.records import DrawRecord
 from funnel.policy import Policy
@@ -44,8 +45,9 @@ def known_again(
     """A release's draws with the versions of their columns, what the ledger says of its identity, and what is new."""
     people, release = whose.people, whose.release
     permanent = None if own[0].entity is None else own[0].source
+    known = [one.protocol for one in own if one.protocol is not None]
     tonight = Night(
-        release, [one.told() for one in own], lambda: _protocols(own), permanent, release, people.table,
+        release, [one.told() for one in own], lambda: known, permanent, release, people.table,
         people.content, lambda: people, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
@@ -119,10 +121,6 @@ def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
         told.content, partial(kept_people, private, entry), partial(_kept_counts, private / entry.release),
         entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
-
-
-def _protocols(own: Sequence[DrawRecord]) -> list[AnyProtocol]:
-    return [one.protocol for one in own if one.protocol is not None]
 
 
 def by_value(joint: Joint, name: str) -> Table | None:

@@ -12,6 +12,7 @@ from funnel.data import Alphabet, Joint, Label
 from funnel.format.drift import DriftFile
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
+from funnel.text import counted
 
 ORDER = 2.0
 """Order of the Rényi divergence that is told where the notion names none."""
@@ -84,17 +85,17 @@ def words(found: DriftFile) -> str:
     if found.inside is not None:
         far = "beyond any" if found.divergence is None else f"{found.divergence:.3g} nats away"
         parts.append(f"{far}, {'within' if found.inside else 'OUTSIDE'} the {found.radius:.3g} of the lock")
-    counted = (
-        (len(found.unseen), "new values"),
-        (len(found.gone), "values without rows"),
-        (len(found.new_secrets or ()), "new secret values"),
-        (len(found.gone_secrets or ()), "secret values gone"),
-        (found.new_keys or 0, "rows with new keys"),
-        (found.gone_keys or 0, "keys gone"),
-        (_rows(found, "other"), "rows under other"),
-        (_rows(found, "drop"), "rows dropped"),
+    counts = (
+        (len(found.unseen), "new value", ""),
+        (len(found.gone), "value", " without rows"),
+        (len(found.new_secrets or ()), "new secret value", ""),
+        (len(found.gone_secrets or ()), "secret value", " gone"),
+        (found.new_keys or 0, "row", " with a new key"),
+        (found.gone_keys or 0, "key", " gone"),
+        (_rows(found, "other"), "row", " under other"),
+        (_rows(found, "drop"), "row", " dropped"),
     )
-    return "; ".join([*parts, *(f"{number:,} {what}" for number, what in counted if number)])
+    return "; ".join([*parts, *(counted(number, what) + more for number, what, more in counts if number)])
 
 
 def _rows(found: DriftFile, rule: str) -> int:

@@ -51,6 +51,7 @@ class Lock(LockFacts):
         if self.noisy is None:
             del facts["estimated"], facts["noisy"]
         lines = {
+            "parameters": schema.as_json(self.parameters),  # as it is read again: a tuple would be a section
             "terms": {key: tuple(value) if key == "public" else value for key, value in self.terms.items()},
             "shares": list(self.shares),
             "budgets": list(self.budgets),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,8 @@ import numpy as np
 
 from funnel.cells.cells import Cells
 from funnel.data import Alphabet, Joint, Label
+from funnel.data.channel import Channel
 from funnel.data.joint import IntArray
-from funnel.data.released import Channel
 from funnel.draw.histogram import Estimated
 from funnel.draw.keys import Key
 from funnel.engine.counting import check_minimum
@@ -161,7 +161,7 @@ def pin(policy: Policy, lock: Lock, counted: Joint) -> Pinned:
     order = notion.parameters().get("order")
     moved = drift(lock, reference, current, notion.measure, protection.leakage.nats, order)
     if not protection.holds:
-        raise _leaks(policy, lock, notion, moved)
+        raise _leaks(policy, lock, protection, moved)
     return Pinned(lock, protection, current, reference, moved)
 
 
@@ -274,35 +274,45 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
                 )
 
 
-def _leaks(policy: Policy, lock: Lock, notion: Notion, moved: DriftFile) -> LockError:
-    now = "without bound" if moved.leakage_now is None else f"{moved.leakage_now:.6g} nats"
+def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> LockError:
+    notion, needed = found.notion, found.notion.needed(found.channel, found.leakage.nats)
+    said = [
+        f"leaks {_nats(nats)} ({moved.measure}) at tonight's counts, above the {notion.epsilon:g} that {notion.notion} "
+        "allows"
+        if key == "epsilon"
+        else f"moves a belief by {_nats(nats)} there, above the {getattr(notion, key):g} of the policy's `{key}`"
+        for key, nats in needed.items()
+    ]
     far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
     return LockError(
         "lock-leaks",
-        f"the pinned protocol's leakage ({moved.measure}) is {now} at tonight's counts, above the {notion.epsilon:g} "
-        f"that {notion.notion} allows{far}",
+        f"the pinned protocol {', and '.join(said)}{far}",
         where=os.fspath(lock_path(policy)),
-        advice=" ".join(["Nothing was drawn, and the last release stands.", *_exits(policy, lock, moved)]),
+        advice="\n  ".join(["Nothing was drawn, and the last release stands.", *_exits(policy, lock, moved, needed)]),
     )
 
 
-def _exits(policy: Policy, lock: Lock, moved: DriftFile) -> list[str]:
+def _nats(figure: float) -> str:
+    return f"{figure:.6g} nats" if math.isfinite(figure) else "without bound"
+
+
+def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, float]) -> list[str]:
     """What a person may do about drift, in order: from what changes nobody's answers to what changes most."""
     file, then, now = policy.file, lock.leakage.get(moved.measure), moved.leakage_now
     found = []
-    if now is not None:
-        allowed = math.ceil(now * 1e4) / 1e4
+    if all(map(math.isfinite, needed.values())):
+        allowed = " and ".join(f"`{key}: {math.ceil(nats * 1e4) / 1e4:g}`" for key, nats in needed.items())
         found.append(
-            f"Keep the protocol and tell readers: `epsilon: {allowed:g}` or more in the policy, then "
+            f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
             f"`funnel lock --keep {file}`; everybody answers as before."
         )
     again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
     room = min(max(again, lock.room, 0.01), 0.9)
     found += [
-        f"Widen: `funnel lock --room {room:g} {file}` shows what another protocol changes and costs that would stand "
-        "as much drift again; `--force` makes it.",
-        "Rotate, where that shows that old and new protocol have no finite bound under one key: "
-        f"`funnel key rotate --locked {file}` shows the cost of a new one.",
+        f"Widen: `funnel lock --room {room:g} {file}` shows what another protocol changes and costs that leaves "
+        "this part of epsilon to drift; `--force` makes it.",
+        "Rotate after that, where it shows that old and new protocol have no finite bound under one key: "
+        f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there.",
         f"A new lock with the room of the old one: `funnel lock {file}` shows its cost, promise by promise; "
         "`--force` makes it.",
         "Where each of these would end a promise: let the last release stand, or write `accept: unbounded` into the "

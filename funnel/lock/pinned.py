@@ -1,20 +1,28 @@
-"""PRIVATE/locks: the counts that a lock was made from, for its owner only."""
+"""PRIVATE/locks: the counts that a lock was made from, and the keys of their rows, for its owner only."""
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.data import Joint
 from funnel.data.convert import alphabet_record, cells_of, grid, joint_of
 from funnel.data.domain import Domain
 from funnel.draw.keys import Key
+from funnel.engine.sql import listed, literal
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
 from funnel.format import schema
+from funnel.format.drift import DriftFile
 from funnel.format.locked import LockedFile
-from funnel.ledger.kept import Kept, path_of, read
+from funnel.ledger.estimates import Kept, path_of, read
 from funnel.lock.lock import Lock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOLDER = "locks"
 SPENDS = "A new lock (`funnel lock --force`) spends `estimate.epsilon` again, unless an estimate stands."
@@ -91,3 +99,57 @@ def _read(private: Path, lock: Lock) -> LockedFile:
 
 def _path(private: Path, checksum: str) -> Path:
     return private / FOLDER / f"{checksum}.json"
+
+
+def keep_names(private: Path, checksum: str, batches: Iterable[pa.RecordBatch]) -> None:
+    """Keep the keys k0, k1, … of all rows, beside the counts of the lock. Raises ReleaseError."""
+    import pyarrow.parquet as pq
+
+    path, writer = _names_path(private, checksum), None
+    with writing(private):
+        for batch in batches:
+            if writer is None:
+                path.touch(mode=0o600)
+                writer = pq.ParquetWriter(path, batch.schema, compression="zstd")
+            writer.write_batch(batch)
+        if writer is not None:
+            writer.close()
+
+
+def with_names(moved: DriftFile, private: Path, rows: Sequence[Path], keys: int) -> DriftFile:
+    """The drift with the numbers of rows whose keys came and went: of the rows in Parquet files, by so many keys.
+
+    As it is where the keys of the lock are not kept here. Raises LockError where they cannot be read.
+    """
+    kept = _names_path(private, moved.lock)
+    if not kept.is_file():
+        return moved
+    names = listed(f"k{index}" for index in range(keys))
+    both = (listed(literal(str(path)) for path in paths) for paths in ([kept], rows))
+    then, now = (f"SELECT {names} FROM read_parquet([{paths}])" for paths in both)
+    came, went = _numbers(kept, rows[0].parent, [f"{now} EXCEPT {then}", f"{then} EXCEPT {now}"])
+    return replace(moved, new_keys=came, gone_keys=went)
+
+
+def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
+    """How many rows each query has; what does not fit into memory goes to `scratch`."""
+    import duckdb
+
+    try:
+        with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as connection:
+            folders = listed(literal(str(folder)) for folder in (kept.parent, scratch))
+            connection.execute(f"SET allowed_directories = [{folders}]")
+            connection.execute("SET enable_external_access = false")
+            return [connection.execute(f"SELECT count(*) FROM ({one})").fetchall()[0][0] for one in queries]
+    except duckdb.Error as error:
+        raise LockError(
+            "lock-damaged",
+            f"the keys of the rows that the lock was made from cannot be read: {str(error).splitlines()[0]}",
+            where=str(kept),
+            advice="Restore the file from a backup of the private folder, or remove it: then nobody is told how many "
+            "keys came and went, and nothing else changes.",
+        ) from None
+
+
+def _names_path(private: Path, checksum: str) -> Path:
+    return private / FOLDER / f"{checksum}.parquet"

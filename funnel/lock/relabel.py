@@ -16,7 +16,7 @@ from funnel.data.finer import Finer
 from funnel.data.joint import IntArray
 from funnel.errors import InternalError, SourceError
 from funnel.format.drift import Unseen
-from funnel.text import some
+from funnel.text import counted, some
 
 Rule = Literal["error", "other", "drop"]
 OTHER = "other"
@@ -150,7 +150,7 @@ def _refuse(unseen: Sequence[Unseen]) -> None:
         shown = some([f"{readable(one.value)!r} ({one.rows:,})" for one in here], _SHOWN)
         raise SourceError(
             "unseen-value",
-            f"{len(here):,} values of {columns} are not among those of the lock",
+            f"the lock does not know {counted(len(here), 'value')} of {columns}",
             values=shown,
             advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or `unseen: drop`) "
             "and make a new lock with `funnel lock --force`; or make one that knows them.",

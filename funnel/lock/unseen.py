@@ -11,7 +11,7 @@ from funnel.cells.columns import SourceColumn, Vocabulary
 from funnel.data.alphabet import readable
 from funnel.errors import SourceError
 from funnel.policy import Block
-from funnel.text import some
+from funnel.text import counted, some
 
 LEFT_OUT = 0
 """The cell of a row that is left out; cells count from 1."""
@@ -30,7 +30,7 @@ def check_seen(block: Block, cells: Cells, sources: Sequence[SourceColumn]) -> N
             shown = some([f"{readable((value,))!r} ({rows:,})" for value, rows in unknown], _SHOWN)
             raise SourceError(
                 "unseen-value",
-                f"{len(unknown):,} values of {column.name} are not among those of the lock",
+                f"the lock does not know {counted(len(unknown), 'value')} of {column.name}",
                 values=shown,
                 advice="Nothing was drawn. Write `unseen: drop` at the column, which leaves such rows out, and make a "
                 "new lock with `funnel lock --force`; or make one that knows them.",

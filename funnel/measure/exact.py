@@ -1,8 +1,9 @@
-"""Exact numbers: ε as a rational, bounds of e^ε, logarithms that name the side they round to."""
+"""Exact numbers: one ε, its bound e^ε, rationals, and logarithms that name the side they round to."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -49,3 +50,31 @@ def ends(ball: Any) -> tuple[Fraction, Fraction]:
         mantissa, exponent = map(int, end.man_exp())
         found.append(Fraction(mantissa) * Fraction(2) ** exponent)
     return found[0], found[1]
+
+
+@dataclass(frozen=True, order=True)
+class Epsilon:
+    """A bound ε >= 0 in nats, exactly: 0.1 is one tenth, not the double next to it.
+
+    Whatever decides anything compares rationals with `ratio_below()`. Floats are for searches, whose finds are
+    measured afterwards.
+    """
+
+    nats: Fraction
+
+    def __post_init__(self) -> None:
+        if self.nats < 0:
+            raise ValueError("a bound of fewer than zero nats")
+
+    @classmethod
+    def of(cls, written: float) -> Epsilon:
+        """The ε that a policy or a file writes as this number."""
+        return cls(rational(written))
+
+    def ratio_below(self) -> Fraction:
+        """A rational at or below e^ε, within a factor 1 - 10^-50: a ratio held to it keeps ε."""
+        return exp_below(self.nats)
+
+    def factor(self) -> float:
+        """e^ε as a double, for a search alone: it may lie on either side."""
+        return math.exp(self.nats)

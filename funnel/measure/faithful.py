@@ -43,7 +43,7 @@ class Faithful:
 
 
 @dataclass(frozen=True)
-class Told:
+class FaithfulFigures:
     """The same in four figures: shares of records, and how far a total is off in records, in quadratic mean.
 
     `accuracy` is the mean over columns, `face` of a raw total, `estimated` of an unbiased estimate from the released
@@ -56,16 +56,16 @@ class Told:
     estimated: float | None
 
 
-def told(joint: Joint, protocols: Sequence[AnyProtocol]) -> Told:
+def told(joint: Joint, protocols: Sequence[AnyProtocol]) -> FaithfulFigures:
     """Of a release."""
     found = faithful(joint, protocols)
-    return Told(found.unchanged, found.mean_accuracy, found.error, estimation_error(joint, protocols))
+    return FaithfulFigures(found.unchanged, found.mean_accuracy, found.error, estimation_error(joint, protocols))
 
 
-def told_at_zero(joint: Joint) -> Told:
+def told_at_zero(joint: Joint) -> FaithfulFigures:
     """At ε = 0, where raw totals are right on average and nothing is to be estimated from them."""
     found = at_zero(joint)
-    return Told(found.unchanged, found.mean_accuracy, found.error, found.error)
+    return FaithfulFigures(found.unchanged, found.mean_accuracy, found.error, found.error)
 
 
 def faithful(joint: Joint, protocols: Sequence[AnyProtocol]) -> Faithful:

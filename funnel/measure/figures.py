@@ -6,8 +6,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 from funnel.format.manifest import DECIMALS
-from funnel.measure.epsilon import Epsilon
-from funnel.measure.exact import log_above
+from funnel.measure.exact import Epsilon, log_above
 
 
 def round_up(value: float, decimals: int = DECIMALS) -> float:

@@ -93,7 +93,7 @@ def overlap(protocols: Sequence[Protocol], asked: Sequence[Input]) -> Law | None
     whole = bits * max(map(len, apart), default=1)
     if whole > MOST_BITS:
         return None
-    ends_of = [_ends(one, bits) for one in protocols]
+    ends_of = [dict(zip(all_inputs(one), one.thresholds() << (bits - one.bits), strict=True)) for one in protocols]
     pieces = [[_one_uniform(ends_of, places, bits) for places in one] for one in apart]
     if sum(math.prod(len(one.weights) for one in parts) for parts in pieces) > _MOST_PIECES:
         return None
@@ -101,11 +101,6 @@ def overlap(protocols: Sequence[Protocol], asked: Sequence[Input]) -> Law | None
     return _as_law(
         [(one, whole - bits * len(parts)) for one, parts in zip(columns, pieces, strict=True)], whole
     )
-
-
-def _ends(protocol: Protocol, bits: int) -> dict[Input, IntArray]:
-    """For each input the cumulative weights, in parts of 2^-bits."""
-    return dict(zip(all_inputs(protocol), protocol.thresholds() << (bits - protocol.bits), strict=True))
 
 
 def _sharing(names: Sequence[Input | None]) -> list[list[tuple[int, Input]]]:

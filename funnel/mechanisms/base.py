@@ -100,7 +100,7 @@ class Choice:
 class Mechanism(BaseModel, ABC):
     """A mechanism with its options; validated straight from the policy's `mechanism` section."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     reads_secret: ClassVar[bool] = False
     """Whether draws depend on the hidden secret as well as on x."""

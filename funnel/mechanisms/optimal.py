@@ -8,8 +8,6 @@ from pydantic import Field
 
 from funnel.data import Joint
 from funnel.mechanisms.base import Mechanism, Outlook, Solved, searching
-from funnel.mechanisms.believed import best_against
-from funnel.mechanisms.exactly_robust import exactly_robust
 from funnel.mechanisms.naming import round_named
 from funnel.notions import Demand, Notion, as_robust
 
@@ -49,8 +47,12 @@ class Optimal(Mechanism):
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Maximise I(X;Y) over the cone of the demand, then round inward to integers. Raises SolverError."""
         if (robust := as_robust(demand)) is not None:
+            from funnel.mechanisms.exactly_robust import exactly_robust
+
             return exactly_robust(joint, robust, searching(self.time_limit), self.gap)
         if (oracle := demand.oracle()) is not None:
+            from funnel.mechanisms.believed import best_against
+
             return best_against(oracle, joint, demand, searching(self.time_limit), self.gap)
         return best_inside(demand.cone(), joint, demand, self.time_limit, self.gap)
 

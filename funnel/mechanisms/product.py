@@ -6,19 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.data import AnyProtocol, Joint
-from funnel.data.channel import check_size
-from funnel.data.released import Channel
+from funnel.data.channel import Channel, check_size
 from funnel.errors import InternalError, SolverError, SourceError
 from funnel.measure import clock
 from funnel.measure.exact import rational
-from funnel.measure.faithful import Told, told
 from funnel.measure.information import public_entropy, released_information
 from funnel.measure.leakage import AnyLeakage
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.notions import Arranged, Notion
+
+if TYPE_CHECKING:
+    from funnel.measure.faithful import FaithfulFigures
 
 _ATTEMPTS = 3
 """Times that budgets are raised after the first solution, whose leakage is mostly below the bound."""
@@ -38,7 +39,7 @@ class Candidate:
     mechanism: str
     normalised: float | None
     reason: str | None
-    faithful: Told | None = None
+    faithful: FaithfulFigures | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +92,10 @@ class Protection:
         return float(released_information(self.joint, self.protocols, self.channel.table))
 
     @cached_property
-    def faithful(self) -> Told:
+    def faithful(self) -> FaithfulFigures:
         """What is left of rows and totals as they are."""
+        from funnel.measure.faithful import told
+
         return told(self.joint, self.protocols)
 
     @cached_property

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import Epsilon
 from funnel.notions.base import MAX_EPSILON, Implied, Nats
 from funnel.notions.believed import Limit
 from funnel.notions.change import Judged, ordered
@@ -71,6 +71,13 @@ class Alip(TableNotion):
         if self.lower is None:
             return True
         return measures.lip(table).within(Epsilon.of(self.lower).ratio_below())
+
+    def needed(self, channel: Channel, leakage: float) -> dict[str, float]:
+        """Those of both that it does not keep."""
+        if self.lower is None:
+            return super().needed(channel, leakage)
+        asked = {"epsilon": (leakage, self.epsilon), "lower": (measures.lip(channel.table).nats, self.lower)}
+        return {key: nats for key, (nats, bound) in asked.items() if nats > bound} or super().needed(channel, leakage)
 
     def implies(self) -> Iterator[Implied]:
         """The bound of the rise alone; the larger of both, either way."""

@@ -16,13 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
+from funnel.data.channel import Channel
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.released import Channel
 from funnel.data.sending import ExactArray
 from funnel.data.unary import UnaryProtocol
 from funnel.errors import InternalError
-from funnel.format.robust import RobustFile
-from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import Epsilon
 from funnel.measure.leakage import AnyLeakage
 from funnel.notions.change import Judged, ordered
 from funnel.notions.shape import Foreseen, Shape
@@ -30,6 +29,7 @@ from funnel.notions.shape import Foreseen, Shape
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from funnel.format.robust import RobustFile
     from funnel.optimise.certificate import Certificate
     from funnel.optimise.cone import Cone
     from funnel.optimise.convex.cone import SeparationOracle
@@ -125,7 +125,7 @@ class Amiss:
 class Notion(BaseModel, ABC):
     """A privacy notion with its parameters; validated straight from the policy's `privacy` section."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     measure: ClassVar[str] = "lip"
     """The leakage that epsilon bounds, as the manifest names it."""
@@ -214,6 +214,10 @@ class Notion(BaseModel, ABC):
     def covers(self, other: Self) -> bool:
         """Whether this bound is at least as strong as another one of the same notion."""
         return self.epsilon <= other.epsilon
+
+    def needed(self, channel: Channel, leakage: float) -> dict[str, float]:
+        """What its bounds in nats would have to be for a channel of this leakage to keep them, by the policy's key."""
+        return {"epsilon": leakage}
 
     def changed(self, key: str, new: Self) -> Judged:
         """What a change of one of the parameters in `promises`, from here to `new`, makes of the promise."""

@@ -15,7 +15,7 @@ from funnel.data.channel import check_size
 from funnel.data.joint import IntArray
 from funnel.data.sending import through
 from funnel.errors import InternalError
-from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import Epsilon
 from funnel.notions.base import Demand
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data import AnyProtocol, Joint
+from funnel.data.channel import Channel
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.released import Channel
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import Subsets
 from funnel.data.unary import UnaryProtocol
@@ -91,7 +91,7 @@ class KnownDemand(Demand):
         """The rows that are allowed under every condition; each inequality once. Raises PlanError for too many."""
         from funnel.optimise.cone import Cone
 
-        found, size = [np.zeros((0, self._size))], 0
+        found, size = [np.zeros((0, len(self.joint.blocks[self.index])))], 0
         for _, table in self.groups.tables(self._before, [self.index]):
             rows = _inequalities(np.moveaxis(table, 2, -1), self.notion.ratio)
             found.append(rows)
@@ -99,10 +99,6 @@ class KnownDemand(Demand):
             if size > MOST_NUMBERS:
                 raise _too_many()
         return Cone(np.unique(np.concatenate(found), axis=0))
-
-    @property
-    def _size(self) -> int:
-        return len(self.joint.blocks[self.index])
 
     def each_table(self) -> list[ExactArray]:
         """Every condition as a table N[s, x] (c, a), each once."""

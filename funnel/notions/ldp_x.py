@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from funnel.data import AnyProtocol, Joint
+from funnel.data.channel import Channel
 from funnel.data.joint import FloatArray, IntArray
 from funnel.data.protocol import spread
-from funnel.data.released import Channel
 from funnel.data.unary import UnaryProtocol
 from funnel.measure.leakage import Leakage, ldp
 from funnel.notions.base import Demand, Implied, Nats, Notion

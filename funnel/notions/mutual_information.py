@@ -11,8 +11,7 @@ from funnel.data import Joint
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.errors import InternalError
-from funnel.measure.average import information_above, information_within
-from funnel.measure.leakage import Average
+from funnel.measure.leakage import Average, information_above, information_within
 from funnel.notions.base import Nats
 from funnel.notions.tables import TableNotion
 

@@ -12,22 +12,18 @@ from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import possible, together
+from funnel.data.channel import Channel
 from funnel.data.joint import IntArray
-from funnel.data.released import Channel
 from funnel.errors import InternalError, PlanError
-from funnel.format.robust import RobustFile
 from funnel.measure import leakage as measures
 from funnel.measure.exact import rational
-from funnel.measure.robust import robust_leakage
-from funnel.measure.robust_certificate import robust_certificate
-from funnel.measure.uncertainty import radius
-from funnel.measure.widening import noise_width, widened
 from funnel.notions.base import Amiss, Arranged, Implied, Nats, Notion
 from funnel.notions.change import Judged, ordered
 from funnel.notions.robust import RobustDemand
 from funnel.notions.shape import Foreseen, Shape
 
 if TYPE_CHECKING:
+    from funnel.format.robust import RobustFile
     from funnel.optimise.cost import Extent
 
 CONFIDENCE = 0.95
@@ -92,6 +88,8 @@ class Rldp(Notion):
         """The notion with the radius that its confidence asks for on a joint of one block."""
         if self.radius is not None:
             return self
+        from funnel.measure.uncertainty import radius
+
         found = radius(self._sure, self.order, joint.rows, record_cells(joint))
         return self._with(found)
 
@@ -106,10 +104,14 @@ class Rldp(Notion):
 
     def noise_width(self, rate: Fraction, cells: int) -> int:
         """With half of the chance that the confidence leaves."""
+        from funnel.measure.uncertainty import noise_width
+
         return noise_width(rate, cells, self._sure)
 
     def over_noise(self, counts: IntArray, width: int | None, rows: int) -> Self:
         """The radius that holds the truth in spite of sampling and noise (`measure.widening`). Raises PlanError."""
+        from funnel.measure.uncertainty import widened
+
         if width is None:
             raise InternalError("an uncertainty set over noise whose width is not known")
         found = widened(counts, width, rows, self._sure)
@@ -157,6 +159,8 @@ class Rldp(Notion):
 
     def leakage(self, channel: Channel) -> measures.Leakage:
         """A certified upper bound of max ln P(y|s)/P(y|s') over all P in F."""
+        from funnel.measure.robust import robust_leakage
+
         return robust_leakage(
             channel.joint.table(), _weights(channel), possible(channel.joint), *self.exact()
         )
@@ -166,6 +170,8 @@ class Rldp(Notion):
         joint, bound = channel.joint, self.leakage(channel).ratio
         if bound is None:
             raise InternalError("a release without a bound is to be certified")
+        from funnel.measure.robust import robust_certificate
+
         return robust_certificate(joint.table(), _weights(channel), possible(joint), *self.exact(), bound)
 
     def leakage_at(self, channel: Channel) -> tuple[str, measures.Leakage]:

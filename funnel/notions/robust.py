@@ -13,8 +13,6 @@ from funnel.data import Joint
 from funnel.data.arrange import possible
 from funnel.data.joint import FloatArray, IntArray
 from funnel.measure.information import entropy
-from funnel.measure.robust import robust_holds
-from funnel.measure.uncertainty import limits, project
 from funnel.notions.base import Demand, Notion
 
 if TYPE_CHECKING:
@@ -52,6 +50,8 @@ class RobustDemand(Demand):
 
     def keeps(self, weights: IntArray) -> bool:
         """Whether no distribution in F leaks more, certified in exact arithmetic."""
+        from funnel.measure.robust import robust_holds
+
         return robust_holds(self.table, weights, self.possible, *self.ball, self.notion.bound)
 
     @property
@@ -104,12 +104,15 @@ class RobustDemand(Demand):
     @cached_property
     def radii(self) -> list[float]:
         """The radius B_s of each projection F_{U|s} ([RLDP] Theorem 1)."""
+        from funnel.measure.uncertainty import project
+
         chances = self.table.sum(axis=1) / self.joint.rows
         return [float(project(self.radius, self.order, chance)) for chance in chances]
 
     @cached_property
     def sets(self) -> UncertaintySets:
         """L <= P_{x|s} <= U for every s."""
+        from funnel.measure.uncertainty import limits
         from funnel.optimise.worst_case import UncertaintySets
 
         ends = [limits(self.order, b, rho) for b, rho in zip(self.radii, self.given, strict=True)]

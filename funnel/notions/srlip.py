@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.arrange import together
-from funnel.data.channel import MAX_CELLS
-from funnel.data.released import Channel
+from funnel.data.channel import MAX_CELLS, Channel
 from funnel.data.sending import ExactArray
 from funnel.errors import PlanError
 from funnel.measure import leakage as measures
-from funnel.measure.composition import identity, silence
-from funnel.measure.side import Knowledge
 from funnel.notions.base import Amiss, Arranged, Demand, Implied, Nats
 from funnel.notions.change import Judged
-from funnel.notions.known import KnownDemand, leakage_given
 from funnel.notions.lip import BeliefNotion
 from funnel.notions.shape import Foreseen, Shape
+
+if TYPE_CHECKING:
+    from funnel.measure.side import Knowledge
 
 Way = Literal["auto", "joint", "sequential", "per-attribute"]
 
@@ -97,6 +96,8 @@ class Srlip(BeliefNotion):
     @property
     def knowledge(self) -> Knowledge:
         """Which columns somebody may know."""
+        from funnel.measure.side import Knowledge
+
         return Knowledge.of(self.knows)
 
     def arrange(self, joint: Joint, minimum: int) -> Arranged:
@@ -134,6 +135,8 @@ class Srlip(BeliefNotion):
 
     def demand(self, joint: Joint, released: Mapping[int, AnyProtocol], index: int) -> Demand:
         """LIP given every x_J (and, solved in sequence, given what the earlier blocks outside J released)."""
+        from funnel.notions.known import KnownDemand
+
         before = {} if self.solve == "per-attribute" else released
         return KnownDemand(self, joint, self.knowledge, before, index)
 
@@ -149,6 +152,8 @@ class Srlip(BeliefNotion):
 
     def leakage(self, channel: Channel) -> measures.Leakage:
         """The largest LIP given any x_J."""
+        from funnel.notions.known import leakage_given
+
         return leakage_given(channel, self.knowledge)
 
     def of_answers(self, answers: ExactArray) -> None:
@@ -167,6 +172,8 @@ class Srlip(BeliefNotion):
         """
         if whole is None or self.asks_own or prod(whole.shape) > MAX_CELLS:
             return None
+        from funnel.measure.composition import identity, silence
+
         *public, pattern = whole.blocks
         return self.leakage(Channel(whole, [*map(silence, public), identity(pattern)]))
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from funnel.data import AnyProtocol, Joint
-from funnel.data.channel import given_outputs
+from funnel.data.channel import Channel, given_outputs
 from funnel.data.joint import FloatArray, IntArray
-from funnel.data.released import Channel
 from funnel.data.sending import ExactArray, sent
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.data.unary import UnaryProtocol

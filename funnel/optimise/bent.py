@@ -18,7 +18,7 @@ from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Prices
 from funnel.optimise.linear.highs import Program
 from funnel.optimise.masses import Worst
-from funnel.optimise.transport import Plan, with_room
+from funnel.optimise.transport import TransportPlan, with_room
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -58,9 +58,9 @@ class Bent:
 
     def __init__(self, cost: FloatArray, prior: FloatArray, limits: Bends, worst: Worst) -> None:
         self.cost, self.prior, self.limits, self.worst = cost, prior, limits, worst
-        self._found: Plan | None = None
+        self._found: TransportPlan | None = None
 
-    def solve(self, budget: Budget, room: float = 0.0) -> Plan:
+    def solve(self, budget: Budget, room: float = 0.0) -> TransportPlan:
         """The optimum; with `room`, mixed with what tells nothing until every row keeps v·f <= -room |f|.
 
         Raises SolverError.
@@ -69,7 +69,7 @@ class Bent:
             self._found = self._solved(budget)
         return with_room(self._found, self.worst, self.cost, self.prior, room) if room else self._found
 
-    def _solved(self, budget: Budget) -> Plan:
+    def _solved(self, budget: Budget) -> TransportPlan:
         """In units of z = Q(y|x) / p_y, so that every row has the same bends."""
         a, p = len(self.prior), self.prior
         at = np.unique(self.limits.at)
@@ -84,7 +84,7 @@ class Bent:
         chances = point.reshape(len(widths), a, a).sum(axis=0) * p[:, None]
         chances /= chances.sum(axis=0)
         nothing = Prices(np.zeros(a), np.zeros(0, np.int64), np.zeros((0, a)), np.zeros(0))
-        return Plan(chances, float((self.cost * chances).sum(axis=0) @ p), -optimum / a, nothing)
+        return TransportPlan(chances, float((self.cost * chances).sum(axis=0) @ p), -optimum / a, nothing)
 
     def _posed(self, at: FloatArray) -> tuple[csr_array, FloatArray]:
         """Sums, totals, and the limits of every row, over pieces that end `at` the bends; and what they come to."""

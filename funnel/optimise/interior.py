@@ -19,7 +19,7 @@ from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Prices
 from funnel.optimise.convex.cone import SeparationOracle
-from funnel.optimise.transport import Plan, with_room
+from funnel.optimise.transport import TransportPlan, with_room
 
 _GAP, _COARSE, _FINER = 4e-6, 1e-2, 0.05
 """Expected cost by which the optimum may be off; by how much while sides still join, and how much finer each time."""
@@ -48,9 +48,9 @@ class Interior:
     ) -> None:
         self.cost, self.prior, self.sides, self.kept = cost * prior, prior, sides, kept
         self.distance, self.oracle = cost, oracle
-        self._found: Plan | None = None
+        self._found: TransportPlan | None = None
 
-    def solve(self, budget: Budget, room: float = 0.0) -> Plan:
+    def solve(self, budget: Budget, room: float = 0.0) -> TransportPlan:
         """The optimum; with `room`, mixed with what tells nothing until every row keeps v·f <= -room |f|.
 
         Less is asked of a row with a small total. Raises SolverError.
@@ -59,7 +59,7 @@ class Interior:
             self._found = self._solved(budget)
         return with_room(self._found, self.oracle, self.distance, self.prior, room) if room else self._found
 
-    def _solved(self, budget: Budget) -> Plan:
+    def _solved(self, budget: Budget) -> TransportPlan:
         """Rounds of the method, each with more sides, until no row is outside of one by more than may be."""
         joined = self._first()
         gap = _GAP if len(joined) == len(self.sides) else _COARSE
@@ -84,14 +84,14 @@ class Interior:
         worst = np.argsort(-over, axis=1, kind="stable")[:, :_JOIN]
         return np.unique(worst[np.take_along_axis(over, worst, axis=1) > 0])
 
-    def _plan(self, path: _Point, joined: IntArray) -> Plan:
+    def _plan(self, path: _Point, joined: IntArray) -> TransportPlan:
         """The protocol and the prices that show what it costs at least."""
         totals = path.totals - np.median(path.totals) if self.kept else np.zeros(len(self.prior))
         used = self._telling(path.u, totals, self.sides[joined])
         owner, side = np.nonzero(used)
         prices = Prices(totals, owner, self.sides[joined[side]], used[owner, side])
         protocol, bound = path.z / path.z.sum(axis=0), self._shown(used, totals, self.sides[joined])
-        return Plan(protocol, max(float((self.cost * protocol).sum()), bound), bound, prices)
+        return TransportPlan(protocol, max(float((self.cost * protocol).sum()), bound), bound, prices)
 
     def _telling(self, multipliers: FloatArray, totals: FloatArray, sides: FloatArray) -> FloatArray:
         """The largest prices (a, m) alone, as few as show nearly the same: of sides that do not bind they are small."""
@@ -248,7 +248,7 @@ class _System:
         from scipy.linalg import cho_solve
 
         at, p, f = self.point, self.path.prior, self.path.sides
-        moved = self._times(rows / at.z - (sides / at.s) @ f)
+        moved = np.asarray(np.matmul(self.inverses, (rows / at.z - (sides / at.s) @ f)[:, :, None])[:, :, 0])
         told = self.inverses @ p
         scale = (told @ p) if self.path.kept else np.full(len(p), np.inf)
         sums = cho_solve(self.tied, -(moved - told * ((moved @ p) / scale)[:, None]).sum(axis=0))
@@ -258,10 +258,6 @@ class _System:
         slack = -(moved @ f.T)
         prices = (sides - at.u * slack) / at.s
         return _Point(moved, slack, prices, prices @ f - sums - totals[:, None] * p, sums, totals)
-
-    def _times(self, rows: FloatArray) -> FloatArray:
-        """Each row (a, a) times its inverse."""
-        return np.asarray(np.matmul(self.inverses, rows[:, :, None])[:, :, 0])
 
 
 def _invert(weighted: FloatArray, diagonal: FloatArray, into: FloatArray) -> bool:

@@ -5,6 +5,8 @@ u (outside) and v, with w = (v, u) / (u + v): it is worth H(X)'s share less the 
 about the facet a pair costs c(u, v) = ln(1 + u/v) / u + ln(1 + v/u) / v, of which the mixed derivative
 1 / (u v (u + v)) is positive, so what lies farther outside belongs to what lies nearer inside. One facet is solved by
 one sweep; a linear program joins the two, and takes in pairs until no pair of values is worth more than its duals say.
+
+A cone is planar where its constraints span at most a plane, so that one or two of them matter.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.generation import RestrictedMaster, generate
 from funnel.optimise.linear.highs import Answer
-from funnel.optimise.planar import ON_FACET, plane_facets
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,6 +33,10 @@ _BLOCK = 2**18
 """Pairs priced at a time: what a processor keeps close by."""
 _UNUSED = 1e-12
 """Rows of which no entry exceeds this are rounding errors of the solver."""
+_RANK = 1e-10
+"""Singular values below this share of the largest count as zero."""
+ON_FACET = 1e-12
+"""Coordinates below this share of a facet's largest coefficient lie on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,3 +202,41 @@ class _Pairs:
         data /= np.bincount(columns, data, len(self.prior))[columns]
         starts = np.cumsum([0, *(len(self.support[k]) for k in used)])
         return csr_array((data, columns, starts), shape=(len(used), len(self.prior)))
+
+
+def plane_facets(cone: Cone, prior: FloatArray) -> FloatArray | None:
+    """The one or two constraints that matter, on w (k, a); k = 0 when there are none; None if not planar.
+
+    In w = prior·v a constraint matrix of rank 2 maps every unit vector to a point of a plane. While these points lie
+    in an open half-plane, an extreme ray is a unit vector inside every facet, or a point of a facet between a unit
+    vector outside and one inside.
+    """
+    constraints = cone.constraints(prior)
+    if not len(constraints):
+        return constraints
+    left, singular, right = np.linalg.svd(constraints, full_matrices=False)
+    rank = int((singular > _RANK * singular[0]).sum())
+    if rank == 1 and (cone.equalities or (left[:, 0] < 0).all() or (left[:, 0] > 0).all()):
+        return constraints[:1]
+    if rank > 2 or cone.equalities or not _in_half_plane(right[:2]):
+        return None
+    turn = _angles((left * singular)[:, :2].T, -right[:2] @ prior)
+    return constraints[[turn.argmin(), turn.argmax()]]
+
+
+def _angles(points: FloatArray, axis: FloatArray) -> FloatArray:
+    """Signed angles of (2, k) points from an axis.
+
+    Every constraint is negative at the centre z, so normals lie within a right angle of -z, and the two that
+    bound the plane cone are those turned farthest to either side.
+    """
+    across = axis[0] * points[1] - axis[1] * points[0]
+    return np.asarray(np.arctan2(across, axis @ points))
+
+
+def _in_half_plane(points: FloatArray) -> bool:
+    """Whether the (2, a) points other than the origin lie in an open half-plane."""
+    length = np.linalg.norm(points, axis=0)
+    turn = np.sort(np.arctan2(*points[:, length > ON_FACET * length.max()]))
+    gaps = np.diff(turn, append=turn[0] + 2 * np.pi)
+    return bool(gaps.max() > np.pi * (1 + _RANK))

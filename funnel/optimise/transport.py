@@ -37,7 +37,7 @@ _FULL = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TransportPlan:
     """A protocol Q[y, x] (a, a), its expected cost Σ p_x d(y, x) Q[y, x], and why nothing costs less than `bound`."""
 
     protocol: FloatArray
@@ -75,7 +75,9 @@ class _Sides:
         return _Sides(np.concatenate([self.owner, more.owner]), np.concatenate([self.facets, more.facets]))
 
 
-def with_room(plan: Plan, oracle: SeparationOracle, cost: FloatArray, prior: FloatArray, room: float) -> Plan:
+def with_room(
+    plan: TransportPlan, oracle: SeparationOracle, cost: FloatArray, prior: FloatArray, room: float
+) -> TransportPlan:
     """The plan mixed with the constant rows of its own totals, by one share, until every row keeps its distance."""
     mass = plan.protocol @ prior
     used = np.flatnonzero(mass > 0)
@@ -110,10 +112,10 @@ class Transport:
         self.size, self._mass = len(prior), prior
         self._equal = np.zeros((0, len(prior))) if equal is None else equal
         self._sides = _Sides(np.zeros(0, np.int64), np.zeros((0, self.size)))
-        self._plan: Plan | None = None
+        self._plan: TransportPlan | None = None
         self._program, self._first = self._posed()
 
-    def solve(self, budget: Budget, room: float = 0.0) -> Plan:
+    def solve(self, budget: Budget, room: float = 0.0) -> TransportPlan:
         """The optimum over rows that keep every inequality v·f <= -room |f|, or less where a total is too small.
 
         `room` is a chance; where totals are free the optimum without any comes first. Where the budget ends before,
@@ -131,7 +133,7 @@ class Transport:
             self._mass = plan.protocol @ self.prior
         return plan
 
-    def _next(self, budget: Budget) -> Plan:
+    def _next(self, budget: Budget) -> TransportPlan:
         """The optimum over the inequalities so far; the one before where the time is over."""
         answer = self._program.solve(budget.seconds)
         before = self._plan
@@ -142,10 +144,10 @@ class Transport:
         """Whether nothing bears on rows yet."""
         return not len(self._equal) and not len(self._sides.owner)
 
-    def _stay(self) -> Plan:
+    def _stay(self) -> TransportPlan:
         """What is best as long as rows may be anything: everything stays where it is."""
         nothing = Prices(np.zeros(self.size), self._sides.owner, self._sides.facets, np.zeros(0))
-        return Plan(np.eye(self.size), 0.0, 0.0, nothing)
+        return TransportPlan(np.eye(self.size), 0.0, 0.0, nothing)
 
     def _posed(self) -> tuple[Program, int]:
         """The program in units of mass a·w, with how many rows it begins."""
@@ -206,7 +208,7 @@ class Transport:
         new = over > np.maximum(_MET * size / self.size, self.fine + _GIVEN * wanted)
         return _Sides(sides.owner[new], sides.facets[new])
 
-    def _found(self, answer: Answer) -> Plan:
+    def _found(self, answer: Answer) -> TransportPlan:
         """What the program found."""
         point, multipliers, optimum = answer.require("the linear program of a protocol that keeps totals")
         chances = np.maximum(point.reshape(self.size, self.size), 0.0) / (self.size * self.prior)
@@ -215,7 +217,7 @@ class Transport:
         totals = -multipliers[self.size : 2 * self.size] if self.kept else np.zeros(self.size)
         # A common amount on all totals changes nothing; what is left bounds what their deviations are worth.
         prices = self._priced(totals - np.median(totals), multipliers[(2 if self.kept else 1) * self.size :])
-        return Plan(chances, -optimum / self.size, -optimum / self.size, prices)
+        return TransportPlan(chances, -optimum / self.size, -optimum / self.size, prices)
 
     def _priced(self, totals: FloatArray, multipliers: FloatArray) -> Prices:
         """The prices of totals, and of what bears on rows: equations first, whose multipliers have any sign."""

@@ -11,7 +11,7 @@ from funnel.audit.kernel.opened import Opened
 from funnel.audit.kernel.verdict import Broken
 from funnel.engine.library import library
 from funnel.engine.postgres import Address, Refusal
-from funnel.engine.sink import Sink, Told, stored
+from funnel.engine.sink import Sink, TableComment, stored
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import ReleaseError
 from funnel.format.released import with_count
@@ -74,7 +74,7 @@ def send(also: Also, folder: Path) -> Sent:
         advice = "`funnel audit` says all that is wrong with it."
         raise ReleaseError("release-unreadable", str(broken), where=str(folder), advice=advice) from None
     sink = Sink(address, also.old, partial(_unwritten, also, folder))
-    told = Told(manifest.release, manifest.name)
+    told = TableComment(manifest.release, manifest.name)
     try:
         with connected(folder / manifest.data) as connection:
             relation, columns = _table(connection, opened)
@@ -106,7 +106,7 @@ def _table(
     types = {key.name: key.type for key in manifest.identify}
     counted = manifest.rows_of_data == "counts"
     types |= dict(zip(*with_count(released.columns, released.types, counted=counted), strict=True))
-    folders = f"hive_partitioning = {manifest.partition is not None}, hive_types_autocast = false"
+    folders = f"hive_partitioning = {manifest.folders is not None}, hive_types_autocast = false"
     if manifest.format_of_data == "parquet":
         reader = f"read_parquet({paths}, {folders})"
     else:

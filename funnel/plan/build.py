@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from funnel.engine.sources import Source
-from funnel.engine.sql import every, identifier, listed, literal, selection
+from funnel.engine.sql import PART, every, identifier, listed, literal, part_of, selection
 from funnel.errors import PolicyError
 from funnel.format.released import with_count
-from funnel.plan.columns import NARROW, Key
+from funnel.plan.columns import NARROW, ColumnKey
 from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
@@ -61,12 +61,12 @@ def compile_plan(
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
     permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
     parted = policy.engine == "spark"  # rows lie in parts then, which are never all in one process
-    once = lock is not None and permanent and not any((names.key, cells, know, everybody, private, parted))
+    one = lock is not None and permanent and not any((names.key, cells, private, parted))
     return Plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
-        once_stage(names, count) if once else None,
+        once_stage(policy, names, count, whole=everybody is not None) if one else None,
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type, parted=parted),
         cells,
@@ -149,7 +149,7 @@ def _count(policy: Policy, names: Names, lock: str | None) -> Count:
     )
 
 
-def _rare(attribute: Attribute, key: Key, kind: str, lock: str | None) -> Rare:
+def _rare(attribute: Attribute, key: ColumnKey, kind: str, lock: str | None) -> Rare:
     """What a merged key needs to know of all its values; `kind` is the type of the source's column."""
     statement = f"SELECT {key.text} AS v, CAST(sum(n) AS BIGINT) AS n FROM raw GROUP BY ALL ORDER BY ALL"
     known = None if lock is None else f"lock_{key.name}"
@@ -217,12 +217,16 @@ def _draw(policy: Policy, names: Names, *, whose: bool) -> Draw:
     keys = _keys(policy)
     if not (permanent or keys or policy.mechanism.form_of_sets()):
         return Draw(policy.draws.kind, (), None)
-    order = f" ORDER BY {listed(keys)}" if keys else ""
-    statement = f"SELECT {listed([*columns, *keys])} FROM kept {' '.join(joins)}{order}"
-    return Draw(policy.draws.kind, codes, statement, tuple(keys), whose)
+    parted = policy.parted
+    rows = parted.rows if keys and parted is not None and parted.column is None else None
+    place = part_of(keys, "getvariable('parts')")
+    placed = [] if rows is None else [f"{place} AS {PART}"]
+    order = f" ORDER BY {listed([PART, *keys] if placed else keys)}" if keys else ""
+    statement = f"SELECT {listed([*columns, *keys, *placed])} FROM kept {' '.join(joins)}{order}"
+    return Draw(policy.draws.kind, codes, statement, tuple(keys), whose, rows)
 
 
-def _codes(name: str, keys: list[Key]) -> str:
+def _codes(name: str, keys: list[ColumnKey]) -> str:
     """Raw keys to codes, through the labels of the alphabet that the engine provides as a table."""
     raw = listed(identifier(key.name) for key in keys)
     labelled = listed(f"{key.label} AS l{i}" for i, key in enumerate(keys))
@@ -245,7 +249,7 @@ def _write(policy: Policy, names: Names) -> Write:
     counted = policy.release.rows == "counts"
     statement = selection(*with_count(columns, types, counted=counted)) if known else None
     shown = policy.release.identify, tuple(kind for _, kind in names.key)
-    parted = policy.release.partition
+    parted = policy.parted
     folders = None if parted is None else (parted.column, parted.rows)
     return Write(tuple(columns), tuple(types), policy.release.format, statement, form, *shown, counted, folders)
 

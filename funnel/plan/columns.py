@@ -28,7 +28,7 @@ _UNTOUCHED = (*NARROW, "UBIGINT", "DATE", "DECIMAL")
 
 
 @dataclass(frozen=True)
-class Key:
+class ColumnKey:
     """`raw` computes a row's key from the source; of `name`, the key's own column, `text` is the value as text
     and `label` what may be released of it."""
 
@@ -39,12 +39,12 @@ class Key:
     released_type: str
 
 
-def secret_key(index: int, column: str, kind: str) -> Key:
+def secret_key(index: int, column: str, kind: str) -> ColumnKey:
     """The key of a sensitive column: its value."""
     return _plain(f"s{index}", present(column, kind), kind)
 
 
-def own_key(name: str, attribute: Attribute, kind: str) -> Key:
+def own_key(name: str, attribute: Attribute, kind: str) -> ColumnKey:
     """The key of a column's own values, for what somebody may know of it."""
     return _plain(name, present(attribute.name, kind, trim=attribute.trim), kind)
 
@@ -57,28 +57,28 @@ def above(text: str, attribute: Attribute) -> list[str]:
     return found[1:]
 
 
-def public_key(name: str, attribute: Attribute, kind: str) -> Key:
+def public_key(name: str, attribute: Attribute, kind: str) -> ColumnKey:
     """The key of a public attribute, under this name: its value, bin, group, or value among the most frequent."""
     value = present(attribute.name, kind, trim=attribute.trim)
     if attribute.bins is not None:
         bins = _binned(value, attribute.bins, kind)
-        return Key(name, bins, identifier(name), identifier(name), "VARCHAR")
+        return ColumnKey(name, bins, identifier(name), identifier(name), "VARCHAR")
     if isinstance(attribute.round, float):
         return _rounded(name, value, attribute.round, attribute.clip, kind)
     if attribute.round is not None:
         return _dated(name, value, attribute.round, kind)
     key = _plain(name, value, kind)
     if attribute.groups is not None:
-        return Key(name, key.raw, key.text, _grouped(key.text, attribute.groups[0]), "VARCHAR")
+        return ColumnKey(name, key.raw, key.text, _grouped(key.text, attribute.groups[0]), "VARCHAR")
     if attribute.top is None:
         return key
     kept = f"SELECT value FROM {identifier('top_' + name)}"
     stays = f"{key.text} IN ({kept}) OR {identifier(name)} IS NULL"
     label = f"CASE WHEN {stays} THEN {key.text} ELSE {literal(OTHER)} END"
-    return Key(name, key.raw, key.text, label, "VARCHAR")
+    return ColumnKey(name, key.raw, key.text, label, "VARCHAR")
 
 
-def merged_key(key: Key, attribute: Attribute) -> Key:
+def merged_key(key: ColumnKey, attribute: Attribute) -> ColumnKey:
     """The key with rare values merged: `text` is the label that it had, a table of the run says what becomes of that.
 
     A subquery for each of the two kinds of label: it is a join then.
@@ -89,26 +89,26 @@ def merged_key(key: Key, attribute: Attribute) -> Key:
     missing = f"(SELECT v1 FROM {table} WHERE v0 IS NULL)"
     merged = f"CASE WHEN {label} IS NULL THEN {missing} ELSE {texts} END"
     kind = key.released_type if attribute.rare == "bin" else "VARCHAR"
-    return Key(key.name, key.raw, label, merged, kind)
+    return ColumnKey(key.name, key.raw, label, merged, kind)
 
 
-def cell_key(name: str, macro: str, columns: Sequence[str]) -> Key:
+def cell_key(name: str, macro: str, columns: Sequence[str]) -> ColumnKey:
     """The key of a wide block: the number of the cell that its columns lie in."""
     text = f"CAST({identifier(name)} AS VARCHAR)"
-    return Key(name, f"{macro}({listed(map(identifier, columns))})", text, text, "VARCHAR")
+    return ColumnKey(name, f"{macro}({listed(map(identifier, columns))})", text, text, "VARCHAR")
 
 
 @dataclass(frozen=True)
 class Inner:
     """A column of a wide block: its key, what is read of that as `value`, its type, and whether it is `ordered`."""
 
-    key: Key
+    key: ColumnKey
     value: str
     type: str
     ordered: bool
 
 
-def inner_column(key: Key, attribute: Attribute, kind: str) -> Inner:
+def inner_column(key: ColumnKey, attribute: Attribute, kind: str) -> Inner:
     """Numbers, dates and times stay what they are, and so does what is rounded; all else is read as its label."""
     if attribute.keeps_kind:
         read = key.released_type if attribute.round is not None else kind
@@ -164,10 +164,10 @@ def bin_labels(edges: tuple[float | date, ...]) -> list[str]:
     return [f"[{low}, {high})" for low, high in pairwise(texts)]
 
 
-def _plain(name: str, value: str, kind: str) -> Key:
+def _plain(name: str, value: str, kind: str) -> ColumnKey:
     released = kind if kind.startswith(_KEPT) else "VARCHAR"
     text = _text(identifier(name), kind)
-    return Key(name, value, text, text, released)
+    return ColumnKey(name, value, text, text, released)
 
 
 def _grouped(text: str, level: Mapping[str, str]) -> str:
@@ -177,12 +177,12 @@ def _grouped(text: str, level: Mapping[str, str]) -> str:
     return f"coalesce(({found}), {text})" if level else text
 
 
-def _dated(name: str, value: str, part: Calendar, kind: str) -> Key:
+def _dated(name: str, value: str, part: Calendar, kind: str) -> ColumnKey:
     """Dates as far as they are to be told: of a day or a week (its Monday) a date, of a year a number."""
     day, (form, released) = _day(value, kind), _PRECISION[part]
     text = form.format(f"date_trunc({literal(part)}, {day})")
     quoted = identifier(name)
-    return Key(name, _checked(value, day, f"CAST({text} AS VARCHAR)"), quoted, quoted, released)
+    return ColumnKey(name, _checked(value, day, f"CAST({text} AS VARCHAR)"), quoted, quoted, released)
 
 
 _PRECISION: dict[Calendar, tuple[str, str]] = {
@@ -208,7 +208,7 @@ def _checked(value: str, day: str, text: str) -> str:
     return f"CASE WHEN {value} IS NULL THEN NULL {good} ELSE {literal(NO_DATE)} END"
 
 
-def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None, kind: str) -> Key:
+def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | None, kind: str) -> ColumnKey:
     """The nearest multiple of a step as an exact decimal number, halves upwards; the ends are rounded too."""
     exact = Decimal(repr(step)).normalize()
     decimals = max(-int(exact.as_tuple().exponent), 0)
@@ -218,7 +218,7 @@ def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | Non
     times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {released})"
     raw = f"CASE WHEN {value} IS NULL THEN NULL ELSE {times} END"
     text = f"CAST({identifier(name)} AS VARCHAR)"
-    return Key(name, raw, text, text, released)
+    return ColumnKey(name, raw, text, text, released)
 
 
 def _steps(value: str, step: float, clip: tuple[float, float] | None, kind: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from funnel.engine import Dialect, Engine, Source, found_for, open_engine
 from funnel.errors import SourceError
 from funnel.plan.build import compile_plan
-from funnel.plan.counted import seen, words
 from funnel.plan.population import NOTHING, Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
@@ -39,7 +38,13 @@ def planned(
 
     `wanted` is what other releases of the folder ask of everybody.
     """
-    plan, source, columns = compiled(policy, limits, lock, wanted)
+    found = found_source(policy)
+    with open_engine(found, memory=limits.memory, threads=limits.threads) as engine:
+        plan, source, columns = _compiled(policy, found, engine.schema(), lock, wanted)
+        if source is found:  # to open an engine takes as long as to count a small table
+            engine.fetch(columns)
+            yield plan, engine, source
+            return
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         engine.fetch(columns)
         yield plan, engine, source
@@ -49,12 +54,27 @@ def compiled(
     policy: Policy, limits: Limits, lock: Lock | None, wanted: Wanted
 ) -> tuple[Plan, Source, tuple[str, ...]]:
     """The plan, its source, and the columns that it reads; no row is read. Raises FunnelError."""
-    table, settings = policy.source.table, policy.spark or {}
-    source = found_for(policy.engine, settings, table, policy.directory, dialect(policy))
+    source = found_source(policy)
     with open_engine(source, memory=limits.memory, threads=limits.threads) as engine:
         schema = engine.schema()
+    return _compiled(policy, source, schema, lock, wanted)
+
+
+def found_source(policy: Policy) -> Source:
+    """The table that a policy names. Raises SourceError."""
+    table, settings = policy.source.table, policy.spark or {}
+    return found_for(policy.engine, settings, table, policy.directory, dialect(policy))
+
+
+def _compiled(
+    policy: Policy, source: Source, schema: Mapping[str, str], lock: Lock | None, wanted: Wanted
+) -> tuple[Plan, Source, tuple[str, ...]]:
     plan = compile_plan(policy, schema, source, lock.checksum if lock else None, wanted)
     columns = plan.reads(schema)
+    if source.files:  # which are read where they lie: no such table counts by itself
+        return plan, source, columns
+    from funnel.plan.counted import seen, words
+
     looked_at = seen(policy, plan, columns)
     counting = None if looked_at is None else source.counting(looked_at)
     if looked_at is None or counting is None:

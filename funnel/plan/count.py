@@ -1,4 +1,7 @@
-"""The counting stages: from a source to N[s, x], as counted or with the noise of a private estimate."""
+"""The counting stages: from a source to N[s, x], as counted or with the noise of a private estimate.
+
+Values of public columns lie in groups of several levels, and in the tree of a wide block's cells.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from funnel.cells.cells import Cells
-from funnel.cells.columns import Vocabulary
 from funnel.data import Alphabet, Joint
-from funnel.data.domain import Domain
-from funnel.data.joint import IntArray
+from funnel.data.alphabet import Paths
 from funnel.data.population import Population
 from funnel.engine import Engine, checks, counting
-from funnel.engine.declared import declared_counts
-from funnel.engine.known import with_known
 from funnel.measure.exact import rational
 from funnel.notions import Notion
-from funnel.plan.domain import domain
 from funnel.plan.estimate import LOOK, Taking, taken
-from funnel.plan.partition import Partition, partition
-from funnel.plan.paths import placed
 from funnel.plan.population import count_everybody
 from funnel.plan.stages import Count, Plan
 from funnel.plan.tabulate import Merged, tabulate
-from funnel.policy import Policy, terms
+from funnel.policy import Policy
+from funnel.policy.columns import Attribute
 
 if TYPE_CHECKING:
+    from funnel.cells.cells import Cells
+    from funnel.cells.columns import Vocabulary
+    from funnel.data.domain import Domain
+    from funnel.data.joint import IntArray
     from funnel.draw.histogram import Estimated
     from funnel.ledger.estimates import Spent
     from funnel.lock.lock import Lock
+    from funnel.plan.partition import Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +121,24 @@ def look(
             engine, one.column, counts[0],
             integer=one.integer, spread=one.spread, dense=one.dense, listing=one.listing,
         )  # fmt: skip
-    partitions = partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
+    partitions = _partitions(policy, plan, engine, progress, lock)
     progress(plan.count.title)
     merged = tabulate(engine, plan.count)
     if plan.naming is not None:
         progress(plan.naming.title)
         checks.check_names(engine, plan.naming.statement, plan.naming.listing, plan.naming.columns)
     return Looked(partitions, merged)
+
+
+def _partitions(
+    policy: Policy, plan: Plan, engine: Engine, progress: Callable[[str], None], lock: Lock | None
+) -> tuple[Partition, ...]:
+    """Those of the wide blocks; a table without any waits for nothing that makes cells."""
+    if plan.cells is None:
+        return ()
+    from funnel.plan.partition import partition
+
+    return partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
 
 
 def count(
@@ -148,14 +160,21 @@ def count(
     looked = look(policy, plan, engine, progress, lock, people=people)
     counted = _counted(policy, plan, engine, lock, taking)
     counted = replace(counted, partitions=looked.partitions, merged=looked.merged)
+    return fit(beside(counted, plan, engine, progress), plan)
+
+
+def beside(counted: Counted, plan: Plan, engine: Engine, progress: Callable[[str], None]) -> Counted:
+    """With what somebody may know of the records, and with everybody in the source, where the plan asks for them."""
     if (know := plan.know) is not None:
+        from funnel.engine.known import with_known
+
         progress(know.title)
         joint = with_known(engine, know.statement, know.levels, counted.joint, know.minimum, counted.columns)
         counted = replace(counted, joint=joint)
     if plan.everybody is not None:
         progress(plan.everybody.title)
         counted = replace(counted, populations=count_everybody(engine, plan.everybody, counted.joint))
-    return fit(counted, plan)
+    return counted
 
 
 def fit(counted: Counted, plan: Plan) -> Counted:
@@ -190,6 +209,9 @@ def _counted(policy: Policy, plan: Plan, engine: Engine, lock: Lock | None, taki
 
 def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain, IntArray]:
     """The declared domain of a private estimate and the records of each of its cells. Raises SourceError, PlanError."""
+    from funnel.engine.declared import declared_counts
+    from funnel.plan.domain import domain
+
     declared = domain(policy)
     counts = declared_counts(engine, stage.cells, declared)
     _check_written(policy, declared.blocks, int(counts.sum()))
@@ -202,10 +224,10 @@ def _check_written(policy: Policy, blocks: Sequence[Alphabet], rows: int) -> Non
         from funnel.release.formulas import check_formulas
 
         check_formulas(blocks)
-    if (folders := terms.partition(policy)) is not None:
+    if (folders := policy.parted) is not None:
         from funnel.release.folders import check_folders
 
-        check_folders(folders, blocks, rows)
+        check_folders(folders.column, folders.rows, blocks, rows)
 
 
 def vocabulary(column: Vocabulary) -> Alphabet:
@@ -229,3 +251,23 @@ def _pinned(policy: Policy, lock: Lock, kept: Estimated) -> tuple[Notion, Estima
 
     notion = policy.privacy.over_kept_noise(lock.parameters)
     return notion, replace(kept, width=notion.noise_width(kept.epsilon / SENSITIVITY, len(kept.noisy)))
+
+
+def placed(policy: Policy, cells: Sequence[Cells], joint: Joint) -> Joint:
+    """The joint distribution, its blocks told what holds their values."""
+    grouped = {one.name: one for block in policy.blocks if block.cells is None for one in block.attributes
+               if len(one.groups or ()) > 1}  # fmt: skip
+    paths: Paths = {one.name: one.ways() for one in cells}
+    blocks = tuple(
+        replace(block, paths={
+            **{name: paths[name] for name in block.columns if name in paths},
+            **{name: _of_groups(grouped[name], {value[place] for value in block.values})
+               for place, name in enumerate(block.columns) if name in grouped},
+        })
+        for block in joint.blocks
+    )  # fmt: skip
+    return replace(joint, blocks=blocks)
+
+
+def _of_groups(attribute: Attribute, values: set[str | None]) -> dict[str, tuple[str, ...]]:
+    return {value: tuple(reversed(attribute.above(value))) for value in values if value is not None}

@@ -36,7 +36,7 @@ def distances_of(
     return files.DistancesFile("funnel-distances/1", blocks)
 
 
-def _block(one: Partition, law: FloatArray) -> files.Block:
+def _block(one: Partition, law: FloatArray) -> files.BlockDistances:
     cells, codes, size = one.cells, _codes(one), len(one.cells)
     labels = cells.assign(codes)
     seen = np.bincount(labels, minlength=size)
@@ -49,7 +49,7 @@ def _block(one: Partition, law: FloatArray) -> files.Block:
         for column, rare, accuracy in zip(cells.columns, merged, shown, strict=True)
     )
     near, nobody = (_distances(one, codes, answered) for answered in (law.sum(axis=0), law.sum(axis=1)))
-    return files.Block(cells.name, QUANTILES, columns, near, nobody)
+    return files.BlockDistances(cells.name, QUANTILES, columns, near, nobody)
 
 
 def _law(one: Partition, protocols: Sequence[AnyProtocol], table: Callable[[int], IntArray]) -> FloatArray:

@@ -11,18 +11,18 @@ from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import Recoder
 from funnel.data.joint import IntArray
 from funnel.draw.draw import regrouped
-from funnel.draw.drawing import Drawing, answers_in
+from funnel.draw.drawing import Drawing
 from funnel.draw.keys import Key
 from funnel.draw.splitting import draw_counts
 from funnel.draw.tally import Tally, check_distinct
 from funnel.engine import Engine, Source
 from funnel.errors import InternalError
-from funnel.lock.names import with_names
+from funnel.lock.pinned import with_names
 from funnel.plan.count import Counted
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Draw
 from funnel.progress import Report
-from funnel.release.named import Spill
+from funnel.release.named import Aside, Kept
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ BATCH = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnRows:
     """Distinct rows of output codes (m, k) in order, with their counts (m,); and for each block a table of counts.
 
     A table is (inputs, outputs), or (a, a + 1) where sets are drawn, as `Tally` says. `rows` are the rows themselves,
@@ -42,7 +42,7 @@ class Drawn:
     codes: IntArray
     counts: IntArray
     tables: tuple[IntArray, ...]
-    rows: Spill | None = None
+    rows: Kept | None = None
 
 
 def draw(
@@ -54,7 +54,7 @@ def draw(
     protected: Protected,
     aside: Path,
     progress: Report,
-) -> Drawn:
+) -> DrawnRows:
     """Answer every record, and check the answers against counts and protocols; rows with a key wait in folder `aside`.
 
     Raises SourceError where the source is not what was counted, DrawError where its draws are not the protocols'.
@@ -74,17 +74,20 @@ def draw(
         recode=recoding(counted, protected),
         told=lambda done: progress(stage.title, done, total),
     )
-    with Spill(aside / "rows.parquet") as rows:
+    rows = Kept(aside)
+    if stage.keys:
+        parts = 0 if stage.parted is None else -(-total // stage.parted)
+        engine.variables(parts=parts)
+        sink = Aside(aside, stage.keys, tuple(protocols))
+        for found in engine.gather(stage.statement, BATCH, drawing, sink, stage.keys, parts):
+            tally.merge(found)
+            rows.add(found)
+    else:
         for found in engine.map(stage.statement, BATCH, drawing):
-            if stage.keys:
-                answers = answers_in(found)
-                tally.add(found, answers)
-                rows.add([found.column(name) for name in stage.keys], answers)
-            else:
-                tally.merge(found)
+            tally.merge(found)
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
-    return Drawn(*tally.released, tuple(tally.tables), rows if stage.keys else None)
+    return DrawnRows(*tally.released, tuple(tally.tables), rows if stage.keys else None)
 
 
 def provide_codes(stage: Draw, engine: Engine, counted: Counted) -> None:
@@ -95,22 +98,23 @@ def provide_codes(stage: Draw, engine: Engine, counted: Counted) -> None:
     engine.prepare(stage.codes)
 
 
-def _for_counts(joint: Joint, protocols: Sequence[AnyProtocol]) -> Drawn:
+def _for_counts(joint: Joint, protocols: Sequence[AnyProtocol]) -> DrawnRows:
     """Fresh answers for all records of each cell at once."""
     plain = [one for one in protocols if isinstance(one, Protocol)]
     if len(plain) < len(protocols):
         raise InternalError("sets are drawn for records, not for their counts")
     codes, counts, tables = draw_counts(plain, joint)
     check_distinct(len(codes))
-    return Drawn(codes, counts, tuple(tables))
+    return DrawnRows(codes, counts, tuple(tables))
 
 
-def names_since(protected: Protected, drawn: Drawn, keys: int, private: Path) -> Protected:
+def names_since(protected: Protected, drawn: DrawnRows, keys: int, private: Path) -> Protected:
     """With how many of so many keys came and went since the lock, where rows have names and it knows of theirs."""
     pinned = protected.pinned
     if pinned is None or drawn.rows is None:
         return protected
-    moved = with_names(pinned.drift, private, drawn.rows.path, keys)
+    files = [one.path for one in drawn.rows.parts.values()]
+    moved = with_names(pinned.drift, private, files, keys)
     return replace(protected, pinned=replace(pinned, drift=moved))
 
 

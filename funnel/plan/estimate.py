@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from funnel.data.convert import alphabet_record
-from funnel.data.domain import Domain
-from funnel.data.joint import IntArray
 from funnel.errors import InternalError
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
@@ -19,8 +16,9 @@ from funnel.plan.stages import Plan
 from funnel.policy import Policy
 
 if TYPE_CHECKING:
-    from funnel.ledger.estimates import EstimateRequest, Spent
-    from funnel.ledger.kept import Kept
+    from funnel.data.domain import Domain
+    from funnel.data.joint import IntArray
+    from funnel.ledger.estimates import EstimateRequest, Kept, Spent
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ def taken(
 
 def _asked(policy: Policy, plan: Plan, declared: Domain) -> EstimateRequest:
     """What is counted: the domain, and the statements that count its cells. Nothing in it follows from the counts."""
+    from funnel.data.convert import alphabet_record
     from funnel.ledger.estimates import EstimateRequest
 
     epsilon, budget = policy.estimate.epsilon, policy.estimate.budget

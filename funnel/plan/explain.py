@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from funnel.data.channel import MAX_CELLS
 from funnel.engine.sql import identifier
@@ -12,6 +14,22 @@ from funnel.plan.stages import Plan
 from funnel.plan.survey import Sizes
 
 _OLD = {"replace": "replaced", "keep": "kept by its date"}
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A plan with the sizes that were found for it."""
+
+    plan: Plan
+    sizes: Sizes
+
+    def text(self) -> str:
+        """The steps for a person."""
+        return explain(self.plan, self.sizes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return self.plan.as_dict() | {"plan_sha256": self.plan.sha256, "sizes": self.sizes.as_dict()}
 
 
 def explain(plan: Plan, found: Sizes | None = None) -> str:
@@ -31,7 +49,8 @@ def readings(plan: Plan) -> str:
     several = f"{sum(times for _, times in own)} times at most ({told})"
     once = "where it holds only values that the lock knows"
     if plan.once is not None:
-        return f"once {once}, else {several} more"
+        times = 1 + sum(_reads(one, plan) for one in (plan.know, plan.everybody) if one is not None)
+        return f"{'once' if times == 1 else f'{times} times'} {once}, else {several} more"
     return f"{several}; under a lock once {once}" if plan.may_be_read_once else several
 
 
@@ -44,7 +63,7 @@ def _reads(stage: stages.Stage, plan: Plan) -> int:
             return 2
         case stages.Everybody():
             return len(stage.counts) + (stage.once is not None)
-        case stages.Cells():
+        case stages.MakeCells():
             return len(stage.blocks)
         case stages.People() if plan.draw.whose:
             return 0
@@ -63,7 +82,7 @@ def _summary(stage: stages.Stage) -> str:
             chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
             rounded = "" if stage.beliefs is None else f", from beliefs rounded outward to steps of {stage.beliefs:g}"
             return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:g} nats{rounded}"
-        case stages.Cells():
+        case stages.MakeCells():
             told = (f"{len(one.columns)} columns of {one.name} in {one.most:,} cells at most, of at least "
                     f"{one.minimum:,} records each" for one in stage.blocks)  # fmt: skip
             return "; ".join(told) + "; the secret is not read"
@@ -95,8 +114,8 @@ def _summary(stage: stages.Stage) -> str:
             keys = f"{', '.join(stage.keys)} untouched, then " if stage.keys else ""
             order = "key" if stage.keys else "released value"
             count = ", each distinct row once with its count" if stage.counted else ""
-            parts = stage.partition and ", a folder for each {}, {:,} rows a file at most".format(*stage.partition)
-            return f"{keys}{', '.join(stage.columns)} as {stage.format}{shown}{count}{parts or ''}, sorted by {order}"
+            parts = _parts(stage)
+            return f"{keys}{', '.join(stage.columns)} as {stage.format}{shown}{count}{parts}, sorted by {order}"
         case stages.Publish():
             then = f", then to {stage.also}, its old table {_OLD[stage.old]}" if stage.old else ""
             return f"to {stage.to} (evidence in {stage.private}){then}"
@@ -140,10 +159,22 @@ def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
             yield f"block {number}, share {share:g} of epsilon: {solver}"
 
 
+def _parts(stage: stages.Write) -> str:
+    """How the table lies in several files, in words."""
+    if stage.partition is None:
+        return ""
+    column, rows = stage.partition
+    if column is not None:
+        return f", a folder for each {column}, {rows:,} rows a file at most"
+    return f", in files of about {rows:,} rows by a hash of the key" if stage.keys else f", in files of {rows:,} rows"
+
+
 def _target(stage: stages.Write) -> str:
     """Where the table goes, in SQL."""
     if stage.partition is None:
         return f"'<release>/data.{stage.format}'"
+    if stage.partition[0] is None:
+        return f"'<release>/data/part-*.{stage.format}'"
     return f"'<release>/data' (FORMAT {stage.format}, PARTITION_BY ({identifier(stage.partition[0])}))"
 
 
@@ -162,7 +193,7 @@ def _statements(stage: stages.Stage) -> Sequence[str]:
             return [stage.spread, stage.dense] if stage.integer else [stage.listing]
         case stages.Everybody():
             return [*stage.statements, *stage.counts]
-        case stages.Cells():
+        case stages.MakeCells():
             macros = (f"CREATE TEMP MACRO {one.macro}({', '.join(one.keys)}) AS <the cell that these lie in>"
                       for one in stage.blocks)  # fmt: skip
             return [*stage.statements, *(one.statement for one in stage.blocks), *macros]

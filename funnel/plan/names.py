@@ -8,7 +8,7 @@ from itertools import chain
 from funnel.engine.sql import every, identifier
 from funnel.plan.columns import (
     NARROW,
-    Key,
+    ColumnKey,
     cell_key,
     inner_columns,
     merged_key,
@@ -24,7 +24,7 @@ from funnel.plan.fit import column_of
 from funnel.policy import Attribute, Policy
 
 
-def _plain_key(name: str, attribute: Attribute, kind: str) -> Key:
+def _plain_key(name: str, attribute: Attribute, kind: str) -> ColumnKey:
     """The key of a column of a plain block."""
     key = public_key(name, attribute, kind)
     return merged_key(key, attribute) if attribute.merges_rare else key
@@ -77,22 +77,22 @@ class Names:
         return there(column, self.schema[column], trim=column in self.trimmed)
 
     @property
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[ColumnKey]:
         """Secret keys, then public keys block by block."""
         return self.secret + [key for block in self.blocks for key in block]
 
     @property
-    def cells(self) -> list[Key]:
+    def cells(self) -> list[ColumnKey]:
         """The keys of wide blocks."""
         return [keys[0] for keys, inner in zip(self.blocks, self.inner, strict=True) if inner]
 
     @property
-    def plain(self) -> list[Key]:
+    def plain(self) -> list[ColumnKey]:
         """All others, in the order of `keys`."""
         return [key for key in self.keys if key not in self.cells]
 
     @property
-    def measured(self) -> list[tuple[str, Key, str]]:
+    def measured(self) -> list[tuple[str, ColumnKey, str]]:
         """Each public column whose keys may be labels that no release can hold: its name, key and such a label."""
         keys = [
             [one.key for one in inner] or keys for keys, inner in zip(self.blocks, self.inner, strict=True)
@@ -101,7 +101,7 @@ class Names:
         return [(one.name, key, label) for one, key in pairs for label in refused_labels(one)]
 
     @property
-    def rare(self) -> list[tuple[Attribute, Key, str]]:
+    def rare(self) -> list[tuple[Attribute, ColumnKey, str]]:
         """The columns of plain blocks whose rare values are merged, with their keys and types."""
         plain = [[] if inner else keys for keys, inner in zip(self.blocks, self.inner, strict=True)]
         return [

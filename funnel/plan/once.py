@@ -1,16 +1,29 @@
-"""The stage that counts and draws in one reading, where a lock says beforehand which values there are."""
+"""The stage that counts and draws in one reading, where a lock says beforehand which values there are.
+
+What somebody may know, and who is absent, is counted behind it, in readings of their own. Several readings are taken
+
+- of rows with a key: they are drawn in the order of their keys, so that all of them have to be sorted first;
+- of wide blocks: what a cell's columns hold is compared with what the lock knows before any row gets a cell;
+- where rare values become others by what is counted, and where rows with missing values are dropped: of those, too, it
+  is asked whose they are.
+"""
 
 from __future__ import annotations
 
 from funnel.engine.sql import every, identifier, listed
 from funnel.plan.names import Names
 from funnel.plan.people import CONTENT
+from funnel.plan.population import WHOLE
 from funnel.plan.stages import Count, Once
+from funnel.policy import Policy
 
 
-def once_stage(names: Names, count: Count) -> Once | None:
-    """The stage of a plan with permanent draws under a lock; None where values become others by what is counted."""
-    if count.rare:
+def once_stage(policy: Policy, names: Names, count: Count, *, whole: bool) -> Once | None:
+    """The stage of a plan with permanent draws under a lock, None where it takes several readings.
+
+    `whole`: everybody in the source is counted, too.
+    """
+    if count.rare or policy.source.missing == "drop":
         return None
     kept, _, *tops = count.statements
     axes = [names.secret, *names.blocks]
@@ -27,5 +40,6 @@ def once_stage(names: Names, count: Count) -> Once | None:
         (kept, *tops, *tables),
         f"SELECT {listed(['entity', 'content', *codes])} FROM "
         f"(SELECT {listed(['entity', f'{CONTENT} AS content', *labels])} FROM kept) {' '.join(joins)}",
-        ("DROP VIEW kept", *(f"DROP TABLE {one.split()[3]}" for one in (*tops, *tables)), "DROP VIEW source"),
+        ("DROP VIEW kept", *(f"DROP TABLE {one.split()[3]}" for one in (*tops, *tables)), "DROP VIEW source",
+         *((f"DROP VIEW {WHOLE}",) if whole else ())),
     )

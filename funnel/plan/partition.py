@@ -30,7 +30,7 @@ class Partition:
 
 def partition(
     policy: Policy,
-    stage: stages.Cells | None,
+    stage: stages.MakeCells | None,
     engine: Engine,
     progress: Callable[[str], None],
     pinned: Sequence[Cells] = (),
@@ -60,7 +60,7 @@ def partition(
     return tuple(found)
 
 
-def _check_texts(wide: stages.Wide, sources: Sequence[SourceColumn]) -> None:
+def _check_texts(wide: stages.WideBlock, sources: Sequence[SourceColumn]) -> None:
     """Refuse texts and whole numbers that tell who somebody is; fractions are measured, and binned.
 
     Raises SourceError.
@@ -70,19 +70,19 @@ def _check_texts(wide: stages.Wide, sources: Sequence[SourceColumn]) -> None:
             check_identifier(one.name, len(one.values), len(one.codes), text=not one.ordered)
 
 
-def _made(block: Block, wide: stages.Wide, sources: Sequence[SourceColumn], support: int) -> Made:
+def _made(block: Block, wide: stages.WideBlock, sources: Sequence[SourceColumn], support: int) -> Made:
     if block.cells is None:
         raise InternalError(f"block {block.name} is not wide")
     rare = {one.name: one.rare for one in block.attributes if one.rare is not None}
     return make(wide.name, sources, most=wide.most, minimum=wide.minimum, support=support, rare=rare)
 
 
-def macros(policy: Policy, stage: stages.Cells, cells: Sequence[Cells]) -> tuple[str, ...]:
+def macros(policy: Policy, stage: stages.MakeCells, cells: Sequence[Cells]) -> tuple[str, ...]:
     """The statements by which an engine learns in which cell a row lies."""
     return tuple(map(_macro, policy.wide, stage.blocks, cells))
 
 
-def _macro(block: Block, wide: stages.Wide, cells: Cells) -> str:
+def _macro(block: Block, wide: stages.WideBlock, cells: Cells) -> str:
     """SQL: the macro from a row's columns to the number of its cell; 0 where the row is to be left out."""
     from funnel.lock.unseen import LEFT_OUT
 

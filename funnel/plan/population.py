@@ -17,15 +17,14 @@ from funnel.engine.checks import BELOW, NO_DATE
 from funnel.engine.expressions import Expression, ExpressionError, check_condition, parse
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
-from funnel.format.journal import Present
-from funnel.plan.columns import OTHER, Key, secret_key
+from funnel.plan.columns import OTHER, ColumnKey, secret_key
 from funnel.plan.fit import column_of
 from funnel.plan.names import Names
 from funnel.plan.stages import Everybody
 from funnel.policy import Policy
-from funnel.policy.terms import filtering_secret, leaves_out, terms_file
 
 if TYPE_CHECKING:
+    from funnel.format.journal import Present
     from funnel.lock.lock import Lock
 
 WHOLE = "whole"
@@ -68,6 +67,10 @@ def everybody_stage(
     Predicates that no longer fit the source are left out, and with more than MOST_CLASSES all of them: of those
     nothing is known. Over a private estimate nobody is counted, for these counts would have no noise.
     """
+    if own is None and lock is None and wanted == NOTHING:
+        return None
+    from funnel.policy.terms import filtering_secret, leaves_out, terms_file
+
     asked, private = terms_file(policy), policy.estimate.epsilon is not None
     drops, hidden = leaves_out(asked, locked=lock is not None), filtering_secret(asked)
     if drops is None and (private or not (wanted.classes or wanted.secrets)):
@@ -108,7 +111,7 @@ def _usable(predicate: str, schema: Mapping[str, str]) -> bool:
     return True
 
 
-def _secrets(policy: Policy, names: Names, wanted: Wanted) -> dict[tuple[str, ...], list[Key]]:
+def _secrets(policy: Policy, names: Names, wanted: Wanted) -> dict[tuple[str, ...], list[ColumnKey]]:
     """The keys of each secret whose columns are here, the policy's own first; a column has one key."""
     found = {tuple(policy.sensitive): names.secret}
     known = dict(zip(names.sensitive, names.secret, strict=True))
@@ -125,7 +128,7 @@ def _flag(place: int) -> str:
     return identifier(f"p{place}")
 
 
-def _everyone(names: Names, secrets: Sequence[Key], flags: Sequence[str]) -> str:
+def _everyone(names: Names, secrets: Sequence[ColumnKey], flags: Sequence[str]) -> str:
     """The table of everybody's raw keys, of the predicates that hold, and of how many records share them."""
     hidden = list({key.name: key for key in secrets}.values())
     public = [key for key in names.plain if key not in names.secret]
@@ -141,7 +144,7 @@ def _everyone(names: Names, secrets: Sequence[Key], flags: Sequence[str]) -> str
     return f"CREATE TEMP TABLE everyone AS SELECT *, count(*) AS n FROM ({rows}) GROUP BY ALL"
 
 
-def _counting(policy: Policy, names: Names, secret: Sequence[Key], classes: int, lock: str | None) -> str:
+def _counting(policy: Policy, names: Names, secret: Sequence[ColumnKey], classes: int, lock: str | None) -> str:
     """Rows [s, x_1, …, x_k as labels, which predicates hold, n] of everybody."""
     merged = {key.name: (attribute.rare, key) for attribute, key, _ in names.rare}
     hidden = [f"{key.label} AS {identifier(f'h{place}')}" for place, key in enumerate(secret)]
@@ -156,7 +159,7 @@ def _counting(policy: Policy, names: Names, secret: Sequence[Key], classes: int,
     return f"SELECT * EXCLUDE (n), CAST(sum(n) AS BIGINT) AS n FROM ({rows}) GROUP BY ALL ORDER BY ALL"
 
 
-def _merged(key: Key, rule: str, lock: str | None) -> str:
+def _merged(key: ColumnKey, rule: str, lock: str | None) -> str:
     """The label of a key whose rare values are merged, of values too that nobody has who is in the release."""
     table, text = identifier(f"rare_{key.name}"), key.text
     own = "" if lock is None else f"WHEN {text} IN (SELECT v0 FROM {identifier(f'lock_{key.name}')}) THEN {text} "
@@ -264,6 +267,8 @@ def present_of(
     """Who is in a release of the records `joint`, of which a lock left out `unseen`; None where it is everybody."""
     if stage is None:
         return None
+    from funnel.format.journal import Present
+
     absent = everybody[0].rows - joint.rows if everybody else None
     nobody = absent == 0 if absent is not None else stage.own is None and not unseen
     return None if nobody else Present(stage.own, stage.reads, stage.filtered, unseen, absent)

@@ -1,26 +1,50 @@
-"""The stage that finds what to draw with: protocols solved for, or taken from a lock, and what they leak and keep."""
+"""The stage that finds what to draw with: protocols solved for, or taken from a lock, and what they leak and keep.
+
+Where the counts and the terms are those of the last release, its protocol is taken once more. A search that the clock
+ends may find another protocol at the same counts. Drawn from, it would tell more about the same people than the first
+one again, and gain nothing that anybody needs: so the first one is taken.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
-from funnel.data import Joint
+from funnel.data import AnyProtocol, Joint, Protocol
+from funnel.data.convert import alphabet_record, cells_of, grid
+from funnel.data.joint import IntArray
 from funnel.engine.counting import rare_secrets
-from funnel.errors import InternalError
+from funnel.errors import InternalError, LedgerError
+from funnel.format import counts, schema, terms
+from funnel.format.canonical import FormatError
+from funnel.format.journal import ReleaseEntry
+from funnel.ledger.archive import kept_protocol
 from funnel.ledger.history import Composed, compose
 from funnel.ledger.journal import Journal
 from funnel.ledger.whose import Whose
 from funnel.lock.lock import Lock
 from funnel.lock.pin import Pinned, pin, pin_estimate
+from funnel.mechanisms.base import Totals
 from funnel.mechanisms.choice import choose
 from funnel.mechanisms.product import Protection
-from funnel.plan.again import as_last
 from funnel.plan.count import Counted
 from funnel.plan.population import present_of, settled
 from funnel.plan.prepare import Prepared
 from funnel.plan.stages import Pin, Solve
+from funnel.policy import Policy
+from funnel.policy.terms import terms_file
 from funnel.release.measured import Measured, measure
+
+_OF_THE_PROMISE = (
+    "entity", "filter", "missing", "sensitive", "public", "wide", "notion", "epsilon", "parameters", "split",
+    "estimate",
+)  # fmt: skip
+"""The terms by which a protocol is made; what is left out changes nothing of it."""
+_OF_THE_SEARCH = ("time_limit", "gap")
+"""Options of a mechanism that say when to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,3 +133,86 @@ def look_back(
     present = present_of(run.plan.everybody, counted.populations, protection.joint, unseen)
     everybody, source = counted.populations, run.randomness
     return compose(policy, protection, run.release, source, entries, whose, counted.cells, present, everybody)
+
+
+def as_last(policy: Policy, found: Protection) -> Protection:
+    """`found`, with the protocols of the policy's last release where those were made for the same counts and terms.
+
+    What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
+    """
+    last = next((one for one in reversed(Journal(policy.private).releases()) if one.name == policy.name), None)
+    if last is None or not _alike(policy, found, policy.private / last.release):
+        return found
+    kept = _kept(policy.private, last)
+    if kept is None or len(kept) != len(found.solved):
+        return found
+    if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:
+        return found
+    how = f"the protocol of {last.release}, which was made for the same counts"
+    single, tables = len(kept) == 1, [found.joint.table(index).sum(axis=0) for index in range(len(kept))]
+    solved = tuple(
+        replace(
+            one if single else one.unproven(),
+            protocol=protocol,
+            how=how,
+            totals=_off(one.totals, protocol, counted),
+        )
+        for one, protocol, counted in zip(found.solved, kept, tables, strict=True)
+    )
+    again = replace(found, solved=solved)
+    return _told(again) if again.holds else found
+
+
+def _off(told: Totals | None, protocol: AnyProtocol, counts: IntArray) -> Totals | None:
+    """What is told of totals, with the largest deviation by this protocol at these counts (a,)."""
+    if told is None or told.deviation is None or not isinstance(protocol, Protocol):
+        return told
+    sums = protocol.weights[:, 0, :].astype(object) @ counts.astype(object)
+    expected, whole = dict(zip(protocol.outputs.values, sums, strict=True)), 1 << protocol.bits
+    off = (
+        abs(Fraction(int(expected.get(x, 0)), whole) - int(n))
+        for x, n in zip(protocol.inputs.values, counts, strict=True)
+    )
+    return replace(told, deviation=float(max(off)))
+
+
+def _told(again: Protection) -> Protection:
+    """With what the candidate that was chosen keeps by these protocols."""
+    if again.candidates is None:
+        return again
+    used = again.mechanism.kind
+    told = tuple(
+        replace(one, normalised=again.normalised, faithful=again.faithful) if one.mechanism == used else one
+        for one in again.candidates
+    )
+    return replace(again, candidates=told)
+
+
+def _kept(private: Path, last: ReleaseEntry) -> tuple[Any, ...] | None:
+    """The protocols of an entry; None where they are lost or damaged."""
+    try:
+        return kept_protocol(private, last.protocol_sha256)
+    except LedgerError:
+        return None
+
+
+def _alike(policy: Policy, found: Protection, evidence: Path) -> bool:
+    """Whether a release was made for the same counts, by the same terms and mechanism; not where nobody knows."""
+    try:
+        asked = schema.read(terms.TermsFile, terms.NAME, (evidence / terms.NAME).read_bytes())
+        counted = schema.read(counts.CountsFile, counts.NAME, (evidence / counts.NAME).read_bytes())
+    except (OSError, FormatError):
+        return False
+    return _terms(asked) == _terms(terms_file(policy)) and _same(counted, found.joint)
+
+
+def _terms(asked: terms.TermsFile) -> dict[str, Any]:
+    """What of the terms a protocol follows from."""
+    told = asdict(asked)
+    mechanism = {key: value for key, value in asked.mechanism.items() if key not in _OF_THE_SEARCH}
+    return {name: told[name] for name in _OF_THE_PROMISE} | {"mechanism": mechanism}
+
+
+def _same(counted: counts.CountsFile, joint: Joint) -> bool:
+    alphabets = alphabet_record(joint.secret), tuple(map(alphabet_record, joint.blocks))
+    return (counted.secret, counted.blocks) == alphabets and counted.cells == grid(cells_of(joint))

@@ -21,7 +21,7 @@ from funnel.ledger.people import PeopleKey, people_key
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_counts
 from funnel.plan.count import Counted
-from funnel.plan.draw import BATCH, Drawn, provide_codes, recoding
+from funnel.plan.draw import BATCH, DrawnRows, provide_codes, recoding
 from funnel.plan.prepare import Prepared
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Identify, Once
@@ -47,12 +47,12 @@ class Read:
     def _texts(self, axis: int, codes: IntArray) -> list[Label]:
         return [self.alphabets[axis].values[code] for code in codes.tolist()]
 
-    def drawn(self, run: Prepared, protected: Protected) -> Drawn:
+    def drawn(self, run: Prepared, protected: Protected) -> DrawnRows:
         """What was drawn, once it is known that it may be. Raises SourceError, PlanError."""
         tally = self.reading.tally
         tally.check(protected.protection.joint)
         run.source.check_unchanged()
-        return Drawn(*tally.released, tuple(tally.tables))
+        return DrawnRows(*tally.released, tuple(tally.tables))
 
 
 def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:

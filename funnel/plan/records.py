@@ -20,9 +20,9 @@ from funnel.ledger.estimates import Spent
 from funnel.ledger.history import Composed
 from funnel.measure.figures import round_to
 from funnel.mechanisms.product import Protection
-from funnel.plan.draw import Drawn
+from funnel.plan.draw import DrawnRows
 from funnel.plan.protect import Settled
-from funnel.policy.model import Estimate
+from funnel.policy.model import EstimateSection
 from funnel.policy.terms import leaves_out, partition, terms_file
 from funnel.release.measured import stated_leakage, stated_utility
 from funnel.version import __version__
@@ -32,7 +32,7 @@ from funnel.version import __version__
 class Drafted(Settled):
     """All that is known of a release once its data are drawn."""
 
-    drawn: Drawn
+    drawn: DrawnRows
 
 
 def counts_file(release: Drafted) -> counts.CountsFile:
@@ -54,7 +54,7 @@ def _private(estimated: Estimated, cells: IntArray) -> counts.Private:
     return counts.Private(estimated.name, str(estimated.epsilon), grid(rows[:, :-1]), grid(rows[:, -1]))
 
 
-def draws_file(drawn: Drawn) -> draws.DrawsFile:
+def draws_file(drawn: DrawnRows) -> draws.DrawsFile:
     """Which values were drawn for which, as often as it happened."""
     tables = (np.column_stack([np.argwhere(table), table[table > 0]]) for table in drawn.tables)
     return draws.DrawsFile("funnel-draws/1", tuple(map(grid, tables)))
@@ -117,7 +117,7 @@ def _sizes(found: Protection) -> manifest.Sizes:
     return manifest.Sizes(len(found.joint.secret), inputs, outputs)
 
 
-def _estimate(asked: Estimate, spent: Spent | None) -> manifest.Estimate:
+def _estimate(asked: EstimateSection, spent: Spent | None) -> manifest.Estimate:
     """How the distribution was estimated; of a private estimate, what it and all before it spent."""
     if asked.epsilon is None:
         return manifest.Estimate(asked.minimum, asked.kind, None, None, None, asked.beliefs)

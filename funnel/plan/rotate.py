@@ -14,7 +14,7 @@ from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.journal import Journal
 from funnel.ledger.rotation import agree, last_asked
-from funnel.ledger.view import LedgerView, ledger_view
+from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
 from funnel.plan.compiled import Limits
 from funnel.plan.prepare import asked_by
@@ -37,7 +37,8 @@ class Rotation:
     """A policy's composed leakage now (`before`), and `after` one release under a new key; nats, None: infinite.
 
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
-    what the policies of the folder would say to the next run, None where they let it pass.
+    what the policies of the folder would say to the next run, None where they let it pass. `others` are what the same
+    release costs the other promises of the private folder.
     """
 
     before: LedgerView
@@ -46,6 +47,7 @@ class Rotation:
     new: str | None
     written: Path | None
     refused: LedgerError | None = None
+    others: tuple[PromiseCost, ...] = ()
 
     @property
     def now(self) -> float | None:
@@ -79,6 +81,7 @@ class Rotation:
             "measured": self.measured,
             "after": schema.as_json(self.after),
             "cost": self.cost,
+            "others": [one.as_dict() for one in self.others],
             "budget": policy.budget,
             "refused": None if self.refused is None else self.refused.as_dict(),
             "old_key": self.old,
@@ -99,8 +102,9 @@ class Rotation:
             f"old key    {self.old or 'none: nothing was released with a key yet'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
-            f"cost       {self.nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and gives "
-            "another answer",
+            f"cost       {self.nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and may "
+            "give another answer",
+            *(f"also       {one.text('that release')}" for one in self.others),
         ]
         if self.before.policy.budget is not None:
             lines.append(f"budget     {self.before.policy.budget:g}")
@@ -117,9 +121,9 @@ class Rotation:
             return [
                 "Nothing was changed. `--to FILE` makes the new key; `--accept` takes the one named in the policy."
             ]
-        made = (
-            [] if self.written is None else [f"wrote      {self.written}: name it as draws.key of the policy"]
-        )
+        scheme, _, name = (self.before.policy.draws.key or "").partition(":")
+        use = f"`export {name}=$(cat {self.written})`" if scheme == "env" else "name it as draws.key of the policy"
+        made = [] if self.written is None else [f"wrote      {self.written}: {use}"]
         return [f"new key    {self.new}", *made, KEEP]
 
 
@@ -154,7 +158,8 @@ def rotate(
     summary = execute(policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False, progress=progress)
     last = last_asked(asked_by(policy), Journal(policy.private).releases())
     old = None if last is None else last.key_fingerprint
-    found = Rotation(before, summary.together, old, None, to, summary.refused)
+    _, *others = promise_costs(before.promises, summary.composed.promises)
+    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others))
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.

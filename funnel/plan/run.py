@@ -9,7 +9,7 @@ from funnel.lock.lock import Lock
 from funnel.plan.ahead import ahead
 from funnel.plan.also import send
 from funnel.plan.compiled import USUAL, Limits
-from funnel.plan.count import Counted, count, fit
+from funnel.plan.count import Counted, beside, count, fit
 from funnel.plan.digest import take
 from funnel.plan.draw import draw, names_since
 from funnel.plan.estimate import LOOK, RELEASE, Taking
@@ -46,14 +46,14 @@ def execute(
     """
     run = prepare(policy, limits, lock, key, taking or (LOOK if dry_run else RELEASE), dry=dry_run)
     plan = run.plan
-    ahead()
+    ahead(solving=lock is None)
     with opened(run) as (engine, publisher):
         read = read_once(run, engine, progress)
         if read is None:
             later = plan.draw.whose and not dry_run
             counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking, people=not later)
         else:
-            counted = fit(Counted(policy, read.joint), plan)
+            counted = fit(beside(Counted(policy, read.joint), plan, engine, progress), plan)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
         read = read or read_drawing(run, engine, counted, protected, progress)
@@ -71,7 +71,7 @@ def execute(
         protected = names_since(protected, drawn, len(plan.write.keys), publisher.private_root)
         from funnel.plan.write import write  # as `ahead` has it by now
 
-        entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress)
+        entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress, engine.each)
         improbable = audit(publisher, run.signer, progress)
         progress(plan.publish.title)
         target = publisher.publish(entry)

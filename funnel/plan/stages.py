@@ -66,7 +66,7 @@ class Identify:
 
 
 @dataclass(frozen=True)
-class Wide:
+class WideBlock:
     """A wide block: its columns with their types, how they are read as texts, and the macro from them to a cell.
 
     `keys` are the columns' names in the plan's views; an `ordered` column is compared with thresholds.
@@ -84,7 +84,7 @@ class Wide:
 
 
 @dataclass(frozen=True)
-class Cells:
+class MakeCells:
     """Read the columns of each wide block once, without the secret, and partition what they hold into cells.
 
     The conditions found become a macro, which the statements behind call: a plan knows no values. `support` is how many
@@ -93,7 +93,7 @@ class Cells:
 
     title: ClassVar[str] = "cells"
     statements: tuple[str, ...]
-    blocks: tuple[Wide, ...]
+    blocks: tuple[WideBlock, ...]
     support: int
 
 
@@ -239,6 +239,7 @@ class Draw:
     `keys` are the columns of a row's name in that stream, which is then in their order. Fresh values for rows without
     a name are drawn for the counts instead: there is no `statement` then, and no record is read again. `whose`: it has
     a hash of every row as well, and in the same reading nobody is found twice and the table's people are digested.
+    `parted`: the rows of a file of the table, where the stream says of each row in which it will be.
     """
 
     title: ClassVar[str] = "draw"
@@ -247,6 +248,7 @@ class Draw:
     statement: str | None
     keys: tuple[str, ...] = ()
     whose: bool = False
+    parted: int | None = None
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class Write:
     ("bits"), under names that the values give, so that no `statement` is known yet; None where every mechanism in
     question releases plain values. Nor is there a statement where rows have keys: they come as they are drawn.
     `counted`: each distinct row stands there once, with the number of its records behind it. `partition`: the column
-    whose values have folders of their own, and the rows of a file there; None where the table is one file.
+    whose values have folders of their own, if any, and the rows of a file; None where the table is one file.
     """
 
     title: ClassVar[str] = "write"
@@ -269,7 +271,7 @@ class Write:
     keys: tuple[str, ...] = ()
     key_types: tuple[str, ...] = ()
     counted: bool = False
-    partition: tuple[str, int] | None = None
+    partition: tuple[str | None, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -293,11 +295,11 @@ class Publish:
     old: Literal["replace", "keep"] | None = None
 
 
-_ABSENT = ("noise", "keys", "whose", "key_types", "beliefs", "counted", "partition", "also", "old")
+_ABSENT = ("noise", "keys", "whose", "key_types", "beliefs", "counted", "partition", "parted", "also", "old")
 """Fields that a plan does not tell of where they are empty."""
 
 Stage = (
-    Scan | Once | Inspect | Identify | Cells | Count | Name | Know | Everybody | People
+    Scan | Once | Inspect | Identify | MakeCells | Count | Name | Know | Everybody | People
     | Solve | Pin | Draw | Write | Audit | Publish
 )  # fmt: skip
 
@@ -317,7 +319,7 @@ class Plan:
     once: Once | None
     inspect: Inspect
     identify: Identify | None
-    cells: Cells | None
+    cells: MakeCells | None
     count: Count
     naming: Name | None
     know: Know | None

@@ -155,7 +155,8 @@ class Summary(Settled):
             f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",
-            f"kept       {measured.normalised:.2%} of the information in the public columns"
+            f"kept       {measured.normalised:.2%} of the information in the "
+            f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
             + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
         ]
         if measured.entropy:
@@ -218,6 +219,7 @@ def _kept(one: Candidate) -> str:
 
 def _told(together: Together) -> str:
     """The composed leakage for a person."""
-    total = "no finite bound" if together.figure is None else f"{together.figure:.4f} nats"
+    measure, figure = together.measure, together.figure
+    total = f"no finite bound ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
     many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
-    return f"{total} of {together.measure}, over {many} ({together.how})"
+    return f"{total}, over {many} ({together.how})"

@@ -9,7 +9,6 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.engine import Engine, Source
 from funnel.engine.counting import cardinalities, occurring
-from funnel.ledger.journal import Journal
 from funnel.mechanisms import Outlook
 from funnel.mechanisms.product import arrange
 from funnel.notions import Shape
@@ -66,20 +65,21 @@ def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
         check_apart(policy, source)
         accepts = _accepted(policy)
         merged = _refuse(policy, plan, engine)
-    why = _unmeasured(policy) if plan.everybody is not None and plan.everybody.own is not None else ""
+    why = ""
+    if plan.everybody is not None and plan.everybody.own is not None:
+        from funnel.policy.terms import unmeasured
+
+        why = unmeasured(policy)
     noted = (f"it leaves people out, and no finite bound is known of what that tells: {why}",) if why else ()
     return replace(_sizes(policy, plan, engine, merged), noted=(*noted, *accepts))
 
 
-def _unmeasured(policy: Policy) -> str:
-    """Why what being absent tells has no finite bound; empty where it has one."""
-    from funnel.ledger.budget import unmeasured
-
-    return unmeasured(policy)
-
-
 def _accepted(policy: Policy) -> tuple[str, ...]:
     """What the ledger says before anything is counted: refusals, and what the policy accepts. Raises LedgerError."""
+    if not policy.private.exists() and not policy.accept:
+        return ()
+    from funnel.ledger.journal import Journal
+
     entries = Journal(policy.private).releases()
     if not entries and not policy.accept:
         return ()

@@ -1,26 +1,11 @@
-"""The tables that a count is read from; what becomes of rare values is found on the way, from all values' counts."""
+"""The tables that a count is read from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from funnel.cells.columns import SourceColumn, number
-from funnel.cells.rare import merge_counted
-from funnel.data import Alphabet
-from funnel.data.joint import FloatArray, IntArray
 from funnel.engine import Engine
-from funnel.engine.sql import identifier
-from funnel.errors import PlanError
-from funnel.plan.columns import OTHER
-from funnel.plan.stages import Count, Rare
-
-Text = str | None
-
-MOST_VALUES = 500_000
-"""Different values of a column whose rare ones are merged: all of them are in memory at once."""
+from funnel.plan.stages import Count
 
 
 @dataclass(frozen=True)
@@ -39,86 +24,10 @@ class Merged:
 def tabulate(engine: Engine, stage: Count) -> tuple[Merged, ...]:
     """Run a stage's statements up to its table `cells`; says what became of rare values. Raises SourceError."""
     engine.prepare(stage.statements)
-    found = tuple(_merge(engine, one, stage.minimum) for one in stage.rare)
+    found: tuple[Merged, ...] = ()
+    if stage.rare:
+        from funnel.plan.merging import merge
+
+        found = tuple(Merged(one.column, *merge(engine, one, stage.minimum)) for one in stage.rare)
     engine.prepare((stage.labelled,))
     return found
-
-
-def _merge(engine: Engine, rare: Rare, minimum: int) -> Merged:
-    _check_number(engine, rare)
-    rows = engine.rows(rare.statement)
-    values, counts = [row[0] for row in rows], np.array([row[1] for row in rows], np.int64)
-    if rare.known is not None:
-        known = [row[0] for row in engine.rows(f"SELECT v0 FROM {identifier(rare.known)}")]
-        become = _of_lock(rare, values, known)
-    elif rare.rule == "other":
-        become = _others(rare, values, counts, minimum)
-    else:
-        become = _binned(rare, values, counts, minimum)
-    engine.provide(rare.name, Alphabet(("value", "label"), tuple(zip(values, become, strict=True))))
-    moved = np.array([old != new for old, new in zip(values, become, strict=True)], bool)
-    return Merged(rare.column, int(moved.sum()), int(counts[moved].sum()))
-
-
-def _check_number(engine: Engine, rare: Rare) -> None:
-    """All values of a merged column are held at once; the engine counts them before. Raises PlanError."""
-    (values,) = engine.row(f"SELECT count(*) FROM ({rare.statement})")
-    if values > MOST_VALUES:
-        raise PlanError(
-            "alphabet-too-large",
-            f"{rare.column} takes {values:,} values; rare ones can be merged among {MOST_VALUES:,} at most",
-            advice="Shrink it with `bins` or `round` (numbers), `groups` or `top` (most frequent values), or leave it "
-            "out.",
-        )
-
-
-def _of_lock(rare: Rare, values: Sequence[Text], known: Sequence[str]) -> list[Text]:
-    """The lock's own values stay; what others become is settled by these."""
-    if rare.rule == "bin":
-        kept = sorted(known, key=lambda one: number(one, rare.kind))
-        return _at(values, kept, _nearest(_numbers(values, rare.kind), _numbers(kept, rare.kind)))
-    own = {*known, None}
-    return [one if one in own else OTHER for one in values]
-
-
-def _others(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) -> list[Text]:
-    """Rare values become one, with the next rarest until it has as many records."""
-    if counts.sum() < minimum:
-        return list(values)
-    source = SourceColumn(rare.column, "VARCHAR", ordered=False, values=tuple(values), codes=_NONE)
-    merged = merge_counted(source, counts, minimum, "other")
-    return [merged.column.values[code] for code in merged.table]
-
-
-def _binned(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) -> list[Text]:
-    """The nearest of values that stand for `minimum` records each: on later nights of a lock, these say it all."""
-    there = np.array([one is not None for one in values], bool)
-    if counts[there].sum() < minimum:
-        return list(values)
-    numbers = [one for one in values if one is not None]
-    source = SourceColumn(rare.column, rare.kind, ordered=True, values=tuple(numbers), codes=_NONE)
-    merged = merge_counted(source, counts[there], minimum, "bin")
-    kept = [one for one in merged.column.values if one is not None]
-    while True:
-        places = _nearest(_numbers(values, rare.kind), _numbers(kept, rare.kind))
-        records = np.bincount(places, weights=np.where(there, counts, 0), minlength=len(kept))
-        if records.min() >= minimum:
-            return _at(values, kept, places)
-        del kept[int(np.argmin(records))]
-
-
-def _at(values: Sequence[Text], kept: Sequence[str], places: IntArray) -> list[Text]:
-    """The values kept at these places (v,); the missing value stays."""
-    return [None if one is None else kept[place] for one, place in zip(values, places, strict=True)]
-
-
-def _nearest(numbers: FloatArray, kept: FloatArray) -> IntArray:
-    """The places (v,) of the nearest of the numbers kept, which are in order; of two the lower one."""
-    return np.searchsorted((kept[1:] + kept[:-1]) / 2, numbers, side="left")
-
-
-def _numbers(values: Sequence[Text], kind: str) -> FloatArray:
-    return np.array([0.0 if one is None else number(one, kind) for one in values], float)
-
-
-_NONE = np.zeros(0, np.int32)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from funnel.engine.sql import identifier, listed, literal
-from funnel.plan.columns import OTHER, Inner, Key
+from funnel.plan.columns import OTHER, ColumnKey, Inner
 from funnel.plan.names import Names
-from funnel.plan.stages import Cells, Wide
+from funnel.plan.stages import MakeCells, WideBlock
 from funnel.policy import Block, Policy
 
 
-def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
+def cells_stage(policy: Policy, names: Names, lock: str | None) -> MakeCells | None:
     """The stage, None where no block is wide.
 
     View `read` has every record's raw values, view `told` those that conditions are about: what is put under `other` by
@@ -19,7 +19,7 @@ def cells_stage(policy: Policy, names: Names, lock: str | None) -> Cells | None:
     """
     if not policy.wide:
         return None
-    return Cells(
+    return MakeCells(
         (_read(policy, names), *_tops(policy, names, lock), _told(names)),
         tuple(_wide(j, block, names.inner[j]) for j, block in enumerate(policy.blocks) if block.cells),
         policy.estimate.minimum,
@@ -40,7 +40,7 @@ def _tops(policy: Policy, names: Names, lock: str | None) -> Iterator[str]:
                 yield top(one.key, attribute.top, "read", "count(*)", lock)
 
 
-def top(key: Key, count: int, table: str, records: str, lock: str | None) -> str:
+def top(key: ColumnKey, count: int, table: str, records: str, lock: str | None) -> str:
     """The most frequent values of a key of a table, by a sum that counts records; under a lock, those of the lock."""
     name, kept = identifier(key.name), f"CREATE TEMP TABLE {identifier('top_' + key.name)} AS"
     if lock is not None:
@@ -58,12 +58,12 @@ def _told(names: Names) -> str:
     return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + names.whose_names)} FROM read"
 
 
-def _wide(index: int, block: Block, inner: Sequence[Inner]) -> Wide:
+def _wide(index: int, block: Block, inner: Sequence[Inner]) -> WideBlock:
     if block.cells is None:
         raise ValueError(f"block {block.name} is not wide")
     keys = [identifier(one.key.name) for one in inner]
     texts = listed(f"CAST({key} AS VARCHAR) AS {key}" for key in keys)
-    return Wide(
+    return WideBlock(
         block.name,
         block.columns,
         tuple(one.type for one in inner),

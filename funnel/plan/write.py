@@ -48,13 +48,17 @@ from funnel.release.export import Target, released_file
 from funnel.release.formulas import check_keys
 from funnel.release.publish import Publisher
 from funnel.release.solution import solution_file
-from funnel.release.written import write_data
+from funnel.release.written import Each, write_data
 from funnel.report.catalogue import catalogue, notes
 from funnel.report.catalogue.attested import statement
 
 
-def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Line, dict[str, Any]]:
+def write(
+    release: Drafted, publisher: Publisher, progress: Report, each: Each
+) -> tuple[Line, dict[str, Any]]:
     """Write every file of a release into its two folders; returns its line in the ledger and the full report's content.
+
+    Files of a table that has several are made by `each`.
 
     Raises ReleaseError.
     """
@@ -63,7 +67,7 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Lin
     asked = terms_file(run.policy)
     described = manifest_file(release, hashlib.sha256(schema.write(asked)).hexdigest())
     wide = file_of(release.counted.cells) if release.counted.cells else None
-    shown = _table(release, described, wide, public)
+    shown = _table(release, described, wide, public, each)
     _write(public, report_files(report.published(shown)))
     _write(public, catalogue(shown, _entries(public)))
     stated = replace(described, files=_entries(public))
@@ -84,7 +88,7 @@ def write(release: Drafted, publisher: Publisher, progress: Report) -> tuple[Lin
 
 
 def _table(
-    release: Drafted, stated: manifest.Manifest, partitioned: cells.CellsFile | None, public: Path
+    release: Drafted, stated: manifest.Manifest, partitioned: cells.CellsFile | None, public: Path, each: Each
 ) -> Published:
     """The published files that are no report, and the table, an export of them and of keys where rows have names.
 
@@ -97,12 +101,12 @@ def _table(
     table = released_file(protocols, stage.columns, stage.types, codes, counts, beside, wide, locked=locked)
     _write(public, {protocol.NAME: schema.write(protocols_shown), released.NAME: schema.write(table)})
     shown = Published(stated, protocols_shown, table, partitioned)
-    target, named = Target(public / stated.data, stage.format, stated.partition, notes(shown)), drawn.rows
+    target, named = Target(public / stated.data, stage.format, notes=notes(shown)), drawn.rows
     if named is not None and release.run.policy.release.refuses_formulas:
         check_keys(stage.keys, named.formulas)
     if partitioned is not None:
         _write(public, {cells.NAME: schema.write(partitioned)})
-    write_data(shown, protocols, wide, target, None if named is None else named.rows())
+    write_data(shown, protocols, wide, target, None if named is None else sorted(named.parts.items()), each)
     return shown
 
 

@@ -15,7 +15,7 @@ MOST_CELLS = 2_048
 """What a protocol holds of any alphabet."""
 
 
-class Cells(Section):
+class CellLimits(Section):
     """How finely the columns of a wide block are told apart."""
 
     most: int = Field(200, ge=2, le=MOST_CELLS, description="Cells of the block at most")
@@ -36,7 +36,7 @@ class Block(Section):
 
     attributes: tuple[Attribute, ...] = Field(alias="columns", strict=False, min_length=1)
     given: Column | None = Field(None, alias="name")
-    cells: Cells | None = None
+    cells: CellLimits | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

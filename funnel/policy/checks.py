@@ -14,10 +14,10 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.format.released import COUNT
 from funnel.mechanisms import MECHANISMS
-from funnel.policy.beliefs import rounded_beliefs
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
+from funnel.policy.estimate import private_estimate, rounded_beliefs
 from funnel.policy.mention import (
     Mention,
     at,
@@ -34,7 +34,6 @@ from funnel.policy.mention import (
 )  # fmt: skip
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.parted import parted
-from funnel.policy.private import private_estimate
 from funnel.policy.wide import wide
 
 

@@ -112,7 +112,7 @@ def both_spellings(
 class Section(BaseModel):
     """A part of a policy: frozen, strict about types, without unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Attribute(Section):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from funnel.format import manifest
 from funnel.policy.columns import Column, Section, Text
+
+if TYPE_CHECKING:
+    from funnel.format import manifest
 
 ADDRESS = r"^https?://[^\s<>\"{}|\\^`]+$"
 LICENSE = r"^([A-Za-z0-9][A-Za-z0-9.+-]*|https?://[^\s<>\"{}|\\^`]+)$"
@@ -36,5 +38,7 @@ class Metadata(Section):
 
     def stated(self) -> manifest.Metadata:
         """What release.json says of it."""
+        from funnel.format import manifest
+
         owner = None if self.publisher is None else manifest.Owner(self.publisher.name, self.publisher.url)
         return manifest.Metadata(self.title, self.description, self.url, self.license, owner, self.columns or {})

@@ -23,13 +23,12 @@ from funnel.errors import Problem
 from funnel.mechanisms import AnyMechanism, Optimal
 from funnel.notions import AnyNotion
 from funnel.notions.base import MAX_EPSILON
-from funnel.policy.addresses import check_address, check_settings
 from funnel.policy.blocks import Block, as_block, spellings
 from funnel.policy.columns import Column, Section, Text
 from funnel.policy.document import Origin, Path
 from funnel.policy.groups import VALUES_SCHEMA
 from funnel.policy.metadata import Metadata
-from funnel.policy.release import KEY, Columns, Release, several
+from funnel.policy.release import KEY, Columns, Parted, ReleaseSection, check_address, check_settings, several
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*([.][A-Za-z0-9_-]+)*$"
 """Safe as the name of a folder everywhere: no separators, no leading or trailing dot."""
@@ -60,7 +59,7 @@ class Csv(Section):
     )
 
 
-class Source(Section):
+class SourceSection(Section):
     """Where the records are and which of them count."""
 
     table: Text = Field(
@@ -100,7 +99,7 @@ Values = Annotated[tuple[Annotated[str, BeforeValidator(_as_text)], ...], Field(
 Budget = Annotated[float, Field(gt=0, le=MOST_BUDGET, allow_inf_nan=False)]
 
 
-class Estimate(Section):
+class EstimateSection(Section):
     """How the joint distribution of the secret and the public columns is estimated."""
 
     minimum: int = Field(
@@ -194,8 +193,8 @@ class Policy(Section):
         pattern=NAME, max_length=NAME_LENGTH, description="Short name: letters, digits, -, _ and dots inside"
     )
     description: str = Field("", description="What this release is for, in a sentence")
-    source: Source = Field(description="Where the records are")
-    estimate: Estimate = Field(default_factory=Estimate, description="How the distribution is estimated")
+    source: SourceSection = Field(description="Where the records are")
+    estimate: EstimateSection = Field(default_factory=EstimateSection, description="How the distribution is estimated")
     engine: EngineName = Field(
         "duckdb",
         description="What reads the table: duckdb, on one machine; spark, for tables that outgrow it",
@@ -233,7 +232,7 @@ class Policy(Section):
     metadata: Metadata | None = Field(
         None, description="What catalogues tell readers; it promises nothing, and changes no promise"
     )
-    release: Release = Field(description="Where the release goes")
+    release: ReleaseSection = Field(description="Where the release goes")
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
     @field_validator("name")
@@ -265,6 +264,12 @@ class Policy(Section):
     def columns(self) -> tuple[str, ...]:
         """The sensitive and the public columns, in the order of the policy."""
         return (*self.sensitive, *(column for block in self.public for column in block.columns))
+
+    @property
+    def parted(self) -> Parted | None:
+        """How the table lies in several files: as is asked, or as an engine needs it that writes in many places."""
+        several = self.engine == "spark" and (self.release.identify or self.wide)
+        return self.release.partition or (Parted() if several else None)
 
     @property
     def wide(self) -> tuple[Block, ...]:

@@ -1,4 +1,7 @@
-"""Where a release goes: folders, and a database beside them."""
+"""Where a release goes: folders, and a database beside them.
+
+Addresses that a policy may name are of a known kind, and without a password.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchem
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from funnel.policy.addresses import check_address
 from funnel.policy.columns import COLUMN_SCHEMA, Column, Section, Text, both_spellings
+from funnel.policy.document import shortened
 
 KEY = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$"
 _DATABASES = ("postgresql",)
+SCHEMES = ("postgresql", "s3", "gs", "abfs", "hdfs")
+"""Where tables may be beside files of this machine."""
 
 
 def several(value: Any) -> Any:
@@ -53,10 +58,12 @@ class Also(Section):
 
 
 class Parted(Section):
-    """Folders by the values of a column, with files of bounded size."""
+    """Folders by the values of a column, with files of bounded size; or such files alone."""
 
-    column: Column = Field(description="A released column of few values")
-    rows: int = Field(1_000_000, gt=0, description="Rows of a file, at most")
+    column: Column | None = Field(None, description="A released column of few values; none: no folders")
+    rows: int = Field(
+        1_000_000, gt=0, description="Rows of a file, at most; about as many, where there are names and no folders"
+    )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -69,7 +76,7 @@ def _alone(key: str) -> BeforeValidator:
     return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
-class Release(Section):
+class ReleaseSection(Section):
     """Where a release goes."""
 
     to: Text = Field(description="Folder of what is published, relative to the policy file")
@@ -93,7 +100,9 @@ class Release(Section):
         "they are",
     )
     partition: Annotated[Parted, _alone("column")] | None = Field(
-        None, description="A released column: the table lies in a folder for each of its values"
+        None,
+        description="A released column: the table lies in a folder for each of its values; or `rows` alone: it is "
+        "several files, as it always is with `engine: spark` where rows have names or are filled in from cells",
     )
     also: Annotated[Also, _alone("table")] | None = Field(
         None,
@@ -111,3 +120,34 @@ class Release(Section):
     def refuses_formulas(self) -> bool:
         """Whether the table is a file in which no value may be a formula."""
         return self.format == "csv" and self.formulas == "refuse"
+
+
+def check_address(table: str, offered: tuple[str, ...] = SCHEMES) -> str:
+    """The address, or path, of a table. Raises PydanticCustomError, which repeats no password."""
+    scheme, found, rest = table.partition("://")
+    if found and scheme not in offered:
+        raise PydanticCustomError(
+            "unsupported",
+            "tables behind {scheme}:// are not offered in this version of funnel; it takes {offered}",
+            {"scheme": shortened(scheme), "offered": ", ".join(f"{one}://" for one in offered)},
+        )
+    person, told, _ = rest.partition("/")[0].rpartition("@")
+    if (told and ":" in person) or (found and "password" in rest.lower()):
+        raise PydanticCustomError(
+            "wrong_value", "no password belongs into a policy: give it in PGPASSWORD or in ~/.pgpass"
+        )
+    if scheme.startswith("postgres") and not rest.partition("#")[2]:
+        raise PydanticCustomError(
+            "wrong_value", "a database holds many tables: name one behind the address, as #schema.table"
+        )
+    return table
+
+
+def check_settings(settings: dict[str, str]) -> dict[str, str]:
+    """Settings of Spark that a policy may hold. Raises PydanticCustomError, which repeats no password."""
+    hidden = ("password", "secret", "token", "access.key", "account.key")
+    if any(word in name.lower() for name in settings for word in hidden):
+        raise PydanticCustomError(
+            "wrong_value", "no password belongs into a policy: give it in Spark's own configuration (SPARK_CONF_DIR)"
+        )
+    return settings

@@ -143,9 +143,17 @@ def filtering_secret(asked: TermsFile) -> tuple[str, ...]:
     return tuple(one for one in asked.sensitive if folded(one) in read)
 
 
+def unmeasured(policy: Policy) -> str:
+    """Why no finite bound is known where a policy leaves people out; empty where one may be."""
+    if policy.estimate.epsilon is not None:
+        return "over a private estimate those who are absent are not counted, for that would be without noise"
+    why = policy.privacy.no_absence
+    return f"`{policy.privacy.notion}` {why}" if why else ""
+
+
 def partition(policy: Policy) -> Partition | None:
-    """How the table lies in folders."""
-    asked = policy.release.partition
+    """How the table lies in several files."""
+    asked = policy.parted
     return None if asked is None else Partition(asked.column, asked.rows)
 
 
@@ -159,11 +167,11 @@ def _cell(block: Block) -> Attribute:
     return Attribute(name=block.name)
 
 
-def _file_wide(block: Block) -> files.Wide:
+def _file_wide(block: Block) -> files.WideTerms:
     if block.cells is None:
         raise InternalError("a block without cells is none that is wide")
     columns = tuple(map(_file_attribute, block.attributes))
-    return files.Wide(block.name, columns, block.cells.most, block.cells.minimum)
+    return files.WideTerms(block.name, columns, block.cells.most, block.cells.minimum)
 
 
 def _file_attribute(one: Attribute) -> files.Attribute:

@@ -7,10 +7,10 @@ from typing import Any
 
 from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
-from funnel.policy.blocks import Cells
+from funnel.policy.blocks import CellLimits
 from funnel.policy.document import Document, Finding, Path, shortened
 from funnel.policy.mention import at, inside, mechanism_of, mentions, named, notion_of, wide_blocks
-from funnel.policy.model import Estimate
+from funnel.policy.model import EstimateSection
 
 _APART = "Release these columns as plain blocks"
 
@@ -66,8 +66,8 @@ def _support(data: Any, path: Path, item: dict[str, Any]) -> Iterator[Finding]:
     """A cell holds at least as many records as any value that is released."""
     cells, least = item.get("cells"), at(data, "estimate", "minimum")
     own = cells.get("minimum") if isinstance(cells, dict) else None
-    own = Cells.model_fields["minimum"].default if own is None else own
-    least = Estimate.model_fields["minimum"].default if least is None else least
+    own = CellLimits.model_fields["minimum"].default if own is None else own
+    least = EstimateSection.model_fields["minimum"].default if least is None else least
     if isinstance(own, int) and isinstance(least, int) and own < least:
         said = f"cells of {own} records are smaller than the {least} of `estimate.minimum`"
         yield Finding((*path, "cells"), "wrong-value", said, f"Write `cells: {{minimum: {least}}}` or more.")

@@ -13,16 +13,16 @@ from pydantic_core import ErrorDetails
 from funnel.errors import CATALOGUE
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy.blocks import Block, Cells, is_wide
+from funnel.policy.blocks import Block, CellLimits, is_wide
 from funnel.policy.columns import Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
-from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, Estimate, Policy, Source
-from funnel.policy.release import Also, Release
-from funnel.policy.scalars import is_number
+from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, EstimateSection, Policy, SourceSection
+from funnel.policy.reader import is_number
+from funnel.policy.release import Also, ReleaseSection
 
 SECTIONS: dict[Path, type[BaseModel]] = {
-    (): Policy, ("source",): Source, ("source", "csv"): Csv, ("estimate",): Estimate, ("draws",): Draws,
-    ("release",): Release, ("release", "also"): Also,
+    (): Policy, ("source",): SourceSection, ("source", "csv"): Csv, ("estimate",): EstimateSection, ("draws",): Draws,
+    ("release",): ReleaseSection, ("release", "also"): Also,
 }  # fmt: skip
 _TAGS: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "privacy": ("notion", NOTIONS), "mechanism": ("kind", MECHANISMS),
@@ -144,7 +144,7 @@ def _model(path: Path, data: Any) -> type[BaseModel]:
         case ("public", int(index)) if is_wide(data["public"][index]):
             return Block
         case ("public", *_, "cells"):
-            return Cells
+            return CellLimits
     return SECTIONS.get(path, Attribute)
 
 

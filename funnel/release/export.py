@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,8 +22,8 @@ from funnel.data.convert import grid
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, Sets
 from funnel.engine.sql import identifier, listed, literal, selection
-from funnel.errors import PlanError, ReleaseError
-from funnel.format.manifest import Partition
+from funnel.errors import PlanError
+from funnel.files import write_error
 from funnel.format.released import ReleasedFile, with_count
 from funnel.release.folders import FIRST, parts, ranks
 from funnel.release.weights import WEIGHT_TYPE, row_weights
@@ -32,20 +35,25 @@ BATCH = 1 << 18
 """Rows of the table that are written at a time."""
 LABEL_TYPE = "SMALLINT"
 """Of the number of a cell."""
+_REFUSALS = {"no space": errno.ENOSPC, "too large": errno.EFBIG, "quota": errno.EDQUOT}
+"""Words in errors that carry no number."""
 _PART = 1 << 14
 """Sets whose lists are written at a time."""
+Window = tuple[int, int]
+"""Rows of a table by their places: the first, and where they end."""
 
 
 @dataclass(frozen=True)
 class Target:
     """Where a table goes, and how: `form` parquet or csv, into one file or, with `folders`, into that folder.
 
-    `notes` go inside, where a form has room for them.
+    `folders` are the column whose values they are of, and the rows of a file there at most. `notes` go inside, where a
+    form has room for them.
     """
 
     path: Path
     form: str
-    folders: Partition | None = None
+    folders: tuple[str, int] | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -112,9 +120,14 @@ def inside(
 
 
 def export(
-    protocols: Sequence[AnyProtocol], released: ReleasedFile, target: Target, *, counted: bool = False
+    protocols: Sequence[AnyProtocol],
+    released: ReleasedFile,
+    target: Target,
+    *,
+    counted: bool = False,
+    window: Window | None = None,
 ) -> None:
-    """Write the table of a release. Raises ReleaseError.
+    """Write the table of a release, or the rows of it that are in a window. Raises ReleaseError.
 
     Each distinct row stands as often as it was drawn, or (`counted`) once, with that number behind it. Arrow writes
     Parquet, because it repeats a dictionary's code without unpacking the value; DuckDB gives the columns their types,
@@ -129,10 +142,10 @@ def export(
     with connected(target.path) as connection:
         distinct = typed(connection, texts, columns, types)
         if target.folders is not None:
-            order = ranks(distinct[columns.index(target.folders.column)]).argsort(kind="stable")
+            order = ranks(distinct[columns.index(target.folders[0])]).argsort(kind="stable")
             distinct, times = [column.take(pa.array(order)) for column in distinct], times[order]
         schema = pa.schema([(name, one.type) for name, one in zip(columns, distinct, strict=True)])
-        batches = _batches(distinct, schema, np.cumsum(times))
+        batches = _batches(distinct, schema, np.cumsum(times), window)
         write_table(connection, protocols, schema, batches, target, statistics=counted)
 
 
@@ -153,8 +166,8 @@ def write_table(
     if target.folders is None:
         _write_file(connection, protocols, schema, batches, target, statistics=statistics)
         return
-    own = schema.remove(schema.get_field_index(target.folders.column))
-    for name, rows in parts(batches, target.folders):
+    own = schema.remove(schema.get_field_index(target.folders[0]))
+    for name, rows in parts(batches, *target.folders):
         path = target.path / f"{name}.{target.form}"
         if path.stem == FIRST:  # a folder that is there already, under a name in other letters, is an error
             path.parent.mkdir(parents=True)
@@ -210,13 +223,15 @@ def connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             connection.execute("SET lock_configuration = true")
             yield connection
     except (duckdb.Error, OSError) as error:
-        full = any(word in str(error).lower() for word in ("no space", "too large", "quota"))
-        raise ReleaseError(
-            "disk-full" if full else "release-write",
-            f"the data could not be written: {str(error).splitlines()[0]}",
-            where=str(target.parent),
-            advice="Free disk space or choose another folder, then run again.",
-        ) from None
+        raise write_error(refused(str(error)), target.parent) from None
+
+
+def refused(told: str) -> OSError:
+    """What the disk said, by the words of DuckDB or of Python: its error number, and what that means."""
+    number = re.search(r'"errno":"([0-9]+)"', told)
+    named = (code for word, code in _REFUSALS.items() if word in told.lower())
+    code = int(number[1]) if number else next(named, 0)
+    return OSError(code, os.strerror(code) if code else told.splitlines()[0])
 
 
 def text_of(value: Label) -> str:
@@ -272,14 +287,17 @@ def _quoting(protocols: Sequence[AnyProtocol]) -> str:
     return f", FORCE_QUOTE ({listed(lists)})" if lists else ""
 
 
-def _batches(columns: Sequence[pa.Array], schema: pa.Schema, ends: IntArray) -> Iterator[pa.RecordBatch]:
-    """Row i of the columns (m,) once for each place below ends[i]."""
-    for start in range(0, int(ends[-1]), BATCH):
-        index = pa.array(_window(ends, start, min(start + BATCH, int(ends[-1]))))
+def _batches(
+    columns: Sequence[pa.Array], schema: pa.Schema, ends: IntArray, window: Window | None
+) -> Iterator[pa.RecordBatch]:
+    """Row i of the columns (m,) once for each place below ends[i]; those of places in a window."""
+    first, last = window or (0, int(ends[-1]))
+    for start in range(first, last, BATCH):
+        index = pa.array(places(ends, start, min(start + BATCH, last)))
         yield pa.record_batch([column.take(index) for column in columns], schema=schema)
 
 
-def _window(ends: IntArray, start: int, stop: int) -> IntArray:
+def places(ends: IntArray, start: int, stop: int) -> IntArray:
     """Which row stands at each of the places start … stop-1, where row i ends before place ends[i]."""
     first, last = np.searchsorted(ends, [start, stop - 1], side="right")
     inside = np.clip(ends[first : last + 1], start, stop)

@@ -21,7 +21,7 @@ from funnel.data.unary import AnyProtocol
 from funnel.errors import InternalError
 from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
-from funnel.release.export import BATCH, Target, connected, typed, write_table
+from funnel.release.export import BATCH, Target, Window, connected, places, typed, write_table
 from funnel.release.folders import ranks
 from funnel.release.named import key_types
 from funnel.release.weights import Weights, decimal, row_weights
@@ -65,11 +65,16 @@ def filled(
     rows: Rows | None = None,
     *,
     locked: bool,
+    window: Window | None = None,
 ) -> tuple[Filled, ...]:
-    """The columns of the table behind its keys, row by row: in the order of `rows`, else in that of their values."""
+    """The columns of the table behind its keys, row by row: in the order of `rows`, else in that of their values.
+
+    A window is of rows that are nobody's, in the order of their labels.
+    """
     told = np.array(released.rows, np.int64)
     weighed = row_weights(blocks, protocols, told, locked=locked)
-    codes = np.repeat(told[:, :-1], told[:, -1], axis=0) if rows is None else rows.codes
+    ends = np.cumsum(told[:, -1])
+    codes = told[places(ends, *(window or (0, int(ends[-1])))), :-1] if rows is None else rows.codes
     wide = {one.name: one for one in blocks}
     parts = [part for protocol, own in zip(protocols, codes.T, strict=True)
              for part in _parts(protocol, own, wide, rows, weighed)]  # fmt: skip
@@ -90,9 +95,10 @@ def export_filled(
     rows: Rows | None = None,
     *,
     locked: bool,
+    window: Window | None = None,
 ) -> None:
     """Write the table of a release with wide blocks, as `export` does; `rows` hold its `keys`. Raises ReleaseError."""
-    columns = filled(protocols, released, blocks, rows, locked=locked)
+    columns = filled(protocols, released, blocks, rows, locked=locked, window=window)
     with connected(target.path) as connection:
         kinds = key_types(connection, keys) if keys else []
         own = [column.cast(kind) for column, kind in zip(rows.keys if rows else (), kinds, strict=True)]
@@ -101,7 +107,7 @@ def export_filled(
             for one in columns
         ]
         if target.folders is not None:
-            place = next(i for i, one in enumerate(columns) if one.name == target.folders.column)
+            place = next(i for i, one in enumerate(columns) if one.name == target.folders[0])
             order = ranks(values[place])[columns[place].codes].argsort(kind="stable")
             own = [column.take(pa.array(order)) for column in own]
             columns = tuple(replace(one, codes=one.codes[order]) for one in columns)

@@ -1,5 +1,7 @@
 """A table in folders, one for each value of a column, and in files of bounded size: `data/column=value/part-N`.
 
+Or in such files alone, `data/part-N`: then each is a function of its own rows, and can be written wherever these are.
+
 The names are those of Hive, which DuckDB, pyarrow, pandas and Spark read back: the column is in the folders alone, a
 value is escaped as in a URL, a missing one has a name of its own. Folders stand in the order of their names, and rows
 inside as they do in a table of one file.
@@ -18,7 +20,6 @@ import pyarrow as pa
 from funnel.data import Alphabet
 from funnel.data.joint import IntArray
 from funnel.errors import PlanError
-from funnel.format.manifest import Partition
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 """The name that stands for a missing value."""
@@ -56,12 +57,19 @@ def in_order(files: Iterable[str]) -> list[str]:
     return sorted(files, key=place)
 
 
-def check_folders(partition: Partition, blocks: Iterable[Alphabet], rows: int) -> None:
-    """That so many rows, of values in these blocks, make files that can be written and read. Raises PlanError."""
-    column = partition.column
+def check_folders(column: str | None, most: int, blocks: Iterable[Alphabet], rows: int) -> None:
+    """That so many rows, of values in these blocks, make files of `most` rows that can be written and read.
+
+    Raises PlanError.
+    """
+    if column is None:
+        if (files := -(-rows // most)) > MOST:
+            said = f"{files:,} files of {most:,} rows"
+            raise PlanError("partition", said, advice=f"Give a file more `rows`: {MOST:,} files are the most.")
+        return
     own = [(block, block.columns.index(column)) for block in blocks if column in block.columns]
     values = {value[place] for block, place in own for value in block.values}
-    files = len(values) + rows // partition.rows
+    files = len(values) + rows // most
     if files > MOST:
         few = "Partition by a column of fewer values" if len(values) > MOST // 2 else "Give a file more `rows`"
         said = f"in folders by {column} the table may have {files:,} files, {len(values):,} values of {rows:,} rows"
@@ -82,26 +90,26 @@ def ranks(column: pa.Array) -> IntArray:
     return np.array([place[name] for name in names], np.int64)[codes]
 
 
-def parts(batches: Iterable[pa.RecordBatch], partition: Partition) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+def parts(batches: Iterable[pa.RecordBatch], column: str, rows: int) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
     """Files without their suffix, and the rows of each: of batches in which rows of one folder stand together."""
-    for (name, number), own in groupby(_pieces(batches, partition), key=lambda one: one[:2]):
+    for (name, number), own in groupby(_pieces(batches, column, rows), key=lambda one: one[:2]):
         yield f"{name}/part-{number}", (batch for _, _, batch in own)
 
 
-def _pieces(batches: Iterable[pa.RecordBatch], partition: Partition) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+def _pieces(batches: Iterable[pa.RecordBatch], column: str, most: int) -> Iterator[tuple[str, int, pa.RecordBatch]]:
     """Rows, the folder and the number of the file that they stand in."""
     current, number, room = "", 0, 0
     for batch in batches:
-        place = batch.schema.get_field_index(partition.column)
+        place = batch.schema.get_field_index(column)
         texts, codes = _coded(batch.column(place))
         rest = batch.remove_column(place)
         starts = np.flatnonzero(np.diff(codes, prepend=codes[:1] - 1))
         for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
-            if (name := folder(partition.column, texts[codes[start]])) != current:
-                current, number, room = name, 0, partition.rows
+            if (name := folder(column, texts[codes[start]])) != current:
+                current, number, room = name, 0, most
             while start < stop:
                 if not room:
-                    number, room = number + 1, partition.rows
+                    number, room = number + 1, most
                 rows = min(room, stop - start)
                 yield name, number, rest.slice(start, rows)
                 start, room = start + rows, room - rows  # noqa: PLW2901

@@ -37,7 +37,7 @@ class Form(KeyLine):
         return content
 
 
-DRAWS = Form("funnel-key-1:", b"funnel key checksum 1 ", "Make a key with `funnel key new`.")
+DRAWS = Form("funnel-key-1:", b"funnel key checksum 1 ", "Make a key with `funnel key new --to FILE`, and keep it.")
 
 
 def new_key() -> str:
@@ -107,7 +107,7 @@ def _from_environment(name: str, form: Form) -> str:
             "key-missing",
             f"the environment variable {name} is not set",
             where=f"env:{name}",
-            advice=f"{form.make} Then export it: {name}={form.prefix}…",
+            advice=f"{form.make} Then `export {name}=$(cat FILE)`.",
         )
     return text
 

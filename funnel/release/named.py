@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +21,10 @@ import pyarrow as pa
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, Sets
 from funnel.engine.scratch import Scratch
-from funnel.engine.sql import identifier, listed, literal
+from funnel.engine.sql import identifier, listed, literal, part_of
 from funnel.errors import SourceError
 from funnel.files import writing
-from funnel.format.manifest import Key, Partition
+from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
 from funnel.release.export import BATCH, Target, connected, set_columns, text_columns, typed, write_table
 from funnel.release.folders import ranks
@@ -57,6 +58,17 @@ class Order:
         return _ascending(both)
 
 
+def places(keys: Sequence[pa.Array], parts: int) -> pa.Array:
+    """In which of so many parts of a table rows with these key columns (rows,) are (rows,)."""
+    import duckdb
+
+    names = [f"k{index}" for index in range(len(keys))]
+    with duckdb.connect(":memory:") as connection:
+        connection.register("keys", pa.table(list(keys), names))
+        found = connection.sql(f"SELECT {part_of(names, str(parts))} AS part FROM keys").to_arrow_table()
+    return found.column(0).combine_chunks()
+
+
 def _ascending(keys: Sequence[pa.Array]) -> bool:
     """Whether every row is above the one before: by the first column, where that is equal by the next, and so on."""
     import pyarrow.compute as pc
@@ -80,54 +92,74 @@ def digest(batches: Iterable[Sequence[pa.Array]]) -> tuple[int, str]:
     return rows, found.hexdigest()
 
 
-class Spill:
-    """A file of the run's private folder to which rows go with their answers, until the table can be written.
+@dataclass(frozen=True)
+class Aside:
+    """A sink of an engine: the rows of a part with their answers go to a file of a private `folder`, by their `keys`.
 
-    A context manager; nothing is written where rows have no key. Raises SourceError, ReleaseError.
+    Every trial of a part has a file of its own, which counts when it is told; what is left of others nobody reads.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.formulas = 0
-        self._order = Order()
-        self._writer: Any = None
+    folder: Path
+    keys: tuple[str, ...]
+    protocols: tuple[AnyProtocol, ...]
 
-    def __enter__(self) -> Self:
-        return self
+    def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The tally of the part, and beside it the name of its file, its formulas, and whether keys are in order."""
+        import pyarrow.parquet as pq
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._writer is not None:
-            with writing(self.path.parent):
-                self._writer.close()
+        from funnel.draw.drawing import answers_in  # readers of a release draw nothing
+        from funnel.draw.tally import Tally
 
-    def add(self, keys: Sequence[pa.Array], drawn: pa.RecordBatch) -> None:
-        """The next rows: their key columns, in the order of keys, and their output codes y0, y1, …."""
-        if not self._order.holds(keys):
+        tally, order, formulas, holds = Tally(self.protocols), Order(), 0, True
+        name, writer = f"{part}-{uuid4().hex}.parquet", None
+        for batch in batches:
+            keys, answers = [batch.column(key) for key in self.keys], answers_in(batch)
+            holds = holds and order.holds(keys)
+            tally.add(batch, answers)
+            formulas += sum(map(formulas_among, keys))
+            rows = pa.record_batch([*keys, *answers.columns], names=[*self.keys, *answers.schema.names])
+            with writing(self.folder):
+                writer = writer or pq.ParquetWriter(self.folder / name, rows.schema, compression="zstd")
+                writer.write_batch(rows)
+        if writer is not None:
+            with writing(self.folder):
+                writer.close()
+        told = {"part": part, "file": name, "formulas": formulas, "holds": int(holds)}
+        yield tally.batch().replace_schema_metadata({key: str(value) for key, value in told.items()})
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows in a file, in order; whoever iterates opens it."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            yield from file.iter_batches(BATCH)
+
+
+@dataclass
+class Kept:
+    """Rows that wait in files until the table can be written: the `parts` of it, and `formulas` among their keys."""
+
+    folder: Path
+    parts: dict[int, Stored] = field(default_factory=dict)
+    formulas: int = 0
+
+    def add(self, told: pa.RecordBatch) -> None:
+        """What `Aside` tells of a part. Raises SourceError where keys are not those that were looked at."""
+        said = {key.decode(): value.decode() for key, value in told.schema.metadata.items()}
+        if said["holds"] == "0":
             raise SourceError(
                 "source-changed",
                 "the source changed between counting and drawing: its keys are not those that were looked at",
                 advice="Nothing was published. Run again when the table is at rest, or read from a snapshot.",
             )
-        self.formulas += sum(map(formulas_among, keys))
-        names = [f"k{index}" for index in range(len(keys))] + drawn.schema.names
-        self._write(pa.record_batch([*keys, *drawn.columns], names=names))
-
-    def _write(self, rows: pa.RecordBatch) -> None:
-        import pyarrow.parquet as pq
-
-        with writing(self.path.parent):
-            if self._writer is None:
-                self._writer = pq.ParquetWriter(self.path, rows.schema, compression="zstd")
-            self._writer.write_batch(rows)
-
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """What was added, in order; once the spill is closed."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.path) as file:
-            yield from file.iter_batches(BATCH)
+        self.parts[int(said["part"])] = Stored(self.folder / said["file"])
+        self.formulas += int(said["formulas"])
 
 
 def export_named(
@@ -147,20 +179,20 @@ def export_named(
         shown = [*_shown(connection, protocols, released)]
         names = [key.name for key in keys] + list(released.columns)
         if target.folders is not None:
-            rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, target.folders))
+            rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, target.folders[0]))
         batches = (_labelled(batch, kinds, shown, names) for batch in _cut(rows))
         first = next(batches)
         write_table(connection, protocols, first.schema, chain([first], batches), target)
 
 
 def _folder_of(
-    protocols: Sequence[AnyProtocol], shown: Sequence[Shown], folders: Partition
+    protocols: Sequence[AnyProtocol], shown: Sequence[Shown], folder: str
 ) -> tuple[int, IntArray]:
     """The block that the column of the folders is in, and the place of the folder of each of its outputs (m,)."""
     columns = [() if isinstance(one.outputs, Sets) else one.outputs.columns for one in protocols]
-    block = next(place for place, own in enumerate(columns) if folders.column in own)
+    block = next(place for place, own in enumerate(columns) if folder in own)
     every = np.arange(len(protocols[block].outputs))
-    return block, ranks(shown[block](every)[columns[block].index(folders.column)])
+    return block, ranks(shown[block](every)[columns[block].index(folder)])
 
 
 def _by_folder(

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
-from funnel.files import FULL, make_open, sync, sync_tree, write_error, writing
+from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
@@ -19,7 +19,6 @@ from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
 from funnel.release.naming import RELEASE_ID as _ID
 from funnel.release.recover import SEEN, Leftovers, check_entered, put_away
-from funnel.signals import undisturbed
 
 
 class Publisher:

@@ -12,7 +12,7 @@ from funnel.format.manifest import Signed
 from funnel.release.keys import Form, load_secret, write_secret
 
 _SIGNING = Form(
-    "funnel-signing-1:", b"funnel signing key checksum 1 ", "Make one with `funnel key new --signing`."
+    "funnel-signing-1:", b"funnel signing key checksum 1 ", "Make one with `funnel key new --signing --to FILE`."
 )
 
 

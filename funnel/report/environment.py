@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.bccache import Bucket
 from jinja2.loaders import BaseLoader
+from markupsafe import Markup, escape
 
 from funnel import text
 from funnel.report import figures, svg, tongue
@@ -58,7 +60,7 @@ def environment(templates: Path, language: str = tongue.ENGLISH) -> Environment:
     made.globals |= {"counted": partial(tongue.counted, language=language), "_": tongue.Tongue(language)}
     made.filters |= {name: _told(getattr(figures, name), language) for name in _FIGURES}
     made.filters |= {name: _told(written, language) for name, written in _NUMBERS.items()}
-    made.filters |= {"capital": text.sentence, "label": text.label, "short": _short}
+    made.filters |= {"capital": text.sentence, "label": text.label, "short": _short, "coded": _coded}
     made.filters |= {"human": text.human, "px": svg.number}
     made.filters["listed"] = partial(text.listed, last=tongue.say("and", language))
     return made
@@ -81,3 +83,8 @@ def _told(written: Callable[..., str], language: str) -> Callable[..., str]:
 
 def _short(value: str) -> str:
     return value if len(value) <= LETTERS else value[: LETTERS - 1].rstrip() + "…"
+
+
+def _coded(said: str) -> Markup:
+    """A sentence for a page, with what stands between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(said))))  # noqa: S704

@@ -1,12 +1,15 @@
 """What only the private evidence tells, for the full report: the counts, beliefs, shares, and what was really drawn.
 
 Tables are exact integers, and one division makes a figure of them, so that it is the same on every machine.
+
+Of a robust release it says what the leakage would be if the truth were not the counted distribution but one near it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +20,8 @@ import numpy.typing as npt
 from funnel.data import AnyProtocol, Joint
 from funnel.data.channel import MAX_CELLS, released_table
 from funnel.data.convert import finer_of, joint_of
-from funnel.data.joint import IntArray
-from funnel.data.sending import ExactArray, sent
+from funnel.data.joint import FloatArray, IntArray
+from funnel.data.sending import ExactArray, sent, through
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.format.released import ReleasedFile
 from funnel.format.reported import Evidence as Kept
@@ -33,13 +36,17 @@ from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
 from funnel.report.observer import observer
-from funnel.report.realised import realised
 from funnel.report.truth import truth
 from funnel.report.wide import near
 from funnel.text import label
 
 Notion = Mapping[str, str]
 Objects = npt.NDArray[np.object_]
+RESAMPLES = 1000
+"""Distributions drawn around the counted one."""
+
+_CELLS = 200_000_000
+"""Most cells that are looked at in all, so that a large table makes a report with fewer resamples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,3 +211,47 @@ def _flows(protocol: AnyProtocol, counts: IntArray) -> tuple[ExactArray, Objects
             for x, value in enumerate(protocol.inputs.values)]  # fmt: skip
     true = (np.stack(same, axis=1).astype(object) * counts.astype(object)).sum(axis=0)
     return sent(counts, told).sum(axis=0), true, 1 << protocol.bits
+
+
+def realised(t: Facts, joint: Joint) -> dict[str, Any] | None:
+    """Quantiles of the LDP leakage over resampled truths in nats, and the share of these above ε.
+
+    None unless the notion is about distributions near the counted one, which has a radius. The truth is drawn from the
+    Dirichlet distribution with the counts as parameters: the posterior, without prior counts, given the records. The
+    generator is seeded from the release's name, so that a report can be made again; nobody's privacy rests on it.
+    """
+    if t.m.parameters.radius is None:
+        return None
+    found = np.sort(np.fromiter(_leakages(t.m.release, t.protocols, joint), float))
+    places = {"median": 0.5, "p95": 0.95, "largest": 1.0}
+    at = {name: float(found[math.ceil(part * len(found)) - 1]) for name, part in places.items()}
+    return {
+        "resamples": len(found),
+        **{name: round(value, 4) + 0.0 if math.isfinite(value) else None for name, value in at.items()},
+        "share_above": round(float((found > t.epsilon * (1 + 1e-12)).mean()), 6),
+    }
+
+
+def _leakages(release: str, protocols: Sequence[AnyProtocol], joint: Joint) -> Iterator[float]:
+    """max ln P(y|s)/P(y|s') of the release, for one distribution of the true values after another."""
+    seed = hashlib.sha256(release.encode()).digest()
+    random = np.random.default_rng(np.frombuffer(seed, np.uint32))
+    cells = max(math.prod(joint.shape), len(joint.secret) * math.prod(one.size for one in protocols))
+    for _ in range(max(50, min(RESAMPLES, _CELLS // cells))):
+        table = np.zeros(joint.shape)
+        table[tuple(joint.cells.T)] = random.standard_gamma(joint.counts)
+        yield _ldp(protocols, table)
+
+
+def _ldp(protocols: Sequence[AnyProtocol], table: FloatArray) -> float:
+    """The LDP leakage in nats where the true values are distributed as `table` (c, a_1, …, a_k)."""
+    rows = table.reshape(len(table), -1).sum(axis=1)
+    sent = (table.reshape(len(table), -1)[rows > 0] / rows[rows > 0, None]).reshape(-1, *table.shape[1:])
+    for axis, protocol in enumerate(protocols, start=1):
+        weights, bits = protocol.likelihoods()
+        sent = through(sent, axis, weights) / 2.0**bits
+    chances = sent.reshape(len(sent), -1)
+    chances = chances[:, chances.any(axis=0)]
+    if (chances == 0).any():
+        return math.inf
+    return float(np.log(chances.max(axis=0) / chances.min(axis=0)).max())

@@ -278,7 +278,9 @@ def _band(kind: str, ends: Sequence[float], side: float, corner: tuple[float, fl
 
 
 def _size(wide: float, tall: float) -> dict[str, str]:
-    return {"viewBox": f"0 0 {wide:.0f} {tall:.0f}", "width": f"{wide:.0f}", "height": f"{tall:.0f}"}
+    # What lays pages out on sheets gives a picture no letters of the page's own: a wider face would run over its cells.
+    face = {"font_family": "Arial, Liberation Sans, sans-serif"}
+    return {"viewBox": f"0 0 {wide:.0f} {tall:.0f}", "width": f"{wide:.0f}", "height": f"{tall:.0f}"} | face
 
 
 def _blend(stops: Sequence[str], at: float) -> str:

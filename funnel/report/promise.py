@@ -83,7 +83,7 @@ def _gains(t: Facts, information: figures.Figure) -> tuple[str, str]:
         return t.say("no bound follows"), t.say("no bound follows")
     most = math.ceil(1e4 * math.sqrt(8 * information) - 1e-9) / 1e4
     gain = figures.points(min(math.sqrt(2 * information), 1.0))
-    return _at_most(t, gain), _at_most(t, f"{most:.4f} × L") if most else "0"
+    return _at_most(t, gain), _at_most(t, f"{most:.4f}\u00a0×\u00a0L") if most else "0"
 
 
 def _at_most(t: Facts, said: str) -> str:

@@ -10,7 +10,7 @@ from funnel.cells import condition
 from funnel.cells.accuracy import accuracies, chances, law_of_labels
 from funnel.cells.cells import Cells
 from funnel.data import Protocol
-from funnel.format.distances import Block
+from funnel.format.distances import BlockDistances
 from funnel.format.released import ReleasedFile
 from funnel.release.weights import row_weights
 from funnel.report import words
@@ -99,7 +99,7 @@ def _column(name: str, label: float, own: float, at_zero: float) -> dict[str, An
     return {"name": human(name)} | {key: round(value, 4) + 0.0 for key, value in figures.items()}
 
 
-def near(block: Block) -> dict[str, Any]:
+def near(block: BlockDistances) -> dict[str, Any]:
     """What the records tell of a wide block: accuracy, distances of columns and pairs, what suffered most."""
     names = [human(column.name) for column in block.columns]
     release, nobody = np.array(block.release), np.array(block.at_zero)

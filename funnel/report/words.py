@@ -7,6 +7,7 @@ A notion is a file of `templates/notions/`, a mechanism one of `templates/mechan
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -76,4 +77,5 @@ def _known(room: str, name: str) -> str:
 
 
 def _line(said: str) -> str:
-    return " ".join(said.split())
+    """Without line breaks; the spaces before signs, which break no line, stay."""
+    return re.sub(r"[ \t\r\n]+", " ", said).strip(" ")

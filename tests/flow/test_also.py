@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from funnel.engine.sink import Told, dated
+from funnel.engine.sink import TableComment, dated
 from funnel.errors import AGAIN, ReleaseError
 from tests.support.policies import write_policy
 from tests.support.postgres import PASSWORD, Server
@@ -138,7 +138,7 @@ def test_an_old_table_can_be_kept_by_its_date(server, tmp_path, table) -> None:
     assert ask(server, f"SELECT (SELECT count(*) FROM {kept}), count(*) FROM open.dated", "stranger") == [
         (ROWS, ROWS)
     ]
-    assert len(dated("ü" * 40, Told(first.name, "small")).encode()) <= 63
+    assert len(dated("ü" * 40, TableComment(first.name, "small")).encode()) <= 63
 
 
 @pytest.mark.long

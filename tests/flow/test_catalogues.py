@@ -96,7 +96,11 @@ def test_each_tells_the_promise_against_whom_and_what_is_not_promised(kind: str,
             assert json.dumps(told, ensure_ascii=False)[1:-1] in text, name
         assert "0.2" in text
     assert read(made[kind], "datapackage.json")["privacy"]["epsilon"] == 0.2
-    assert "anonym" not in (made[kind] / "dcat.jsonld").read_text().lower()
+    dcat = read(made[kind], "dcat.jsonld")
+    assert "anonym" not in json.dumps(dcat).lower()
+    measures = {one["@type"] for one in dcat["dpv:hasTechnicalMeasure"]}
+    assert ("dpv:Deidentification" in measures) == (not stated(made[kind]).identify), "rows with a key have names"
+    assert f". {promise}" in f". {dcat['dct:description']}", "a sentence ends before another begins"
 
 
 @pytest.mark.parametrize("kind", KINDS)

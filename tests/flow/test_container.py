@@ -22,7 +22,15 @@ def test_the_image_copies_what_is_there_and_runs_as_nobody_of_note():
     last = lines[max(place for place, line in enumerate(lines) if line.startswith("FROM")) :]
     assert "USER 10001" in last
     assert not any(line.startswith("RUN") for line in last[last.index("USER 10001") :])
-    assert any("exec funnel check policies/*.yaml" in line for line in last)
+    assert any("exec funnel check --source policies/*.yaml" in line for line in last)
+
+
+def test_a_table_that_is_gone_is_unhealthy_and_no_fault_of_a_policy_under_review(command, tmp_path):
+    policy = write_policy(tmp_path, source__table="gone.parquet")
+    assert command("check", policy).code == 0
+    told = command("check", "--source", policy)
+    assert (told.code, "[source-missing]" in told.err) == (1, True)
+    assert told.err.startswith(f"{policy}: "), "of fifty policies, which"
 
 
 def test_a_night_an_upgrade_and_an_old_release_taken_away(command, tmp_path, key, monkeypatch):

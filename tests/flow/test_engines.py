@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import funnel
 from funnel.audit.audit import audit_release
+from funnel.cells.make import make
 from funnel.engine.spark.engine import Spark
-from funnel.engine.spark.task import Task
+from funnel.engine.spark.task import Gathered, Task
 from funnel.errors import FunnelError, SourceError
+from funnel.format import canonical
 from funnel.plan.compiled import Limits, planned
 from funnel.policy import load
+from funnel.release import written
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 
@@ -99,7 +108,7 @@ def test_an_auditor_needs_no_spark(places: Path, tmp_path: Path) -> None:
 
 
 class Lost(Task):
-    """A task whose process fails, or is killed, after the first batch of a part's first trial."""
+    """A task whose process fails, or is killed, once it has an answer to the first trial of a part."""
 
     fault = ""
 
@@ -108,7 +117,7 @@ class Lost(Task):
 
         context = TaskContext.get()
         if context.attemptNumber() == 0 and context.partitionId() == 1:
-            next(batches)
+            next(super().__call__(batches))
             if self.fault == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             raise RuntimeError("lost")
@@ -186,28 +195,148 @@ def test_a_table_that_changes_between_readings_is_refused(places: Path, tmp_path
     nothing_published(tmp_path / "a")
 
 
-@pytest.mark.long
-def test_rows_with_names_are_the_same_bytes(
-    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+NAMED: dict[str, Any] = {"release__identify": "id", "release__partition": {"rows": 300}}
+CELLS: dict[str, Any] = {"name": "person", "columns": ["colour", "age", "city"], "cells": {"most": 6, "minimum": 50}}
+
+
+def files(release: Path) -> dict[str, str]:
+    """The files of the table with their hashes, as the manifest has them: in whatever order they were made."""
+    listed = json.loads((release / "release.json").read_text())["files"]
+    return {name: one["sha256"] for name, one in listed.items() if name.startswith("data/")}
+
+
+def written_again(release: Path) -> bool:
+    """Whether an auditor of what is published alone finds nothing wrong, and has written every file again."""
+    found = audit_release(release, None)
+    assert not found.of("failed")
+    (told,) = (one.detail for one in found.findings if one.claim == "data-export")
+    return "the same bytes when written again" in told
+
+
+@pytest.fixture(scope="module")
+def named_by_duckdb(places: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    found = files(released(tmp_path_factory.mktemp("named") / "a", places / "people.parquet", **NAMED))
+    assert set(found) == {f"data/part-{number}.parquet" for number in range(3)}
+    return found
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7])
+def test_rows_with_names_are_the_same_files_however_they_are_divided(
+    places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
-    """They are drawn where they are, come here a part at a time, and are sorted by their names."""
-    monkeypatch.setattr("funnel.engine.spark.engine._WAVE", 1)
-    begun = Spark.__enter__
-    monkeypatch.setattr(Spark, "__enter__", lambda self: setattr(self, "_wave", 1) or begun(self))
-    here = released(tmp_path / "a", places / "people.parquet", release__identify="id")
-    assert content(released(tmp_path / "b", places / "parts", release__identify="id", **SPARK)) == content(here)
+    """Each file is written where its rows came together, and an auditor writes it again from what is published."""
+    cut = [f"SELECT * FROM '{places}/people.parquet' WHERE id % {parts} = {part}" for part in range(parts)]
+    monkeypatch.setattr("funnel.engine.spark.table.Parted.pieces", lambda *_: tuple(cut))
+    release = released(tmp_path / "a", places / "people.parquet", **NAMED, **SPARK)
+    assert files(release) == named_by_duckdb
+    assert written_again(release)
+    assert sorted(path.name for path in (release / "data").iterdir()) == [f"part-{part}.parquet" for part in range(3)]
 
 
-def test_labels_of_cells_are_the_same(places: Path, tmp_path: Path) -> None:
-    """A wide block is partitioned here; how its columns are filled in is drawn anew for each release."""
-    wide = {"name": "person", "columns": ["colour", "age", "city"], "cells": {"most": 6, "minimum": 50}}
-    asked = {"public": [wide], "release__identify": "id"}
-    found = [released(tmp_path / "a", places / "people.parquet", **asked),
-             released(tmp_path / "b", places / "parts", **asked, **SPARK)]  # fmt: skip
-    for name in ("protocol.json", "released.json"):
-        assert (found[0] / name).read_bytes() == (found[1] / name).read_bytes()
-    labels = [duckdb.sql(f"SELECT id, person FROM '{one}/data.parquet'").fetchall() for one in found]
-    assert labels[0] == labels[1]
+class LostSink(Gathered):
+    """A process that fails, or is killed, once it has told of the first file of its first trial."""
+
+    fault = ""
+
+    def __call__(self, batches):
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context.attemptNumber() == 0:
+            for _ in super().__call__(batches):
+                if self.fault == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise RuntimeError("lost")
+        yield from super().__call__(batches)
+
+
+@pytest.mark.parametrize("fault", ["killed", "fails"])
+def test_a_file_that_is_written_twice_is_there_once(
+    places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Where rows are put aside, and where the table's own files are written; what lost processes left is not there."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr("funnel.engine.spark.engine.Gathered", type("LostSink", (LostSink,), {"fault": fault}))
+    whole = written._try
+
+    def lost(*told: Any) -> Any:
+        from pyspark import TaskContext
+
+        context, found = TaskContext.get(), whole(*told)
+        if context is not None and context.attemptNumber() == 0 and found[0] == 1:
+            if fault == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("lost")
+        return found
+
+    monkeypatch.setattr(written, "_try", lost)
+    release = released(tmp_path / "a", places / "parts", **NAMED, **SPARK)
+    assert files(release) == named_by_duckdb
+    assert not audit_release(release, release.parent.parent / "private" / release.name).of("failed")
+    assert {path.relative_to(release).as_posix() for path in release.glob("data/**/*")} == set(named_by_duckdb)
+
+
+@pytest.mark.parametrize("names", [{}, {"release__identify": "id"}])
+def test_filled_rows_are_the_same_by_both_engines(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, Any]
+) -> None:
+    """Under one seed; that of a release is drawn for it."""
+    monkeypatch.setattr("funnel.plan.partition.make", partial(make, seed=bytes(32)))
+    asked = {"public": [CELLS], "release__partition": {"rows": 400}} | names
+    here = released(tmp_path / "a", places / "people.parquet", **asked)
+    there = released(tmp_path / "b", places / "parts", **asked, **SPARK)
+    for name in ("protocol.json", "released.json", "cells.json"):
+        assert (here / name).read_bytes() == (there / name).read_bytes()
+    assert files(here) == files(there)
+    assert len(files(here)) == 3
+    assert written_again(there)
+
+
+def changed_row(rows: pa.Table) -> pa.Table:
+    other = pa.array([{"red": "blue"}.get(value, "red") for value in rows["colour"].to_pylist()])
+    return rows.set_column(rows.column_names.index("colour"), "colour", other)
+
+
+def doubled_row(rows: pa.Table) -> pa.Table:
+    return pa.concat_tables([rows.slice(0, 1), rows])
+
+
+def moved_row(rows: pa.Table) -> pa.Table:
+    """A key that belongs to another file."""
+    return rows.set_column(0, "id", pc.add(rows["id"], 1))
+
+
+LIES = {"a row changed": changed_row, "a row doubled": doubled_row, "rows moved": moved_row, "a file left out": None}
+
+
+@pytest.fixture(scope="module")
+def in_files(places: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return released(tmp_path_factory.mktemp("lies") / "a", places / "people.parquet", **NAMED)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_table_in_files_that_was_changed_is_refused_from_what_is_published(
+    in_files: Path, tmp_path: Path, lie: str
+) -> None:
+    """Also by whoever states the hashes anew."""
+    release = tmp_path / in_files.name
+    shutil.copytree(in_files, release)
+    told, part = json.loads((release / "release.json").read_text()), release / "data/part-1.parquet"
+    if (change := LIES[lie]) is None:
+        part.unlink()
+        del told["files"]["data/part-1.parquet"]
+    else:
+        rows = pq.read_table(part)
+        metadata = pq.read_metadata(part).metadata
+        with pq.ParquetWriter(part, rows.schema.remove_metadata(), compression="zstd", store_schema=False) as writer:
+            writer.add_key_value_metadata(metadata)
+            writer.write_table(change(rows.replace_schema_metadata(None)))
+        raw = part.read_bytes()
+        told["files"]["data/part-1.parquet"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    (release / "release.json").write_bytes(canonical.encode(told))
+    assert "data-export" in [one.claim for one in audit_release(release, None).of("failed")]
 
 
 def test_fresh_draws_of_sets_differ_and_are_audited(places: Path, tmp_path: Path) -> None:

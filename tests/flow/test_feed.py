@@ -12,6 +12,10 @@ from securesystemslib.signer import SSlibKey
 
 import funnel
 from funnel.audit.publisher import read_public_key
+from funnel.format import schema
+from funnel.format.attestation import sealed
+from funnel.format.feed import FeedFile, feed
+from funnel.release.sign import load_signing_key
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -129,6 +133,18 @@ def test_a_list_under_another_key_is_none(home: Path) -> None:
     raw["lists"][0]["signatures"][0]["keyid"] = "0" * 32
     (home / "releases" / FEED).write_text(json.dumps(raw, sort_keys=True, separators=(",", ":")) + "\n")
     assert verified(home) is None
+
+
+def test_a_list_that_another_publisher_signed_is_not_that_of_these_releases(home: Path) -> None:
+    """The key in release.json is the one that has to stand under the list; whoever has it sees whether it signed."""
+    path, other = home / "releases" / FEED, load_signing_key("file:other.key", home)
+    (own,) = schema.read(FeedFile, FEED, path.read_bytes()).lists
+    path.write_bytes(feed({"test": other.seal(own.content)}))
+    without = funnel.audit_history(home / "releases", home / "private")
+    assert [one.claim for one in without.failed] == ["history-feed"]
+    path.write_bytes(feed({"test": sealed(own.content, own.signed_by, other.seal(own.content).signature)}))
+    assert funnel.audit_history(home / "releases", home / "private").passed, "nobody can know without the key"
+    assert audited(home) == {"newest"}
 
 
 def test_a_run_after_a_kill_between_release_and_feed_lists_both(home: Path) -> None:

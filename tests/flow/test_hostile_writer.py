@@ -18,7 +18,7 @@ import funnel
 from funnel.format.manifest import Manifest
 from funnel.ledger import estimates
 from funnel.plan import count, run, write
-from funnel.plan.draw import Drawn
+from funnel.plan.draw import DrawnRows
 from funnel.plan.reading import Read
 from funnel.release import written
 from tests.support.audited import failures
@@ -328,11 +328,11 @@ def test_counts_of_another_table_are_found_with_the_table(tmp_path: Path, key: s
     assert failures(funnel.audit_release(second, private, table=source)) == {"source-counts", "ledger-identity"}
 
 
-def drawn_for_others(read: Read, _: Any, protected: Any) -> Drawn:
+def drawn_for_others(read: Read, _: Any, protected: Any) -> DrawnRows:
     """Values drawn for the counts that were told, from chance alone."""
     (protocol,), random = protected.protection.protocols, np.random.default_rng(3)
     chances = protocol.weights[:, 0, :] / (1 << protocol.bits)
     records = read.joint.table().sum(axis=0)
     table = np.array([random.multinomial(n, p) for n, p in zip(records, chances.T, strict=True)])
     totals = table.sum(axis=0)
-    return Drawn(np.flatnonzero(totals)[:, None], totals[totals > 0], (table,))
+    return DrawnRows(np.flatnonzero(totals)[:, None], totals[totals > 0], (table,))

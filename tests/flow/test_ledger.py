@@ -189,6 +189,21 @@ def test_releases_that_are_gone_are_told_and_releases_of_nobody_fail(night, tmp_
     assert f"another ledger: {foreign.name}" in strange.text()
 
 
+def test_releases_in_another_folder_are_not_said_to_be_gone(night, tmp_path):
+    """Policies that share a private folder may publish in folders of their own: one is no witness of the other."""
+    night(**FRESH)
+    other = Path(night(**FRESH, name="other", accept="unbounded", release__to="elsewhere")["release"])
+    for folder in ("releases", "elsewhere"):
+        audit = funnel.audit_history(tmp_path / folder, tmp_path / "private")
+        assert audit.passed, audit.text()
+        assert "published in another folder, which has an audit of its own: 2" in audit.text()
+    other.rename(tmp_path / "lost")
+    night(**FRESH, name="other", accept="unbounded", release__to="elsewhere")
+    missing = funnel.audit_history(tmp_path / "elsewhere", tmp_path / "private")
+    assert [one.claim for one in missing.failed] == ["history-released"]
+    assert other.name in missing.text()
+
+
 def answers(release: str) -> list[str]:
     return [row[0] for row in duckdb.sql(f"SELECT x FROM '{release}/data.parquet'").fetchall()]
 

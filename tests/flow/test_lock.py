@@ -148,7 +148,7 @@ def test_drift_has_exits_and_each_works(command, folder):
     refused = command("run", policy, "--locked")
     assert refused.code == 4
     said = " ".join(refused.err.split())
-    ways = [said.index(way) for way in ("(1) Keep", "(2) Widen", "(3) Rotate", "(4) A new lock")]
+    ways = [refused.err.index(way) for way in ("\n  (1) Keep", "\n  (2) Widen", "\n  (3) Rotate", "\n  (4) A new lock")]
     assert ways == sorted(ways)
     commands = [one.split()[1:] for one in re.findall(r"`(funnel [^`]*)`", said)]
     begun = [one[:2] for one in commands]
@@ -195,6 +195,21 @@ def test_drift_has_exits_and_each_works(command, folder):
     assert command("lock", "--force", policy).code == 0
     assert command("run", policy, "--locked").code == 0
     audited(folder)
+
+
+def test_beliefs_that_fall_too_far_are_told_by_the_bound_that_they_pass(command, folder):
+    """The rise is within epsilon: another epsilon would not help, and another `lower` does."""
+    people(folder, [("s0", "a", 40), ("s0", "b", 60), ("s1", "a", 70), ("s1", "b", 30)])
+    policy = write_policy(folder, **BASE | {"privacy": {"notion": "alip", "epsilon": 0.6, "lower": 0.6}})
+    assert command("lock", policy, "--room", "0").code == 0
+    people(folder, [("s0", "a", 10), ("s0", "b", 90), ("s1", "a", 90), ("s1", "b", 10)])
+    said = " ".join(command("run", policy, "--locked").err.split())
+    assert "moves a belief by 1.60944 nats there, above the 0.6 of the policy's `lower`" in said  # ln 5
+    assert "that alip allows" not in said
+    (lower,) = re.findall(r"tell readers: `lower: ([0-9.]+)` or more", said)
+    policy.write_text(policy.read_text().replace("lower: 0.6", f"lower: {lower}"))
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
 
 
 def test_a_kept_lock_is_of_the_same_columns_and_secret(command, folder):
@@ -302,7 +317,7 @@ def test_unseen_values_are_dropped_and_counted(folder):
     assert sum(released(folder).values()) == found["rows"]
     drift = json.loads(next(folder.glob("private/2*/drift.json")).read_text())
     assert drift["unseen"] == [{"columns": ["x"], "value": ["new"], "rows": 15, "rule": "drop"}]
-    assert "new (15 records, drop)" in next(folder.glob("private/2*/report.json")).read_text()
+    assert "new (15 records, left out)" in next(folder.glob("private/2*/report.json")).read_text()
     assert "15 records" not in (folder / "releases/latest/report.json").read_text()
     audited(folder)
 

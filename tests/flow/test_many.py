@@ -8,6 +8,8 @@ import stat
 
 import pytest
 
+import funnel
+from funnel import api
 from funnel.cli.metrics import exposition
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
@@ -154,6 +156,28 @@ def test_what_has_no_bound_is_infinite_and_drift_is_told():
     assert found["funnel_drift_share"] == 0.25
     assert found["funnel_run_timestamp_seconds"] == 1767323045
     assert "funnel_budget_left_nats" not in found
+
+
+def test_an_interrupt_leaves_the_metrics_of_the_run_before_and_a_log_of_events_one(command, folder, monkeypatch):
+    """An empty file would let the series of all policies end, and whoever watches how old they are see nothing."""
+    target, policies = folder / "funnel.prom", [folder / "good.yaml", folder / "wrong.yaml"]
+    command("run", "--metrics", target, *policies)
+    before, ran = target.read_bytes(), funnel.run
+
+    def interrupted(policy, **given):
+        if policy.name == "wrong.yaml":
+            raise KeyboardInterrupt
+        return ran(policy, **given)
+
+    monkeypatch.setattr(api, "run", interrupted)
+    for log in (("--log", "json"), ("--log=json",)):
+        done = command("run", "--json", *log, "--metrics", target, *policies)
+        assert done.code == 130
+        assert [json.loads(line)["code"] for line in done.out.splitlines()] == [0]
+        events = [json.loads(line) for line in done.err.splitlines()]
+        assert (events[-1]["event"], events[-1]["policy"]) == ("interrupted", str(policies[1]))
+        assert target.read_bytes() == before
+    assert "[interrupted]" in command("run", *policies).err
 
 
 def test_a_log_of_events_is_one_object_a_line(command, folder):

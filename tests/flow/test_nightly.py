@@ -6,6 +6,7 @@ import configparser
 import json
 import operator
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -111,6 +112,11 @@ def test_the_units_are_well_formed(tmp_path):
     assert units["funnel@.timer"]["Timer"]["OnCalendar"]
     assert service["RestartForceExitStatus"].split() == [str(AGAIN)]
     assert "Restart" not in service, "nothing else is tried again"
+    page = (NIGHTLY / "README.md").read_text()
+    (program,) = re.findall(r"FUNNEL=(\S+)", service["Environment"])
+    for needed in (program, f"--home-dir {service['WorkingDirectory']}", *service["ReadWritePaths"].split()):
+        assert needed in page, "whoever follows the page has what the unit asks for"
+    assert f"key new --to {service['LoadCredential'].split(':')[1]}" in page
     assert int(units["funnel@.service"]["Unit"]["StartLimitBurst"]) > 1
     analyse = shutil.which("systemd-analyze")
     if analyse:

@@ -19,7 +19,7 @@ from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 
 FILES = ("protocol.json", "released.json", "data.parquet")
-KEPT = ("counts.json", "draws.json", "people.json", "drift.json")
+KEPT = ("counts.json", "draws.json", "people.json", "drift.json", "population.json", "known.json")
 
 
 def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHAR) || 'p'", more: str = "") -> None:
@@ -70,6 +70,36 @@ def test_one_reading_finds_what_several_do(locked, entity, monkeypatch):
     assert json.loads(one["people.json"])["sample"]
     for release in (locked.parent / "releases").iterdir():
         assert funnel.audit_release(release, locked.parent / "private").passed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source": {"filter": "age > 3"}},
+        {"privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]}, "public": [["x", {"name": "z", "top": 2}]]},
+    ],
+    ids=["filter", "knows"],
+)
+def test_those_who_are_absent_and_what_is_known_are_counted_behind_the_one_reading(locked, changes, monkeypatch):
+    source = {"table": "people.parquet", "entity": "id", "missing": "category"} | changes.get("source", {})
+    usual = {
+        "public": [{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
+        "privacy": {"notion": "lip", "epsilon": 1.5},
+    }
+    policy = write_policy(locked.parent, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
+    funnel.make_lock(policy, force=True)
+    stages, one = released(policy)
+    assert "count and draw" in stages
+    assert not {"inspect", "count", "people", "draw"} & set(stages)
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "read_once", lambda *_: None)
+        stages, several = released(policy)
+    assert {"inspect", "identify", "count", "people", "draw"} < set(stages)
+    assert one == several
+    people(locked.parent, more="UNION ALL SELECT 'q', 's0', 13, 'new', 'z1'")  # what was begun in one is given up
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(policy, locked=True)
+    assert refused.value.code == "unseen-value"
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ import pytest
 import funnel
 from funnel.audit.kernel.opened import Opened
 from funnel.errors import PolicyError
-from funnel.format.manifest import CATALOGUES, Partition
+from funnel.format.manifest import CATALOGUES
 from funnel.plan.also import _table
 from funnel.release.export import connected
 from funnel.release.folders import MISSING, folder, in_order, parts, ranks, value_of
@@ -336,7 +336,7 @@ def test_files_are_cut_by_rows_wherever_batches_end():
     table = pa.table({"x": range(10), "v": values}).take(pa.array(order))
     found = {
         size: [(name, [x for batch in own for x in batch.column(0).to_pylist()])
-               for name, own in parts(table.to_batches(size), Partition("v", 2))]
+               for name, own in parts(table.to_batches(size), "v", 2)]
         for size in (1, 3, 10)
     }  # fmt: skip
     assert found[1] == found[3] == found[10] == [

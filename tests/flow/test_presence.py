@@ -275,3 +275,18 @@ def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:
     assert inside.composed.together.figure is not None
     assert later.composed.together.figure is None
     assert failures(audit(clinic, str(later.release))) == set()
+
+
+def test_a_promise_on_average_is_not_held_to_what_another_policy_lets_single_records_tell(clinic: Path) -> None:
+    """Its figure may be less than what a release tells of its own secret in the worst case."""
+    average = {"privacy": {"notion": "mutual-information", "epsilon": 0.01}}
+    run(clinic, public=[["job", "ward"]], source__filter="ward = 'east' OR id % 2 = 0", **average)
+    table = pq.read_table(clinic / "people.parquet")
+    shift = pa.array(["night" if number % 20 == 0 else "day" for number in range(2000)])
+    place = pa.array(["gate" if number % 20 < 2 else "hall" for number in range(2000)])
+    pq.write_table(table.append_column("shift", shift).append_column("place", place), clinic / "people.parquet")
+    worst = {"name": "worst", "sensitive": ["shift"], "privacy": {"notion": "pml", "epsilon": 2.0}}
+    second = run(clinic, public=["job", "ward", "place"], source__filter="id > 3", mechanism="optimal", **worst)
+    (figure,) = [one["used"] for one in second.as_dict()["promises"] if one["policy"] == "test"]
+    assert figure < second.as_dict()["leakage"]["pml"]
+    everything_holds(clinic, second.release)

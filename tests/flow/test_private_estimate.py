@@ -121,6 +121,16 @@ def test_what_does_not_stand_any_more_is_spent_again_until_the_budget_is_used_up
     assert [one.passed for one in reports] == [True, True]
 
 
+def test_a_release_that_is_refused_once_it_is_measured_has_spent_its_estimate_and_says_so(tmp_path):
+    path = policy(tmp_path, budget=0.001)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(path)
+    assert refused.value.code == "budget"
+    assert "Nothing was drawn" not in (refused.value.advice or "")
+    assert "stays spent" in (refused.value.advice or "")
+    assert funnel.read_ledger(path).estimates.estimates == 1
+
+
 def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
     path = policy(tmp_path, estimate__budget=1.5)
     funnel.run(path)

@@ -60,6 +60,24 @@ def test_another_key_is_refused_until_it_is_accepted(policy: Path, tmp_path: Pat
         funnel.run(named(tmp_path, "a"))
 
 
+def test_a_new_key_costs_the_promises_of_other_policies_too(command, policy: Path, tmp_path: Path) -> None:
+    """About the same column: what is asked anew for one policy tells more of what the other hides."""
+    funnel.run(named(tmp_path, "a", name="other", budget=9))
+    funnel.run(named(tmp_path, "a"))
+    told = command("key", "rotate", policy, "--json").json
+    (cost,) = told["others"]
+    assert (cost["policy"], cost["measure"], cost["budget"]) == ("other", "ldp", 9.0)
+    assert cost["after"] > cost["now"] > 0
+    assert f"nats now, {cost['after']:.4f} nats after that release" in command("key", "rotate", policy).out
+    (known,) = [one for one in funnel.read_ledger(policy).promises if one.policy == "other"]
+    assert known.together.figure == cost["now"]
+    funnel.write_key(tmp_path / "b.key")
+    funnel.rotate_key(named(tmp_path, "b"), accept=True)
+    funnel.run(named(tmp_path, "b"))
+    (known,) = [one for one in funnel.read_ledger(policy).promises if one.policy == "other"]
+    assert known.together.figure == cost["after"]
+
+
 def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
     """From a to b and back to a, each agreed to; b once more was not."""
     funnel.run(policy)

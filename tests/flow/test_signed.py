@@ -6,9 +6,12 @@ import base64
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from securesystemslib import dsse
 from securesystemslib.signer import SSlibKey
@@ -311,3 +314,36 @@ def test_the_command_tells_by_its_exit_code(command, made: Path, copy: Path) -> 
     unusable = command("verify", copy, "--key", made / "sign.key", "--json")
     assert (unusable.code, unusable.json["error"]["code"]) == (1, "key-unreadable")
     assert command("verify", made, "--key", made / "sign.pub").code == 1
+
+
+def test_the_kernel_in_one_file_verifies_what_funnel_does(command, made: Path, copy: Path, tmp_path: Path) -> None:
+    """With numpy and cryptography alone, and a line of what misses where cryptography does."""
+    file, site = tmp_path / "kernel.pyz", str(Path(np.__file__).parents[1])
+    assert "cryptography to verify a signature" in command("audit", "--standalone", file).out
+
+    def told(*arguments: object, before: str = "") -> subprocess.CompletedProcess[str]:
+        run = f"runpy.run_path({str(file)!r}, run_name='__main__')"
+        start = f"import sys, runpy; sys.path.append({site!r}); {before}{run}"
+        call = [sys.executable, "-I", "-S", "-c", start, *map(str, arguments)]
+        return subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+
+    key = ("--key", made / "sign.pub")
+    whole = told("verify", made / "second", *key)
+    assert (whole.returncode, whole.stderr) == (0, "")
+    assert whole.stdout == funnel.verify(made / "second", made / "sign.pub").text() + "\n"
+    wrong = told("verify", copy, "--key", made / "other.pub")
+    assert wrong.returncode == 1 and "1 claim FAILS: signature" in wrong.stdout
+    stays = tmp_path / "stays"
+    stays.mkdir()
+    shutil.copy(copy / "release.json", stays)
+    for unusable, words in (
+        (told("verify", copy, *key, before="sys.modules['cryptography'] = None; "), "pip install cryptography"),
+        (told("verify", copy, "--key", "nowhere.pub"), "nowhere.pub: the public key cannot be read"),
+        (told("verify", copy, "--key", made / "sign.key"), "this is a private key"),
+        (told("verify", tmp_path / "nowhere", *key), "there is no such folder"),
+        (told("verify", stays, *key), "only what stays of one whose data were taken away"),
+    ):
+        assert unusable.returncode == 1 and not unusable.stdout
+        assert words in unusable.stderr and "Traceback" not in unusable.stderr
+    assert told("verify", copy).returncode == 2
+    assert "verify RELEASE --key publisher.pub" in told().stderr

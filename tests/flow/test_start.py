@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import funnel
@@ -17,8 +18,12 @@ ROOT = Path(funnel.__file__).parent.parent
 SOLVERS = {"scipy", "highspy", "flint", "funnel.optimise.solve", "funnel.optimise.interior"}
 PAGES = {"jinja2", "funnel.report.content", "funnel.audit.audit"}
 DRAWS = {"cryptography", "pyarrow", "funnel.draw.draw", "funnel.ledger.composition", "funnel.release.publish"}
+OTHERS = {"funnel.engine.spark", "funnel.engine.postgres", "funnel.cells", "funnel.plan.merging"}
+"""What other tables, wide blocks and rare values take."""
+FILES = {"funnel.format.manifest", "funnel.format.journal", "funnel.format.terms", "funnel.format.protocol"}
+SEARCHES = {"funnel.measure.robust", "funnel.measure.side", "funnel.mechanisms.exactly_robust"}
 TABLES = {"numpy", "duckdb", "yaml", "funnel.policy"}
-SAYING = {"__main__", "analyst", "api", "cli", "errors", "failed", "progress", "signals", "text", "version"}
+SAYING = {"__main__", "analyst", "api", "cli", "errors", "failed", "progress", "text", "version"}
 """What every command needs to say anything at all; `analyst` is a constant of its room's `__init__`."""
 SHELL = {"typer", "rich", "pydantic"}
 
@@ -75,3 +80,38 @@ def test_a_check_counts_and_solves_draws_and_renders_nothing(tmp_path):
     found = loaded("check", write_policy(tmp_path))
     assert found & ({"rich"} | DRAWS | PAGES | SOLVERS) == set()
     assert found >= TABLES
+
+
+def test_a_check_of_a_plain_policy_loads_nothing_for_policies_of_other_kinds(tmp_path):
+    found = loaded("check", write_policy(tmp_path))
+    assert found & (OTHERS | FILES | SEARCHES | {"numpy.ma", "funnel.version", "funnel.policy.words"}) == set()
+
+
+def test_a_check_opens_the_engine_once(tmp_path, monkeypatch):
+    opened = list[object]()
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *where, **how: opened.append(where) or connect(*where, **how))
+    assert funnel.check(write_policy(tmp_path)).ok
+    assert len(opened) == 1
+
+
+def test_a_night_under_a_lock_solves_nothing_and_waits_for_no_solver(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    people(tmp_path, MONDAY)
+    policy = write_policy(tmp_path, **SMALL)
+    funnel.make_lock(policy)
+    found = loaded("run", "--locked", policy)
+    assert found & {"scipy", "flint", "funnel.optimise.interior"} == set()
+    assert found >= {"pyarrow", "jinja2", "funnel.audit.audit"}
+
+
+def test_a_command_is_over_without_taking_apart_what_it_loaded(tmp_path):
+    code = (
+        "import sys\nclass Held: pass\nheld = Held()\n"
+        "Held.__del__ = lambda one: print('taken apart', flush=True)\n"
+        f"sys.argv = ['funnel', 'check', {str(write_policy(tmp_path))!r}]\nfrom funnel.__main__ import main; main()"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(": ok\n")

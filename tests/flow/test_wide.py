@@ -134,6 +134,33 @@ def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, 
     assert audit.code == 0, audit.out
 
 
+def test_permanent_draws_repeat_cells_and_not_what_is_filled_in(released, command, tmp_path):
+    """Columns of a row follow from all cells that were drawn: other rows move them, and a true cell is no true row."""
+    people(tmp_path)
+    terms = {"mechanism": "invariant", "privacy__epsilon": 0.5, "release__identify": ["id"]}
+    assert command("lock", write_policy(tmp_path, **WIDE | terms), "--room", "0.5").code == 0
+    first = released("--locked", **terms)
+    people(tmp_path, rows=1540)
+    second = released("--locked", **terms)
+    one, two = (table(release).order("id").limit(1500).fetchnumpy() for release in (first, second))
+    assert (one["person"] == two["person"]).all()
+    assert (one["age"] != two["age"]).any()
+    (shown, page), _ = reports(second, tmp_path / "private")
+    assert "gets the same cell every time" in " ".join(shown["drawing"]["sentences"])
+    assert "Its filled-in columns may change whenever any other record does." in page.text
+    assert "The cell of a record, and whatever else is drawn for it, is true to it with a chance" in page.text
+    assert "All of a record’s released values" not in page.text
+
+
+def test_true_cells_are_not_called_true_rows(released, tmp_path):
+    release = released(privacy={"notion": "pml", "epsilon": 9.0})
+    (shown, page), _ = reports(release, tmp_path / "private")
+    assert shown["scope"]["as_is"]
+    assert "the true cells are released as they are" in page.text
+    assert "what is filled in from it need not be true" in page.text
+    assert "released values are the true ones" not in page.text
+
+
 COMMON = "replace(town, 'Oslo', 'Bergen') AS town"
 """Without the rare town, no town is `other`."""
 TONIGHT = "* REPLACE (CASE WHEN id < 30 THEN 'Paris' ELSE replace(town, 'Oslo', 'Bergen') END AS town)"
@@ -163,7 +190,7 @@ def test_a_value_that_appears_only_tonight(command, tmp_path, column, tonight, c
     run = command("run", "--locked", path, "--json")
     if code is not None:
         assert (run.code, f"[{code}]" in run.err) == (EXITS.get(code, FAULT), True)
-        assert "are not among those of the lock" in run.err and "Paris" not in run.err
+        assert "the lock does not know 1 value of" in run.err and "Paris" not in run.err
         assert nothing_published(tmp_path)
         return
     assert run.code == 0, run.err
@@ -315,7 +342,7 @@ def reports(release: Path, private: Path) -> list[tuple[dict, Reader]]:
 def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp_path, mechanism):
     release = released(mechanism=mechanism, privacy__epsilon=0.1)
     (shown, page), (full, whole) = reports(release, tmp_path / "private")
-    first = "This bounds what the row tells someone who knows nothing else that is true of the person"
+    first = "What follows bounds what the row tells someone who knows nothing else that is true of the person"
     for content, read in ((shown, page), (full, whole)):
         assert read.open == []
         assert read.text.index(first) < read.text.index(content["promise"]["sentence"])
@@ -329,6 +356,11 @@ def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp
         "estimate": "Do not count",
     }
     assert said[shown["wide"][0]["totals"]] in page.text
+    # What is kept is kept of cells: columns are not as true as that.
+    assert "The true values, of wide blocks the cells, hold H(X)" in page.text
+    assert "what stays the same where draws are permanent" in page.text
+    assert "the truth may often lie outside an interval" in page.text
+    assert ("pooled and rounded, were the truth" in page.text) == bool(shown["wide"][0]["accuracy"])
     assert (shown["wide"][0]["totals"] == "face") == (mechanism == "invariant")
     # What takes the records stands in the full report alone.
     assert "How far each two columns are" not in page.text

@@ -235,3 +235,16 @@ def shuffled(sets: np.ndarray, random: np.random.Generator) -> np.ndarray:
 def test_coins_that_fall_otherwise_are_caught(fault, claim: str) -> None:
     (drawn,) = coins().draw()
     assert claim in coins().failed([fault(drawn, np.random.default_rng(2))])
+
+
+@pytest.mark.parametrize(("size", "bits", "rows"), [(22, 12, 1 << 22), (15, 62, 1 << 15)])
+def test_sets_too_many_to_be_listed_are_tried_value_by_value_and_two_by_two(size, bits, rows):
+    """There are no more sets than records, but of every secret too many, or of too many bits: no fault of the draws."""
+    x, secret = alphabet("x", size), alphabet("s", 2)
+    coins = kernel._parts(0, Sets("unary", x.columns, x.values, bits, 1 << bits - 1, 1 << bits - 2, "set"))
+    joint = Joint((secret, x), np.array([[0, 0], [1, 0]]), np.array([rows // 2, rows // 2]))
+    opened = SimpleNamespace(
+        blocks=tuple(coins), answers=np.array([[0] * size + [rows]]), records=joint,
+        manifest=SimpleNamespace(rows=rows), channel=Channel(joint.dense(), tuple(coins), Parameters()),
+    )  # fmt: skip
+    assert len([*drawing.across(opened)]) == size * (size - 1) // 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from funnel.audit.kernel import notions
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.opened import parsed
-from funnel.audit.kernel.records import Block, _parts
+from funnel.audit.kernel.records import Block, _parts, answers
+from funnel.audit.kernel.robust import Ball
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import encode
 from funnel.format.counts import CountsFile
@@ -48,6 +50,34 @@ def test_a_secret_without_records_is_in_the_ball_and_refused():
     )
     with pytest.raises(Broken, match="without records"):
         notions.rldp(channel).within(notions.rational(5.0))
+
+
+@pytest.mark.parametrize("order", [Fraction(1, 4), Fraction(1), Fraction(2), Fraction(3)])
+def test_a_divergence_above_zero_costs_something_however_small_it_is(order):
+    """E(h) is less than one: at 100 digits 1 + 10^-300 has the logarithm zero, and the tangent there lay above E."""
+    ball = Ball(np.full((2, 2), 50), np.ones((2, 2), bool), order, Fraction(1, 100))
+    assert ball.left(Fraction(0)) == 1
+    assert all(ball.left(Fraction(1, 10**digits)) < 1 for digits in (5, 50, 99, 101, 300))
+
+
+def test_a_row_whose_values_need_two_secrets_is_no_answer():
+    """Each block says one thing of one secret and another of the other: each can be, but not any two together."""
+    weights = np.array([[[0, 0], [4, 4]], [[4, 4], [0, 0]]])
+    secret = alphabet("s", 2)
+    first, second = alphabet("x", 2), alphabet("z", 2)
+    blocks = (
+        Block(0, first.columns, first.values, 2, weights, secret),
+        Block(1, second.columns, second.values, 2, weights[::-1], secret),
+    )
+    honest = np.array([[0, 1, 7], [1, 0, 7]])
+    assert (answers(honest, blocks) == honest).all()
+    with pytest.raises(Broken, match="no input can produce"):
+        answers(np.array([[0, 1, 7], [1, 1, 7]]), blocks)
+
+
+def test_a_notion_of_what_is_known_names_a_column(tmp_path):
+    """Of nobody who knows anything the leakage was measured, and called that notion's."""
+    assert "manifest" in failed(with_parameters(sample("srlip", sizes=(3, 2)), knows=()), tmp_path)
 
 
 @pytest.mark.parametrize("changes", [{"order": None}, {"radius": None}, {"order": 0.0}])

@@ -127,6 +127,19 @@ def test_columns_inside_cells_have_no_label_to_be_compared_with():
     assert kernel.known(*made(renamed), wide("a")).knows == 1
 
 
+@pytest.mark.parametrize("cells", [wide(), (*wide("a"), *wide("b")), wide("column1"), wide("a", "a")])
+def test_a_column_is_not_called_a_cell_so_that_nobody_is_said_to_know_it(cells):
+    """Cells over no column, told of twice, or over a column that is released beside: less had to be measured."""
+
+    def told(file):
+        two = replace(file.levels[0], column="b")
+        return replace(file, levels=(*renamed(file).levels, two),
+                       cells=tuple((*row[:-1], row[3], row[-1]) for row in file.cells))  # fmt: skip
+
+    with pytest.raises(Broken, match=r"cells\.json"):
+        kernel.known(*made(told), cells)
+
+
 def merged(file):
     """With the second and the third value of the column put together, as they are released."""
     file = renamed(file)

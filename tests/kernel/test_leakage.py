@@ -107,6 +107,12 @@ def test_information_is_what_brute_force_finds(case):
     assert float(notions.information(channel.table)) == pytest.approx(brute.information(cells, blocks), abs=1e-12)
 
 
+@pytest.mark.parametrize("table", [[[12], [7]], [[1, 2], [2, 4]], [[3 << 70, 1 << 70], [3, 1]]])
+def test_of_independent_values_information_is_nothing_and_may_be_stated_so(table):
+    assert notions.information(np.array(table, object)) == 0
+    assert 0 < notions.information(np.array([[*row, place] for place, row in enumerate(table)], object)) < 1
+
+
 @settings(max_examples=30, deadline=None)
 @given(channels(sets=True))
 def test_sets_are_listed_and_not_listed_alike(case):

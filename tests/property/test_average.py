@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from funnel.measure import average
-from funnel.measure.average import STEP, information_above, information_within
+from funnel.measure import leakage
 from funnel.measure.information import mutual_information
+from funnel.measure.leakage import STEP, information_above, information_within
 from tests.support.strategies import tables
 
 NEVER = Fraction(1, 10**60)
@@ -56,7 +56,7 @@ def test_the_figure_is_the_true_one_rounded_up_at_the_twelfth_decimal(table):
 def test_every_enclosure_holds_the_truth_and_they_tighten(table):
     true = true_information(table)
     widths = []
-    for low, high in itertools.islice(average._enclosures(table), 3):
+    for low, high in itertools.islice(leakage._enclosures(table), 3):
         assert low - NEVER <= true <= high + NEVER
         widths.append(high - low)
     assert widths == sorted(widths, reverse=True)
@@ -100,17 +100,17 @@ def test_the_decision_agrees_with_the_figure_on_the_edge(table, steps):
 def test_a_bound_between_float_and_truth_is_decided_by_the_truth(monkeypatch):
     """Floats say nothing here: their interval holds the bound on either side."""
     seen = []
-    monkeypatch.setattr(average, "STEP", Fraction(1, 10**25))
-    monkeypatch.setattr(average, "_weighted", _counted(average._weighted, seen))
+    monkeypatch.setattr(leakage, "STEP", Fraction(1, 10**25))
+    monkeypatch.setattr(leakage, "_weighted", _counted(leakage._weighted, seen))
     true = true_information(FLIP)
-    assert information_within(FLIP, true + 2 * average.STEP)
-    assert not information_within(FLIP, true - average.STEP)
+    assert information_within(FLIP, true + 2 * leakage.STEP)
+    assert not information_within(FLIP, true - leakage.STEP)
     assert seen
 
 
 def test_far_from_the_bound_floats_decide_alone(monkeypatch):
     seen = []
-    monkeypatch.setattr(average, "_weighted", _counted(average._weighted, seen))
+    monkeypatch.setattr(leakage, "_weighted", _counted(leakage._weighted, seen))
     true = true_information(FLIP)
     assert information_within(FLIP, true + Fraction(1, 10**9))
     assert not information_within(FLIP, true - Fraction(1, 10**9))

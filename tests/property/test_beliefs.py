@@ -15,7 +15,7 @@ from funnel.audit.extras.rounded import ends
 from funnel.data import Alphabet, Joint
 from funnel.data.beliefs import rounded, steps_in_one, total_within
 from funnel.errors import SolverError
-from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import Epsilon
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.product import protect
 from funnel.notions import NOTIONS

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from funnel.measure.information import entropy, mutual_information
 from funnel.optimise.partitions import merging
 from funnel.optimise.partitions.clusters import Clusters, confusion
-from funnel.optimise.partitions.merging import bottleneck, finest, funnel
-from funnel.optimise.partitions.moving import refined
+from funnel.optimise.partitions.merging import bottleneck, finest, funnel, refined
 from tests.support.census import CENSUS
 from tests.support.strategies import tables
 

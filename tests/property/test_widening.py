@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from funnel.audit.extras.noise import width
 from funnel.audit.extras.uncertainty import despite_noise
-from funnel.draw.laplace import discrete_laplace
+from funnel.draw.histogram import discrete_laplace
 from funnel.format.counts import Private
-from funnel.measure.uncertainty import radius
-from funnel.measure.widening import kept, noise_width, widened, widest
+from funnel.measure.uncertainty import kept, noise_width, radius, widened, widest
 
 TRIALS = 200
 TRUTHS = {

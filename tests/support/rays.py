@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from funnel.optimise.cone import Cone
-from funnel.optimise.planar import ON_FACET, plane_facets
+from funnel.optimise.pairs import ON_FACET, plane_facets
 
 
 def listed_rays(cone: Cone, prior: np.ndarray) -> csr_array:

@@ -103,7 +103,7 @@ def tried(case: Case, rows: int, redraws: int, random: np.random.Generator) -> C
     counts = np.floor(case.shares * rows + 0.5).astype(np.int64)
     undoing = _undoing(case)
     true, below = float((counts * case.f).sum()), None if case.g is None else float((counts * case.g).sum())
-    truth, most = (true if below is None else true / below), float(np.abs(case.f).max()) * rows
+    truth, ends = (true if below is None else true / below), (float(case.f.min()) * rows, float(case.f.max()) * rows)
     held = 0
     sums = [Functional(f, undoing.numbers(f)) for f in (case.f, case.g) if f is not None]
     for seen in _redrawn(case, counts, redraws, random):
@@ -111,7 +111,7 @@ def tried(case: Case, rows: int, redraws: int, random: np.random.Generator) -> C
         one = sums[0]
         spread = tally.covariance(one, one)
         if len(sums) == 1:
-            _, _, low, high, _ = total(tally.total(one), spread, most, CONFIDENCE)
+            _, _, low, high, _ = total(tally.total(one), spread, *ends, CONFIDENCE)
         else:
             other = sums[1]
             both = (spread, tally.covariance(other, other), tally.covariance(one, other))

@@ -34,9 +34,8 @@ from typing import Any
 import numpy as np
 
 from funnel.data import AnyProtocol, Protocol
-from funnel.draw.draw import CHUNK, Drawer
+from funnel.draw.draw import CHUNK, Drawer, InverseTable
 from funnel.draw.entity import read_entities
-from funnel.draw.inverse import InverseTable
 from funnel.draw.keys import Key
 from funnel.draw.prf import Buffer, FreshUniforms, PermanentUniforms
 from tests.trials.drawing import layout

@@ -4,9 +4,9 @@
 
 Honest releases of many policies are made with the real program. Each case copies the releases of one ledger, changes
 something, recomputes as many hashes as its forger could, and asks the auditor, as `funnel audit` does: with the
-evidence, with the public key alone, or about all releases of the ledger. Caught means a claim that fails, with its
-place; anything else is a finding: an audit that passes, and also a traceback. What leaves all bytes as they were, or
-says the same in other bytes, does not count.
+evidence, with the public key alone (and then `funnel verify` too), as `latest`, or about all releases of the ledger.
+Caught means a claim that fails, with its place; anything else is a finding: an audit that passes, and also a traceback.
+What leaves all bytes as they were, or says the same in other bytes, does not count.
 
 The forger may write everything but has no signing key. What such a one can do unseen is make another honest release:
 counts, draws, rows and figures that agree all through. Outside therefore, and not drawn here, are
@@ -14,7 +14,9 @@ counts, draws, rows and figures that agree all through. Outside therefore, and n
   names, given consistently in published files and evidence; `rule` and versions; the fingerprint of a first key;
 - times of writing that keep their order; the newest releases left out with evidence and entry, for an earlier ledger is
   true as far as it goes; an entry more, with its protocol, for a release that is said never to have been visible;
-- a proof left out altogether: the bound is then reported as not checked.
+- a proof left out altogether: the bound is then reported as not checked;
+- the whole published folder as it was some nights before, its releases.json with it, to a reader who has no later list;
+  a release that is pruned and truly marked, and the time in its mark.
 The signature shows every one of them that touches a published file to whoever has the public key from elsewhere.
 """
 

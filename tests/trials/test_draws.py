@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from funnel.draw import draw, prf
-from funnel.draw.inverse import InverseTable
+from funnel.draw.draw import InverseTable
 from funnel.draw.keys import Key
 from tests.trials import draws
 from tests.trials.drawing import layout, tails

@@ -9,9 +9,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.trials import tampering
-from tests.trials.tampered import judge
+from tests.trials.tampered import folders, judge, newest, pruned
 from tests.trials.tampered.ground import CASES, FEW, Ground, make
-from tests.trials.tampered.moves import AS_IT_IS, EVIDENCE, FOLDER, KEY, LISTED, MOVES, SEALED, Move
+from tests.trials.tampered.moves import (
+    AS_IT_IS,
+    EVIDENCE,
+    FOLDER,
+    KEY,
+    LATEST,
+    LATEST_LEDGER,
+    LISTED,
+    MOVES,
+    SEALED,
+    Change,
+    Move,
+)
 from tests.trials.tampered.place import Place, edit
 
 TRIED = 60
@@ -38,7 +50,7 @@ def test_a_slice_of_the_trial_is_caught_of_every_kind(ground: Ground) -> None:
     assert [one.text() for one in found if one.wrong] == []
     assert {one.kind for one in found} == set(judge.KINDS)
     assert {one.seal for one in found} == {AS_IT_IS, LISTED, SEALED}
-    assert {one.view for one in found} == {EVIDENCE, KEY, FOLDER}
+    assert {one.view for one in found} == {EVIDENCE, KEY, FOLDER, LATEST, LATEST_LEDGER}
     told = tampering.summary(found)
     assert all(kind in told for kind in judge.KINDS)
     assert f"{TRIED} tamperings tried" in told and "0 not" in told
@@ -81,6 +93,31 @@ def test_an_audit_that_passes_or_breaks_is_a_finding(
     (found,) = judge.trial(ground, [5])
     assert (found.wrong or "").startswith(told)
     assert "1 not" in tampering.summary([found])
+
+
+@pytest.mark.parametrize(
+    ("change", "view", "claims"),
+    [
+        (newest.list_edited, FOLDER, {"history-feed"}),
+        (newest.list_edited, LATEST, {"newest"}),
+        (newest.list_of_another_signer, LATEST, {"newest"}),
+        (newest.list_put_back, LATEST, {"newest"}),
+        (newest.older_as_latest, LATEST, {"newest"}),
+        (newest.older_as_latest, LATEST_LEDGER, {"newest"}),
+        (newest.older_as_latest, FOLDER, {"history-latest"}),
+        (folders.signature_of_another, KEY, {"signature"}),
+        (pruned.mark_gone, FOLDER, {"history-pruned"}),
+        (pruned.data_gone, FOLDER, {"history-pruned"}),
+        (pruned.rest_kept_spoilt, FOLDER, {"evidence"}),
+    ],
+)
+def test_a_move_is_caught_by_the_claim_that_is_about_it(
+    change: Change, view: str, claims: set[str], ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "MOVES", [Move("one", change, (AS_IT_IS,), (view,))])
+    monkeypatch.setattr(judge, "KINDS", ("one",))
+    found = judge.trial(ground, range(3))
+    assert [one.text() for one in found if one.wrong or not claims <= set(one.claims)] == []
 
 
 def test_a_forger_who_forgot_a_hash_is_no_proof_of_anything(

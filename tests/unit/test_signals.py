@@ -13,7 +13,10 @@ import pytest
 import funnel
 
 ROOT = Path(funnel.__file__).parent.parent
-START = "import os, signal, sys\nfrom funnel.signals import heed_termination, interrupted, leave\nheed_termination()\n"
+START = (
+    "import os, signal, sys\nfrom funnel.cli.signals import heed_termination, interrupted, leave\n"
+    "heed_termination()\n"
+)
 
 
 def ended(code: str, *folders: Path) -> subprocess.CompletedProcess[str]:

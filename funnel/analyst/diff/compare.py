@@ -8,10 +8,24 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
-from funnel.analyst.diff.judges import CELLS, JUDGES, UNSEEN, at_most, no_matter
 from funnel.analyst.diff.sides import Side
-from funnel.analyst.diff.verdicts import attribute, bound, nested, privacy, sensitive
+from funnel.analyst.diff.verdicts import (
+    CELLS,
+    JUDGES,
+    UNSEEN,
+    at_most,
+    attribute,
+    bound,
+    budgets,
+    estimated,
+    known,
+    nested,
+    no_matter,
+    privacy,
+    sensitive,
+)
 from funnel.data.alphabet import folded
+from funnel.notions import NOTIONS
 from funnel.notions.change import Judged, Verdict, ordered
 
 _LONGEST = 60
@@ -82,7 +96,7 @@ def compare(old: Side, new: Side) -> Difference:
     findings = [
         *_sensitive(old, new),
         *_public(old, new),
-        *_privacy(old.terms, new.terms),
+        *_privacy(old.terms, new.terms, reduced=any(map(_reduced, (old, new)))),
         *_others(old, new),
         *_chances(old, new),
         *_measured(old, new),
@@ -97,6 +111,19 @@ def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
         yield _finding(
             "sensitive", before, after, sensitive(*([folded(one) for one in s] for s in (before, after)))
         )
+
+
+_KNOWN_NOW: Judged = ("incomparable", "one more column is released, and who knows it is promised the bound, too")
+_KNOWN_NO_MORE: Judged = ("incomparable", "it is not released any more, and who knows it is promised nothing")
+_KNOWN_OTHERWISE: Judged = ("incomparable", "it is told otherwise, and who knows it as it was told is promised nothing")
+_OWN_VALUES: Judged = (
+    "incomparable", "where `knows` stands, the own values of columns may be known; else what is released of them"
+)  # fmt: skip
+
+
+def _reduced(side: Side) -> bool:
+    """Whether a column is released otherwise than by its own values, as far as the side tells."""
+    return not side.whole or any(one.keys() - {"name", "unseen"} for one in _columns(side).values())
 
 
 def _columns(side: Side) -> dict[str, Mapping[str, Any]]:
@@ -118,6 +145,13 @@ def _wide(side: Side) -> dict[str, dict[str, int]]:
 def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """How fine cells are, and whether they are the same ones."""
     before, after = _wide(old), _wide(new)
+    stay = _columns(old).keys() & _columns(new).keys()
+    for name in sorted(before.keys() ^ after.keys()) if old.whole and new.whole else ():
+        inside = {folded(one["name"]) for side in (old, new) for block in side.terms["public"] for one in block
+                  if one["name"] == name for one in one.get("columns", ())}  # fmt: skip
+        if inside & stay:
+            why = "columns are told by cells and what fills those, or by their own values: neither is the finer"
+            yield ChangedTerm(f"public.{name}.cells", before.get(name), after.get(name), "incomparable", why)
     for name in before.keys() & after.keys():
         for key, judge in CELLS.items():
             told, tells = before[name][key], after[name][key]
@@ -132,16 +166,22 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
 def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
     before, after = _columns(old), _columns(new)
+    any_known, as_released = map(all, zip(known(old.terms), known(new.terms), strict=True))
     for name in dict.fromkeys([*before, *after]):
         one, other, term = before.get(name), after.get(name), f"public.{name}"
         if one is None:
-            yield ChangedTerm(term, None, other, "weaker", "one more column is released")
+            come: Judged = ("weaker", "one more column is released")
+            yield _finding(term, None, other, _KNOWN_NOW if any_known else come)
         elif other is None:
-            yield ChangedTerm(term, one, None, "stronger", "it is not released any more")
+            gone: Judged = ("stronger", "it is not released any more")
+            yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else gone)
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
+            judged = attribute(told, tells)
+            if as_released and judged[0] != "unchanged":
+                judged = _KNOWN_OTHERWISE
             if told != tells:
-                yield _finding(term, told, tells, attribute(told, tells))
+                yield _finding(term, told, tells, judged)
             told, tells = (x.get("unseen", "error") for x in (one, other))
             if told != tells:
                 yield _finding(f"{term}.unseen", told, tells, UNSEEN(told, tells))
@@ -171,8 +211,11 @@ def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) 
         yield _finding(f"values.{'+'.join(columns)}", gone, come, judged)
 
 
-def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangedTerm]:
-    """The bound: as a whole where the notion is another, else parameter by parameter."""
+def _privacy(old: Mapping[str, Any], new: Mapping[str, Any], *, reduced: bool) -> Iterator[ChangedTerm]:
+    """The bound: as a whole where the notion is another, else parameter by parameter.
+
+    `reduced` says that some column is released more coarsely than by its own values, on either side.
+    """
     before, after = ({f"privacy.{key}": one[f"privacy.{key}"] for key in ("notion", *bound(one).promises)
                       if one.get(f"privacy.{key}") is not None} for one in (old, new))  # fmt: skip
     if before == after:
@@ -183,7 +226,9 @@ def _privacy(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Changed
     for key in bound(old).promises:
         told, tells = before.get(f"privacy.{key}"), after.get(f"privacy.{key}")
         if told != tells:
-            yield _finding(f"privacy.{key}", told, tells, bound(before).changed(key, bound(after)))
+            own = key == "knows" and None in (told, tells) and reduced
+            judged = _OWN_VALUES if own else bound(before).changed(key, bound(after))
+            yield _finding(f"privacy.{key}", told, tells, judged)
 
 
 def _bare(terms: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,9 +240,9 @@ def _others(old: Side, new: Side) -> Iterator[ChangedTerm]:
     known = [key for key in dict.fromkeys([*old.terms, *new.terms]) if _both(key, old, new)]
     for key in known:
         before, after = old.terms.get(key), new.terms.get(key)
-        judge = JUDGES.get(key, no_matter)
-        if before != after:
-            yield _finding(key, before, after, judge(before, after))
+        judged = budgets(old.terms, new.terms) if key == "budget" else JUDGES.get(key, no_matter)(before, after)
+        if before != after or (key == "budget" and judged[0] != "unchanged"):
+            yield _finding(key, before, after, estimated(key, old.terms, new.terms) or judged)
 
 
 def _both(key: str, old: Side, new: Side) -> bool:
@@ -219,7 +264,7 @@ _RESOLVED = ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve", "r
 """What release.json has as it came out, and a policy as it was asked for."""
 _KNOWN = ("accept", "source.table", "release.")
 """What locks do not pin."""
-_BOUND = {f"privacy.{key}" for key in ("notion", "epsilon", "order", "confidence", "radius")}
+_BOUND = {f"privacy.{key}" for key in ("notion", *chain.from_iterable(one.promises for one in NOTIONS.values()))}
 
 
 def _chances(old: Side, new: Side) -> Iterator[ChangedTerm]:
@@ -231,7 +276,7 @@ def _chances(old: Side, new: Side) -> Iterator[ChangedTerm]:
 
 def _measured(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Measured leakage, where both sides have the measure; None is infinite."""
-    for measure in old.leakage.keys() & new.leakage.keys():
+    for measure in sorted(old.leakage.keys() & new.leakage.keys()):
         before, after = old.leakage[measure], new.leakage[measure]
         if before != after:
             # The same protocol of the same counts is stated otherwise under another epsilon, which is the most stated.

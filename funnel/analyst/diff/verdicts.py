@@ -1,16 +1,24 @@
-"""How two values of one term compare: whether the new one promises less, more, or something else."""
+"""How two values of one term compare: whether the new one promises less, more, or something else.
+
+Each term of a policy beside secret, columns and bound has a judge of its own.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from operator import neg
 from typing import Any
 
+from funnel.data.alphabet import folded
 from funnel.notions import Notion, implications
 from funnel.notions.change import Judged, Verdict, ordered
+from funnel.notions.srlip import Srlip
 from funnel.policy.groups import climb
 
 Terms = Mapping[str, Any]
+Judge = Callable[[Any, Any], Judged]
 
 
 def privacy(old: Terms, new: Terms) -> Judged:
@@ -23,6 +31,43 @@ def privacy(old: Terms, new: Terms) -> Judged:
     if back:
         return "weaker", f"the old one implies it, not the other way round: {back}"
     return "incomparable", "neither bound implies the other"
+
+
+def budgets(old: Terms, new: Terms) -> Judged:
+    """Two budgets: a number of nats bounds what the notion measures, so that of another measure is another bound."""
+    before, after = (at_most(one.get("budget")) for one in (old, new))
+    if inf in (before, after) or bound(old).measure == bound(new).measure:
+        more, less = "all releases together may leak more", "all releases together may leak less"
+        return ordered(before, after, more, less)
+    whole = [
+        {**one, "privacy.lower": None, "privacy.notion": _MEASURING.get(name, name), "privacy.epsilon": nats}
+        for one, name, nats in ((old, old["privacy.notion"], before), (new, new["privacy.notion"], after))
+    ]
+    verdict, why = privacy(*whole)
+    return verdict, f"of all releases together, in the measure of each notion: {why}"
+
+
+_MEASURING = {"perfect": "lip", "alip": "pml"}
+"""The notion that a budget is in, where it is another: how far beliefs fall over several releases is not bounded."""
+
+
+def known(asked: Terms) -> tuple[bool, bool]:
+    """Whether the promise is made to those who know any columns that are released, and those as they are released."""
+    notion = bound(asked)
+    if not isinstance(notion, Srlip):
+        return False, False
+    return notion.knowledge.names is None, not notion.asks_own
+
+
+def estimated(key: str, old: Terms, new: Terms) -> Judged | None:
+    """Terms of the estimate that take from the bound what they give; None of others, and where they do not."""
+    bounds = bound(old), bound(new)
+    if key == "estimate.minimum" and all(isinstance(one, Srlip) and one.asks_own for one in bounds):
+        return "incomparable", "the larger the groups that shape the protocol, the less may be known within the bound"
+    # One is about a set that noise widens, one about all distributions.
+    if key not in ("estimate.kind", "estimate.epsilon") or {one.notion for one in bounds} <= {"rldp", "ldp-x"}:
+        return None
+    return "incomparable", "the more noise on the counts, the less they show, and the less is the bound about the table"
 
 
 def implied(given: Terms, asked: Terms) -> str | None:
@@ -89,16 +134,17 @@ def _rare(old: Terms, new: Terms) -> Judged:
 
 def _groups(old: Terms, new: Terms) -> Judged:
     """Groups are coarser where values that were together stay so; levels above them say who is close to whom."""
-    names = sorted({*old["groups"][0], *new["groups"][0]})
+    lowest = old["groups"][0], new["groups"][0]
+    # What is not named keeps its own name, which may be that of a group; but a group that is gone has no levels above.
+    named = {name for level in lowest for name in level}
+    names = sorted(named.union(*(level.values() for level in lowest)))
     before, after = ([climb(name, one["groups"]) for name in names] for one in (old, new))
-    if any(one[1:] != other[1:] for one, other in zip(before, after, strict=True)):
+    if any(one[1:] != other[1:] for name, one, other in zip(names, before, after, strict=True) if name in named):
         return "incomparable", "other levels above the groups"
     pairs = [(one[0], other[0]) for one, other in zip(before, after, strict=True)]
     finer, coarser = (len({one[place] for one in pairs}) == len(set(pairs)) for place in (1, 0))
-    if finer and coarser:
-        return "unchanged", "the same groups under other names"
-    if not finer and not coarser:
-        return "incomparable", "other groups of values"
+    if finer == coarser:
+        return "incomparable", "other groups of values, or other names of groups, which a value may have, too"
     return ("weaker", "smaller groups") if finer else ("stronger", "larger groups")
 
 
@@ -113,9 +159,10 @@ def _top(old: Terms, new: Terms) -> Judged:
 def _rounded(old: Terms, new: Terms) -> Judged:
     if isinstance(old["round"], str) or isinstance(new["round"], str):
         return _calendar(old["round"], new["round"])
-    coarse, fine = max(old["round"], new["round"]), min(old["round"], new["round"])
-    if not math.isclose(coarse / fine, round(coarse / fine), rel_tol=1e-9):
-        return "incomparable", "other multiples"
+    times = max(old["round"], new["round"]) / min(old["round"], new["round"])
+    # A number goes to the nearest multiple: 9 and 14 are both 10 in tens, but 0 and 20 in twenties.
+    if round(times) % 2 == 0 or not math.isclose(times, round(times), rel_tol=1e-9):
+        return "incomparable", "other multiples: numbers that are rounded alike by one may be told apart by the other"
     step = ordered(-old["round"], -new["round"], "finer numbers", "coarser numbers")
     ends = [one.get("clip") or [-math.inf, math.inf] for one in (old, new)]
     if ends[0] == ends[1]:
@@ -154,3 +201,141 @@ def nested(
 
 def _names(columns: set[str]) -> str:
     return " and ".join(sorted(columns))
+
+
+def at_most(bound: float | None) -> float:
+    """A bound, or none."""
+    return inf if bound is None else bound
+
+
+def no_matter(old: Any, new: Any) -> Judged:
+    """Terms that promise nothing."""
+    return "unchanged", "it decides how values are drawn, not what is promised"
+
+
+def _absences(weaker: str, stronger: str) -> Judge:
+    """What becomes of a row without a value that counts: an error; it is dropped; or (any other) it has a label.
+
+    A label is randomised under the bound, and that a row is absent is told as it is: neither tells less than the other.
+    """
+
+    def judge(old: Any, new: Any) -> Judged:
+        if "error" not in (old, new):
+            return "incomparable", "whether such a record is absent shows as it is; a value that it has is randomised"
+        return ordered(old != "error", new != "error", weaker, stronger)
+
+    return judge
+
+
+def _graded(grade: Callable[[Any], Any], weaker: str, stronger: str) -> Judge:
+    """A term that promises the less the higher the grade of its value; what a higher and a lower one mean."""
+    return lambda old, new: ordered(grade(old), grade(new), weaker, stronger)
+
+
+def _optional(come: str, gone: str, other: str) -> Judge:
+    """A term that promises something where it is there; what it means that it came, went, or is another."""
+
+    def judge(old: Any, new: Any) -> Judged:
+        if old is None:
+            return "stronger", come
+        return ("weaker", gone) if new is None else ("incomparable", other)
+
+    return judge
+
+
+def _identifiers(old: Any, new: Any) -> Judged:
+    """Key columns: the more of them, the more is known of a row."""
+    return nested(
+        set(map(folded, old or ())),
+        set(map(folded, new or ())),
+        "rows have a name, or more of one: more is known of whose they are, and a key may tell something by itself",
+        "rows have no name any more, or less of one: less is known of whose they are",
+        "rows have other names",
+    )
+
+
+def _accepted(old: Any, new: Any) -> Judged:
+    """What a release may end."""
+    return nested(
+        set(old or ()),
+        set(new or ()),
+        "releases may end more promises, or have no bound together",
+        "releases may end fewer promises",
+        "releases may end other promises",
+    )
+
+
+def _another(why: str) -> Judge:
+    """A term of which two values cannot be compared."""
+    return lambda old, new: ("incomparable", why)
+
+
+UNSEEN = _absences(
+    "more is said of rows with values that a lock does not know",
+    "less is said of rows with values that a lock does not know",
+)
+"""The judge of a public column's `unseen`."""
+
+CELLS: dict[str, Judge] = {
+    "most": _graded(int, "more cells: more is told apart", "fewer cells: less is told apart"),
+    "minimum": _graded(neg, "smaller cells", "larger cells"),
+}
+"""The judges of a wide block's `cells`."""
+
+JUDGES: dict[str, Judge] = {
+    "accept": _accepted,
+    "estimate.epsilon": _graded(at_most, "less noise on the counts", "more noise on the counts"),
+    "estimate.budget": _graded(
+        at_most, "all estimates together may spend more", "all estimates together may spend less"
+    ),
+    "estimate.values": _another("other values are counted"),
+    "estimate.minimum": _graded(
+        neg, "smaller groups shape the protocol", "only larger groups shape the protocol"
+    ),
+    "estimate.beliefs": _graded(
+        lambda step: -(step or 0.0),
+        "protocols follow beliefs more closely, so that their weights tell more of the counts",
+        "protocols are made from coarser beliefs, so that their weights tell less of the counts",
+    ),
+    "estimate.kind": _graded(
+        ("private", "counts").index, "the protocol follows the counts themselves", "the counts are noisy"
+    ),
+    "source.missing": _absences(
+        "more is said of records with missing values",
+        "less is said of records with missing values",
+    ),
+    "source.csv": _another("the same file is read as other values"),
+    "source.table": _another(
+        "another table: whether its columns mean the same, about the same people, is not known; a run looks into the "
+        "private digests, and takes for another column what these do not show to be the same"
+    ),
+    "source.filter": _another("other people: what is promised to whom cannot be compared"),
+    "source.entity": _optional(
+        "no person may have more than one row",
+        "a person may have several rows, each of which tells as much",
+        "other persons",
+    ),
+    "draws.kind": _graded(
+        ("permanent", "fresh").index,
+        "every release draws anew about the same people",
+        "an unchanged record answers the same every time",
+    ),
+    "draws.key": _another(
+        "if the key is another one, all answers are drawn anew: one more release about the same people"
+    ),
+    "release.identify": _identifiers,
+    "release.sign": _optional(
+        "readers can tell a release from one that was forged or changed",
+        "readers cannot tell a release any more from one that was forged or changed",
+        "if the key is another one, readers have to get its public half anew",
+    ),
+    "release.formulas": _graded(
+        ("refuse", "keep").index,
+        "values of a CSV file may be carried out as formulas",
+        "no value of a CSV file is a formula",
+    ),
+    "release.private": _another(
+        "unless the folder was moved as it is, its ledger begins anew: nothing released so far is counted any more"
+    ),
+}
+"""By the dotted name of the term; what is not named here promises nothing."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray
-from funnel.audit.kernel.opened import Opened, private_file
+from funnel.audit.kernel.opened import Opened, file_of
 from funnel.audit.kernel.verdict import Broken
 from funnel.cells.cells import Cells
 from funnel.cells.record import opened
@@ -31,9 +31,9 @@ class Release(Opened):
     `asked` is the folder as it was given, which may be `latest`.
     """
 
-    terms = private_file(terms.TermsFile, terms.NAME)
-    population = private_file(population.PopulationFile, population.NAME)
-    solution = private_file(solution.SolutionFile, solution.NAME)
+    terms = file_of("folder", terms.TermsFile, terms.NAME)
+    population = file_of("folder", population.PopulationFile, population.NAME)
+    solution = file_of("folder", solution.SolutionFile, solution.NAME)
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
                  public_key: bytes | None = None, recount: Recount | None = None,

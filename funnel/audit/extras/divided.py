@@ -58,11 +58,9 @@ class Divided:
 
     def _measured(self) -> Iterator[Leakage]:
         """The channels whose worst is the leakage: that of the release itself, to who knows who is in it, is one."""
-        people, opened = self.people, self.people.opened
-        if people.asked.own:
-            yield NOTIONS[people.asked.notion].leakage(opened.channel)
-        elif all(block.weights.shape[1] == 1 for block in opened.blocks):
-            yield NOTIONS[people.asked.notion].leakage(people.ground().channel(opened.blocks))
+        people = self.people
+        if (alone := self._alone()) is not None:
+            yield alone
         channels = [None if one is None else one.whole() for one in self.inside]
         if people.asked.notion == "mutual-information":
             yield people.average(self.patterns, channels)
@@ -73,6 +71,16 @@ class Divided:
             if channel is not None:
                 yield NOTIONS[people.asked.notion].leakage(people.apart(one, channel))
 
+    def _alone(self) -> Leakage | None:
+        """The release by itself, by the notion asked for, to who knows who is in it; None where its draws read the
+        secret of another promise."""
+        people, opened = self.people, self.people.opened
+        if people.asked.own:
+            return NOTIONS[people.asked.notion].leakage(opened.channel)
+        if any(block.weights.shape[1] > 1 for block in opened.blocks):
+            return None
+        return NOTIONS[people.asked.notion].leakage(people.ground().channel(opened.blocks))
+
     def _sums(self, stated: Together, figure: Fraction | None) -> None:
         """No less than the tightest bounds that are shown here, and no more than the loosest of them."""
         pattern = self.people.told(self.patterns)
@@ -82,9 +90,9 @@ class Divided:
         if figure is None:
             self._told(stated, math.isinf(own) or any(math.isinf(one) for one, _ in ends))
             return
-        near, alone = float(STEP / 50), NOTIONS[self.people.opened.manifest.notion].leakage(self.people.opened.channel)
+        near, alone = float(STEP / 50), self._alone()
         bounded = own + least - near <= float(figure) <= max(own + most, about(alone)) + 2 * float(STEP) + near
-        self._told(stated, bounded and alone.within(figure))
+        self._told(stated, bounded and (alone is None or alone.within(figure)))
 
 
 def about(leakage: Leakage | None) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import filecmp
 import tempfile
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,21 +16,23 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.reading import read_table
-from funnel.audit.extras.rows import named
+from funnel.audit.extras.reading import named, parts_of, read_file, read_table
 from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes as Narrow
 from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, UnaryProtocol
+from funnel.engine.parts import by_part
 from funnel.errors import FunnelError
 from funnel.format.cells import NAME as CELLS
+from funnel.format.manifest import Partition
 from funnel.format.released import NAME, with_count
-from funnel.release.export import Target, inside, shown_columns
+from funnel.release.export import Target, Window, inside, shown_columns
 from funnel.release.filled import Filled, Rows, filled
 from funnel.release.folders import ranks
 from funnel.release.weights import row_weights
-from funnel.release.written import write_data
+from funnel.release.written import in_table, of_part, window, write_data
 
 Codes = Callable[[slice], IntArray]
 CLAIM = "data-export"
@@ -78,8 +80,8 @@ def _write_again(opened: Release, path: Path, again: Path) -> None:
     from funnel.report.catalogue import notes  # with all that sentences need
 
     shown, stated = opened.published, opened.manifest
-    target = Target(again, stated.format_of_data, stated.partition, notes(shown))
-    rows = answered(opened, path) if stated.identify else None
+    target = Target(again, stated.format_of_data, notes=notes(shown))
+    rows = by_part(answered(opened, path)) if stated.identify else None
     write_data(shown, protocols_of(opened.protocol), opened.wide, target, rows)
 
 
@@ -100,7 +102,7 @@ def _rows(opened: Release, path: Path) -> Rows:
 
 def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
-    names, batches = read_table(opened)
+    names, batches = read_table(opened, by_file=True)
     protocols, locked = protocols_of(opened.protocol), opened.manifest.locked is not None
     weighed = row_weights(opened.wide, protocols, opened.rows, locked=locked)
     expected = [name for one in protocols for name in _names(one, opened, weighed)]
@@ -116,24 +118,51 @@ def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.Record
 
 def _read_back(opened: Release, path: Path) -> int:
     """The number of rows: those released, in order, under their columns. Raises Broken."""
-    place = 0
     names, batches = _columns(opened, path)
     keys = len(opened.manifest.identify)
     if keys and not opened.wide:
         return sum(batch.num_rows for batch in named(opened, batches, _labels(opened)))
-    shown = _shown(opened, path)
-    rows = len(opened.rows) if _counted(opened) else opened.manifest.rows
+    if opened.wide and parts_of(opened.manifest) is not None:
+        return _by_file(opened, path, names[keys:])
+    rows, told = in_table(opened.published), (batch.select(range(keys, len(names))) for batch in batches)
+    _compare(path, names[keys:], told, _shown(opened, path), rows)
+    return rows
+
+
+def _by_file(opened: Release, path: Path, names: Sequence[str]) -> int:
+    """As `_read_back`, of rows that are filled in file by file."""
+    stated, rows = opened.manifest, 0
+    keys, own = len(stated.identify), stated.partition or Partition(None, 1)
+    parts = by_part(answered(opened, path)) if keys else ((part, None) for part in range(own.parts(stated.rows)))
+    for part, batches in parts:
+        named = None if batches is None else Rows.of(batches, keys)
+        among = window(stated, part, stated.rows)
+        size = among[1] - among[0] if named is None else len(named.codes)
+        found = [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, None))
+                 for one in _filled(opened, of_part(opened.wide, part), named, among)]  # fmt: skip
+        _, told = read_file(opened, f"{stated.data}/part-{part}.{stated.format_of_data}")
+        shown = (batch.select(range(keys, keys + len(names))) for batch in told)
+        _compare(path, names, shown, found, size)
+        rows += size
+    return rows
+
+
+def _compare(
+    path: Path, names: Sequence[str], batches: Iterable[pa.RecordBatch], shown: Sequence[tuple[pa.Array, Codes]],
+    rows: int,
+) -> None:  # fmt: skip
+    """Batches of columns with these names are so many rows, and hold what is `shown`. Raises Broken."""
+    place = 0
     for batch in batches:
         here = slice(place, place + batch.num_rows)
         place += batch.num_rows
         if place > rows:
             break
-        for name, column, (own, codes) in zip(names[keys:], batch.columns[keys:], shown, strict=True):
+        for name, column, (own, codes) in zip(names, batch.columns, shown, strict=True):
             if not _equal(column, own, codes(here)):
                 raise Broken(path.name, f"{name} holds other values than were released", "those released", "others")
     if place != rows:
         raise Broken(path.name, "the table has another number of rows", rows, place)
-    return place
 
 
 def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> list[str]:
@@ -148,15 +177,10 @@ def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> l
 def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
     """For each column of the table its values, and which of them some rows have. Raises Broken."""
     if opened.wide:
-        try:
-            rows = _rows(opened, path) if opened.manifest.identify else None
-            locked = opened.manifest.locked is not None
-            found = filled(protocols_of(opened.protocol), opened.released, opened.wide, rows, locked=locked)
-        except (FunnelError, ValueError, IndexError) as error:
-            raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
+        found = _filled(opened, opened.wide, _rows(opened, path) if opened.manifest.identify else None)
         order = _order(opened, found)
         return [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, order)) for one in found]
-    labels, times = _labels(opened), in_table(opened)[:, -1]
+    labels, times = _labels(opened), distinct_rows(opened)[:, -1]
     if _counted(opened):
         return [(one, _each) for one in (*labels, pa.array(times))]
     ends = np.cumsum(times)
@@ -167,21 +191,32 @@ def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
     return [(one, distinct) for one in labels]
 
 
-def in_table(opened: Release) -> IntArray:
+def _filled(
+    opened: Release, wide: Sequence[Cells], rows: Rows | None, among: Window | None = None
+) -> tuple[Filled, ...]:
+    """Columns of filled rows. Raises Broken."""
+    locked = opened.manifest.locked is not None
+    try:
+        return filled(protocols_of(opened.protocol), opened.released, wide, rows, locked=locked, window=among)
+    except (FunnelError, ValueError, IndexError) as error:
+        raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
+
+
+def distinct_rows(opened: Release) -> IntArray:
     """The distinct rows of released.json, in the order of a table that is made of them alone. Raises Broken."""
-    folders, rows = opened.manifest.partition, opened.rows
+    folders, rows = opened.manifest.folders, opened.rows
     if folders is None or opened.manifest.identify or opened.wide:
         return rows
     shown = shown_columns(protocols_of(opened.protocol), rows[:, :-1])
-    return rows[ranks(shown[opened.released.columns.index(folders.column)]).argsort(kind="stable")]
+    return rows[ranks(shown[opened.released.columns.index(folders)]).argsort(kind="stable")]
 
 
 def _order(opened: Release, columns: Sequence[Filled]) -> IntArray | None:
     """The order of filled rows in folders; None where it is as they are."""
-    folders = opened.manifest.partition
+    folders = opened.manifest.folders
     if folders is None or opened.manifest.identify:
         return None
-    one = columns[opened.released.columns.index(folders.column)]
+    one = columns[opened.released.columns.index(folders)]
     return ranks(pa.array(one.values, pa.string()))[one.codes].argsort(kind="stable")
 
 
@@ -206,7 +241,7 @@ def _equal(column: pa.Array, labels: pa.Array, which: IntArray) -> bool:
 
 def _labels(opened: Release) -> list[pa.Array]:
     """The columns of the table, a value for each distinct released row, in the order of the table."""
-    return shown_columns(protocols_of(opened.protocol), in_table(opened)[:, :-1])
+    return shown_columns(protocols_of(opened.protocol), distinct_rows(opened)[:, :-1])
 
 
 def _tells(opened: Release) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.chi_square import tails
 from funnel.audit.extras.noise import sorted_by_size
 from funnel.audit.kernel.drawing import FALSE_ALARM, UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
@@ -45,18 +46,16 @@ def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, ev
 
     Raises Broken, as improbable, where that is tiny; with `even`, also for a fit too good.
     """
-    from scipy.special import chdtr, chdtrc
-
     statistic, degrees, excess = np.sum([_row(*row) for row in zip(expected, observed, strict=True)], axis=0)
     if not degrees:
         return None
-    worse, better = chdtrc(degrees, statistic / (1 + excess / degrees)), chdtr(degrees, statistic)
+    (_, worse), (better, _) = tails(degrees, statistic / (1 + excess / degrees)), tails(degrees, statistic)
     if not worse >= FALSE_ALARM:
         told = f"{what} does not follow its chances"
         raise Broken(file, told, f"p >= {FALSE_ALARM}", f"p = {worse:.2g}", improbable=True)
     if even and degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
         raise Broken(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}", improbable=True)
-    return float(worse)
+    return worse
 
 
 def _row(expected: FloatArray, observed: IntArray) -> tuple[float, float, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Hashable
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from funnel.format import counts, people
 from funnel.format.counts import CountsFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
 from funnel.format.people import PeopleFile
-from funnel.ledger.identity import Night, Table, identify
+from funnel.ledger.identity import identify
+from funnel.ledger.nights import Night, Table
 from funnel.ledger.whose import by_value, granted
 
 CLAIM = "ledger-identity"
@@ -111,6 +113,12 @@ def _digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
     if (found := hashlib.sha256(raw).hexdigest()) != entry.identity.people_sha256:
         what = f"this is not the digest of {entry.release} that was entered"
         raise Broken(people.NAME, what, entry.identity.people_sha256, found)
+    return _people(raw)
+
+
+@lru_cache(maxsize=512)
+def _people(raw: bytes) -> PeopleFile:
+    """The digest of a night, with which every later one in a folder is compared. Raises Broken."""
     return parsed(PeopleFile, people.NAME, raw)
 
 

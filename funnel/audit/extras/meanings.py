@@ -13,8 +13,8 @@ from funnel.audit.extras.parts import reads
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import folded
 from funnel.format.journal import NAME
-from funnel.ledger.meanings import by_name
-from funnel.ledger.meanings import drawn as drawn_of
+from funnel.ledger.records import by_name
+from funnel.ledger.records import drawn as drawn_of
 
 CLAIM = "ledger-drawn"
 TITLE = "the entry's columns, their meanings and its entity are what terms.json makes of those of protocol.json"

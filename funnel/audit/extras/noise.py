@@ -54,7 +54,7 @@ def check(opened: Release) -> str | Unchecked:
             told = f"the noise is not {what} stated"
             raise Broken(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}", improbable=True)
     chance = min(size, shape)
-    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p >= {chance:.2g}"
+    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p <= {chance:.2g}"
 
 
 def noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:

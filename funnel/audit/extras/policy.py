@@ -36,7 +36,12 @@ def check(opened: Release) -> str:
     steps = _planned(opened)
     if opened.manifest.locked is None:
         return f"{len(vars(asked))} terms, and {steps} of the plan's steps"
-    _locked(opened, policy)
+    try:
+        lock = parse_lock(opened.read(LOCK).decode())
+    except (SealError, UnicodeDecodeError) as error:
+        raise Broken(LOCK, "this is no lock", "sealed text", str(error)) from None
+    if wrong := differing(policy, lock):
+        raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
     return f"{len(vars(asked))} terms, those of the lock too, and {steps} of the plan's steps"
 
 
@@ -47,16 +52,6 @@ def policy_of(opened: Release) -> Policy:
         return kept_policy(opened.read(POLICY), opened.folder / POLICY, named)
     except (PolicyError, UnicodeDecodeError) as error:
         raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
-
-
-def _locked(opened: Release, policy: Policy) -> None:
-    """The lock pins the terms that the policy has. Raises Broken."""
-    try:
-        lock = parse_lock(opened.read(LOCK).decode())
-    except (SealError, UnicodeDecodeError) as error:
-        raise Broken(LOCK, "this is no lock", "sealed text", str(error)) from None
-    if wrong := differing(policy, lock):
-        raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
 
 
 def _planned(opened: Release) -> int:

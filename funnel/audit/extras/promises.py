@@ -29,7 +29,14 @@ def check(opened: Release) -> str:
         largest = None if None in figures else max(figure for figure in figures if figure is not None)
         agree(NAME, [(f"composed leakage of {one.policy}, the largest so far", largest, one.together.figure)])
         _check_end(opened, one, next((was for was in old if was.name == one.name), None))
-    _tells_enough(opened, entry.own)
+    # No less than this release by itself. Two bounds of one robust leakage may lie apart by up to STEP, and
+    # the manifest's figure is rounded up to its own.
+    measured, alone = entry.own.together.measured, opened.manifest.leakage[entry.own.together.measure]
+    step = opened.manifest.step
+    if measured is not None and (
+        alone is None or -(-(rational(measured) + STEP) // step) * step < rational(alone)
+    ):
+        raise Broken(NAME, "all releases together tell less than this one", alone, measured)
     return _told(entry.promises)
 
 
@@ -78,21 +85,10 @@ def _published(opened: Release, one: Promise) -> bool:
     return bool((shown - own) & hidden)
 
 
-def _tells_enough(opened: Release, own: Promise) -> None:
-    """No less than this release by itself.
-
-    Two bounds of one robust leakage may lie apart by up to STEP, and the manifest's figure is rounded up to its own.
-    """
-    measured, alone = own.together.measured, opened.manifest.leakage[own.together.measure]
-    step = opened.manifest.step
-    if measured is not None and (alone is None or -(-(rational(measured) + STEP) // step) * step < rational(alone)):
-        raise Broken(NAME, "all releases together tell less than this one", alone, measured)
-
-
 def _told(promises: tuple[Promise, ...]) -> str:
     own, ended = promises[0].together.figure, sum(one.ended is not None for one in promises)
     budget = promises[0].budget
-    figure = "no finite bound" if own is None else f"{own:g}"
-    of = "" if budget is None or own is None else f" of {float(Fraction(budget)):g}"
+    of = "" if budget is None else f" of {float(Fraction(budget)):g}"
+    figure = "no finite bound" if own is None else f"{own:g}{of} nats"
     also = f"; {counted(ended, 'promise')} ended" if ended else ""
-    return f"{counted(len(promises), 'promise')}, the own at {figure}{of} nats{also}"
+    return f"{counted(len(promises), 'promise')}, the own at {figure}{also}"

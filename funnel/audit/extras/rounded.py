@@ -45,7 +45,8 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(f"what {manifest.notion} asks of so many outputs is not written out here")
     minimum, exact = manifest.estimate.minimum, manifest.totals == "kept"
     low, high = ends(counts.reshape(len(counts), -1), step, minimum, exact=exact)
-    largest, smallest = _largest(rows, low, high), _smallest(rows, low, high)
+    top = rows.max(axis=1, keepdims=True)
+    largest, smallest = _largest(rows, low, high), np.asarray(top - _largest(top - rows, low, high))
     worst = max(float((largest[:, up] / smallest[:, down]).max()) / ratio for up, down, ratio in limits)
     if worst > 1 + _FLOAT:
         what = "a table whose beliefs round to the same steps exceeds the bound"
@@ -117,9 +118,3 @@ def _largest(rows: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
             break
         value = np.maximum(value, better)
     return value
-
-
-def _smallest(rows: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """The least of the same."""
-    top = rows.max(axis=1, keepdims=True)
-    return np.asarray(top - _largest(top - rows, low, high))

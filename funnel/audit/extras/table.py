@@ -11,8 +11,7 @@ from typing import Any
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
-from funnel.audit.extras.reading import read_table
-from funnel.audit.extras.rows import key_columns
+from funnel.audit.extras.reading import key_columns, read_table
 from funnel.audit.extras.wide import inside
 from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree

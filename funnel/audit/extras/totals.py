@@ -4,12 +4,17 @@ For any prices π of totals, and μ >= 0 of conditions C·v <= 0 that a row y ha
 T_y = Σ_x p_x Q(y|x) has Σ p_x d(y,x) Q(y|x) >= Σ_x min_y { p_x (d(y,x) - π_y) + Σ_k μ_k C_kx } + Σ_y π_y T_y: so only
 the conditions have to be trusted, and those are built from the counts. Everything is a whole number; prices are taken
 to a grid. A protocol on integers whose totals are off by δ_y records may be better than that by Σ |π_y δ_y| / n.
+
+How far a released value is from the true one, as the policy asks, is worked out in whole numbers, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
+from math import lcm
 
 import numpy as np
 
@@ -17,11 +22,13 @@ from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.extras.conditions import conditions
 from funnel.audit.extras.cones import Rows, robust_rows
-from funnel.audit.extras.distance import distances
 from funnel.audit.kernel.exact import ExactArray, IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
+from funnel.data import alphabet
+from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
 from funnel.format.solution import NAME, Totals
+from funnel.policy.groups import climb
 
 CLAIM = "totals"
 TITLE = "every expected total is as near to the true one, and every row as near to the truth, as is stated"
@@ -31,6 +38,8 @@ _POINT, _HALF = 256, 128
 _FLOAT = 1e-9
 _NEAR = Fraction(1, 10**6)
 """By how much an optimum may lie above what its prices show: the solver's tolerances."""
+Ways = Callable[[str], tuple[str, ...]]
+"""From a value to what holds it, outermost first."""
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -170,3 +179,58 @@ def _check_found(found: IntArray, notion: str) -> None:
 def _on_grid(number: Fraction, point: int = _POINT) -> int:
     """A number in units of 2^-point, rounded down."""
     return number.numerator * (1 << point) // number.denominator
+
+
+def distances(opened: Release, index: int) -> tuple[ExactArray, int]:
+    """d(y, x) in whole numbers (a, a), and what they are divided by: as the policy asks. Raises Broken."""
+    block, asked = opened.alphabets[index], opened.terms.mechanism.get("distance", "match")
+    if asked == "match":
+        return np.asarray(1 - np.eye(len(block.values), dtype=np.int64), object), 1
+    rules = [asked if isinstance(asked, str) else asked.get(name, "match") if isinstance(asked, dict) else "none"
+             for name in block.columns]  # fmt: skip
+    parts = [_of_column(block, place, rule, _ways(opened, name))
+             for place, (name, rule) in enumerate(zip(block.columns, rules, strict=True))]  # fmt: skip
+    shared = lcm(*(most for _, most in parts))
+    return sum((part * (shared // most) for part, most in parts), np.zeros(1, object)), shared * len(parts)
+
+
+def _of_column(block: Alphabet, place: int, rule: str, ways: Ways | None) -> tuple[ExactArray, int]:
+    """The distance of one column, in whole numbers, and the largest there is; `ways` lead to values from a root.
+
+    Raises Broken for other rules.
+    """
+    values = [value[place] for value in block.values]
+    differ = np.array([[int(y != x) for x in values] for y in values], object)
+    if rule == "match":
+        return differ, 1
+    if rule != "order":
+        raise Broken("terms.json", "this distance is unknown", "match or order", rule)
+    if ways is not None:
+        return _in_tree([() if value is None else (*ways(value), value) for value in values])
+    ranks = alphabet.Alphabet(block.columns, block.values).ranks(place)
+    most = max(len({rank for rank in ranks if rank is not None}) - 1, 1)
+    numbers = np.array([-1 if rank is None else rank for rank in ranks], object)
+    both = np.logical_and.outer(numbers >= 0, numbers >= 0)
+    return np.where(both, abs(np.subtract.outer(numbers, numbers)), differ * most), most
+
+
+def _in_tree(ways: Sequence[tuple[str, ...]]) -> tuple[ExactArray, int]:
+    """The part of the longer way from the root that two values do not have in common."""
+    most = lcm(*(len(way) or 1 for way in ways))
+    apart = [[0 if y == x else most - most * _shared(y, x) // max(len(y), len(x)) for x in ways] for y in ways]
+    return np.array(apart, object), most
+
+
+def _shared(one: Sequence[str], two: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
+
+
+def _ways(opened: Release, column: str) -> Ways | None:
+    """From a value to the groups above it, or the nodes of its cell, outermost first; None where nothing holds it."""
+    for cells in opened.wide:
+        if cells.name == column:
+            return cells.ways().__getitem__
+    for one in (one for block in opened.terms.public for one in block):
+        if one.name == column and len(levels := one.groups or ()) > 1:
+            return lambda value: tuple(reversed(climb(value, levels[1:])))
+    return None

@@ -14,7 +14,7 @@ from funnel.cells.cells import Cells
 from funnel.cells.record import written
 from funnel.format import cells, distances
 from funnel.format.cells import Wide
-from funnel.format.distances import Block, DistancesFile
+from funnel.format.distances import BlockDistances, DistancesFile
 
 OTHERWISE = 1000
 """One weight of so many may differ: on another machine floats may round otherwise, and one weight with them."""
@@ -67,7 +67,7 @@ def _links(told: Wide) -> list[tuple[int | None, object]]:
     return [(profile.parent, profile.groups) for profile in told.profiles]
 
 
-def _near(there: Block, here: Block) -> None:
+def _near(there: BlockDistances, here: BlockDistances) -> None:
     """Distances and shares are those of the source, up to rounding. Raises Broken."""
     name = here.name
     agree(distances.NAME, [("quantiles", there.quantiles, here.quantiles),
@@ -81,9 +81,9 @@ def _near(there: Block, here: Block) -> None:
             raise Broken(distances.NAME, f"{what} of {name} are not those of the source", "no more apart", _NEAR)
 
 
-def _rare(block: Block) -> list[tuple[str, int, int]]:
+def _rare(block: BlockDistances) -> list[tuple[str, int, int]]:
     return [(one.name, one.values, one.records) for one in block.columns]
 
 
-def _own(block: Block) -> FloatArray:
+def _own(block: BlockDistances) -> FloatArray:
     return np.array([(one.label, one.own, one.at_zero) for one in block.columns])

@@ -14,12 +14,12 @@ from funnel.audit.kernel.opened import Opened
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
-    folders = [Path(one) for one in arguments if one != "--private"]
-    missing = next((folder for folder in folders if not folder.is_dir()), None)
-    if len(folders) not in (1, 2) or missing is not None:
-        if missing is not None and not str(missing).startswith("-"):
-            print(f"{missing}: there is no such folder", file=sys.stderr)
-        print(f"usage: {Path(sys.argv[0]).name} RELEASE [--private PRIVATE], two folders", file=sys.stderr)
+    folders = [*map(Path, arguments[::2] if arguments[1:-1] == ["--private"] else arguments)]
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if missing or len(folders) not in (1, 2):
+        told = [f"{one}: there is no such folder\n" for one in missing if not one.startswith("-")]
+        usage = f"usage: {Path(sys.argv[0]).name} RELEASE [--private PRIVATE], two folders"
+        print(*told, usage, sep="", file=sys.stderr)
         return 2
     opened = Opened(*folders)
     found = [*findings(opened)]

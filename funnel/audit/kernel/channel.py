@@ -8,7 +8,7 @@ value, all drawn for one x; Theorem 1 says which of its 2^a sets tell most, so t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,28 +17,30 @@ from itertools import chain, combinations, permutations, product
 import numpy as np
 
 from funnel.audit.kernel.exact import MOST_CELLS, BoolArray, ExactArray, FloatArray, IntArray
-from funnel.audit.kernel.records import Block, Joint, Ratio, by_axis, sums, table
+from funnel.audit.kernel.records import Block, Joint, by_axis, sums, table
 from funnel.audit.kernel.verdict import Broken
+from funnel.format.cells import NAME as CELLS
 from funnel.format.cells import Wide
-from funnel.format.fields import Label
+from funnel.format.fields import Alphabet
 from funnel.format.known import NAME, OWN, RELEASED, KnownFile
 from funnel.format.manifest import Manifest, Parameters
 from funnel.format.robust import RobustFile
 
+Ratio = Fraction | None
+"""A ratio of chances, None where it is infinite."""
 SECRETS, ANYONE = slice(None, -1), slice(-1, None)
-"""Rows of a view in which the secret is known, and that in which it is not."""
+"""Rows of a view: P(y|s) for each s, and P(y)."""
 _MOST_BITS = 900
-"""Of all weights together: a chance is a whole number below 2^962 over one below 2^62, and so 0 or a float."""
-_WORD = 1 << 62
+"""Of all weights together: masses are below 2^962 and totals below 2^62, so that every chance is 0 or a float."""
 _NEAR = 1 - 1e-9
 """Chances are divided in floats, which err by a relative 10^-15, to see where exact ratios need to be looked at."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The outputs as one sees them who knows x_J: P(y|s) up to a factor of y, for every s that occurs, and for anyone.
+    """P(y|s) up to a factor of y, as `masses` (c, b) over `totals` (c,): rows are all s that occur, the last is P(y).
 
-    From masses (c, b), proportional to P(s, y, x_J) for each y, and `totals` (c,), proportional to P(s, x_J).
+    Of somebody who knows x_J all chances are given x_J.
     """
 
     masses: ExactArray
@@ -47,11 +49,10 @@ class View:
     @cached_property
     def chances(self) -> FloatArray:
         """Masses over totals."""
-        rows = zip(self.masses, self.totals.tolist(), strict=True)
-        return np.array([(row / total).astype(float) for row, total in rows])
+        return np.asarray(self.masses / self.totals[:, None], float)
 
     def most(self, above: slice, below: slice) -> Ratio:
-        """max over outputs of a chance in rows above over one in rows below; floats say where, integers how large."""
+        """max of P(y|r)/P(y|q) over all y, rows r of `above` and q of `below`; floats say where, integers how large."""
         high, low = self.chances[above].max(axis=0), self.chances[below].min(axis=0)
         if (low[high > 0] == 0).any():
             return None
@@ -63,10 +64,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Records by s and x (m, 1+k) and by the values (m, l) of each level, 0 where none is told; `number` of each (m,).
+    """`number` (m,) of records by `codes` [s, x_1, …, x_k] (m, 1+k) and by `values` (m, l) that may be known of them.
 
-    `columns` (l,) are those that the levels tell of. Somebody may know `knows` columns together, whichever they are, or
-    those that it names, or all of them; any x_J that at least `minimum` records share.
+    Each of l levels tells the value of one of `columns` (l,), finely or coarsely: 1 and more, or 0 where it tells none.
+    Who knows x_J knows one level of each column in J, and any x_J that at least `minimum` records share; J is of up to
+    `knows` columns, or of some that it names, or of some of all.
     """
 
     columns: tuple[str, ...]
@@ -77,7 +79,7 @@ class Known:
     minimum: int = 1
 
     def sets(self) -> Iterator[tuple[int, ...]]:
-        """Every set J of levels, one of a column at most; the empty one first."""
+        """Every J as places of levels, one of a column at most; the empty one first."""
         columns, knows = list(dict.fromkeys(self.columns)), self.knows
         if isinstance(knows, tuple):
             columns = [column for column in columns if column in knows]
@@ -111,44 +113,50 @@ class Channel:
     known: Known | None = None
 
     @property
+    def is_small(self) -> bool:
+        """Whether all outputs together can be listed, and every chance is a float."""
+        axes, bits = by_axis(self.blocks), sum(one.bits for one in self.blocks)
+        steps = [max(math.prod(len(one.weights) for one in group), group[0].weights.shape[2]) for group in axes]
+        return math.prod([len(self.counts), *steps]) <= MOST_CELLS and bits <= _MOST_BITS
+
+    @property
     def table(self) -> ExactArray:
         """T[s, y_1, …, y_k] = Σ_x N[s, x_1, …, x_k] Π_j W_j[y_j, s, x_j], exactly; all y of one axis are one.
 
         No sum exceeds all records times the sums of weights, so where that fits a word nothing can overflow. Raises
-        Broken where it is too large to be measured.
+        Broken where it is not small.
         """
-        axes, bits = by_axis(self.blocks), sum(one.bits for one in self.blocks)
-        steps = [max(math.prod(len(one.weights) for one in group), group[0].weights.shape[2]) for group in axes]
-        if (size := math.prod([len(self.counts), *steps])) > MOST_CELLS or bits > _MOST_BITS:
+        if not self.is_small:
             what = "the blocks together have too many values to be measured: nothing is proven"
-            raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", size)
+            raise Broken("protocol.json", what, f"at most {MOST_CELLS} combinations", "more")
         silent = {*range(self.counts.ndim - 1)} - {one.axis for one in self.blocks}  # axes that nothing is drawn for
-        kind = np.int64 if int(self.counts.sum()) << bits < _WORD else object
+        kind = np.int64 if int(self.counts.sum()) << sum(one.bits for one in self.blocks) < 1 << 62 else object
         table: ExactArray = self.counts.sum(axis=tuple(axis + 1 for axis in silent)).astype(kind)
-        for group in axes:  # x_j, by now the first axis beside s, gives way to y_j, which becomes the last
-            rows = group[0].weights.astype(kind)
-            for one in group[1:]:
-                rows = (rows[:, None] * one.weights.astype(kind)).reshape(-1, *rows.shape[1:])
-            table = np.stack([part @ rows[:, s % len(rows[0])].T for s, part in enumerate(np.moveaxis(table, 1, -1))])
+        for group in by_axis(self.blocks):
+            weights = group[0].weights.astype(kind)
+            for one in group[1:]:  # every y with every y' of the same x
+                weights = (weights[:, None] * one.weights.astype(kind)).reshape(-1, *weights.shape[1:])
+            weights = np.broadcast_to(weights, (len(weights), len(table), weights.shape[2]))
+            table = np.einsum("sx...,ysx->s...y", table, weights)  # x_j, now first, gives way to y_j, which comes last
         return table
 
     @cached_property
     def view(self) -> View:
         """The outputs as one sees them who knows nothing yet; of a set alone, those that tell most."""
         counts, odds = _and_anyone(self.counts), self.blocks[0].odds
-        alone = telling(counts, odds) if odds is not None and self.counts.ndim == 2 else None
-        return View(_and_anyone(self.table) if alone is None else alone, counts.sum(axis=1))
+        masses = telling(counts, odds) if odds and self.counts.ndim == 2 else _and_anyone(self.table)
+        return View(masses, counts.sum(axis=1))
 
     def knowing(self) -> Iterator[View]:
-        """The same for all that somebody may know beforehand.
+        """The same given x_J, for every x_J that somebody may know.
 
-        Who knows s learns nothing of it, and who knows all of x nothing from draws that do not read s.
+        But where x_J leaves one s, or one x and draws that do not read s: there all ratios are 1.
         """
         known = self.known or everything(self.counts, self.blocks)
         reads = any(block.reads for block in self.blocks)
         for rows in known.groups():
-            hidden, *shown = (known.codes[rows] != known.codes[rows[0]]).any(axis=0).tolist()
-            if hidden and (reads or any(shown)):
+            secrets, *values = (known.codes[rows] != known.codes[rows[0]]).any(axis=0).tolist()  # are there several?
+            if secrets and (reads or any(values)):
                 yield self.within(known.codes[rows], known.number[rows]).view
 
     def within(self, codes: IntArray, number: IntArray) -> Channel:
@@ -163,20 +171,21 @@ class Channel:
 
 
 def telling(counts: ExactArray, odds: Fraction) -> ExactArray:
-    """For each two rows of N[s, x] (c, a) the set that most favours the first: P(set|s) N[s], (c, c(c-1)).
+    """For each two rows s, t of N[s, x] (c, a) the set A of largest P(A|s)/P(A|t): N[·] P(A|·) as (c, c(c-1)).
 
-    Up to a factor of the set alone: its chance is `high` where it holds the true value, `low` where it lacks it.
-    Theorem 1 ([DS] section VII, Unary Encoding). With u, v the chances of x under two rows and gain = high - low, a set
-    has P/P' = (low + gain Σ u)/(low + gain Σ v), sums over its values. That exceeds λ where Σ (u - λv) exceeds
-    (λ-1) low/gain, so most by the set of just the x with u > λv: the best holds those of the largest u/v, however many.
+    Theorem 1 ([DS] section VII, Unary Encoding). Up to a factor of A alone its chance is `low` under x outside A, and
+    low + gain = odds·low under x in A. So P(A|s) = low + gain Σ u_x over x in A, u_x = P(x|s); v_x is the same for t.
+    Let λ be the largest ratio: gain Σ (u_x - λ v_x) <= (λ-1) low for all A, with equality for one. No A has a larger
+    sum than {x : u_x > λ v_x}, so that has ratio λ, or where it is empty all x have. In the order of u/v these come
+    first: a beginnings of it are tried, of 2^a sets.
     """
     counts, found = counts.astype(object), []
     low, gain, total = odds.denominator, odds.numerator - odds.denominator, counts.sum(axis=1)
-    for one, other in permutations(range(len(counts)), 2):
-        u, v = counts[one] * total[other], counts[other] * total[one]
+    for s, t in permutations(range(len(counts)), 2):
+        u, v = counts[s] * total[t], counts[t] * total[s]  # and low, all times both totals
         order = sorted(range(len(u)), key=lambda x: -Fraction(u[x], v[x]) if v[x] else -math.inf)
-        least, steps = low * total[one] * total[other], zip(u[order].cumsum(), v[order].cumsum(), strict=True)
-        ratios = [Fraction(least + gain * more, least + gain * less) for more, less in steps]
+        least, sums_of = low * total[s] * total[t], zip(u[order].cumsum(), v[order].cumsum(), strict=True)
+        ratios = [Fraction(least + gain * of_s, least + gain * of_t) for of_s, of_t in sums_of]
         held = order[: ratios.index(max(ratios)) + 1]
         found.append(total * low + counts[:, held].sum(axis=1) * gain)
     return np.stack(found, axis=1)
@@ -192,36 +201,40 @@ def _and_anyone(rows: ExactArray) -> ExactArray:
 def everything(counts: IntArray, blocks: Sequence[Block]) -> Known:
     """Of records N[s, x_1, …, x_k] any columns, as they are released."""
     codes = np.argwhere(counts)
-    columns, values = zip(*_released([(one.columns, one.inputs) for one, *_ in by_axis(blocks)], codes), strict=True)
-    return Known(columns, codes, np.column_stack(values), counts[tuple(codes.T)])
+    released = _released((Alphabet(one.columns, one.inputs) for one, *_ in by_axis(blocks)), codes)
+    return Known((*released,), codes, np.column_stack([*released.values()]), counts[tuple(codes.T)])
 
 
 def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide] = ()) -> Known:
-    """The same counts by what may be known of columns, and of those inside cells, of which only the file tells."""
+    """The same counts by what may be known, as known.json tells it. Raises Broken where they are other counts.
+
+    A public column that numbers cells nobody knows, but the columns inside, of which the file alone tells. Of any other
+    column labels say what is released, whatever the file says, and the file what it was before, and is in groups.
+    """
     knows, axes = manifest.parameters.knows, len(joint.shape)
     rows = table(NAME, file.cells, [*joint.shape, *(len(level.values) + 1 for level in file.levels)])
     codes, told, number = rows[:, :axes], rows[:, axes:-1], rows[:, -1]
     if (sums(codes, number, joint.shape) != joint.dense()).any():
         raise Broken(NAME, "records are counted otherwise than in counts.json", joint.rows, int(number.sum()))
-    inside = {one.name: [column.name for column in one.columns] for one in wide}
-    labels = _released([(one.columns, one.values) for one in joint.alphabets[1:]], codes)
-    plain = {name: values for name, values in labels if name not in inside}
-    # What the file says is released of a plain column is what its labels say: these are taken.
-    shown = {level.column: place for place, level in enumerate(file.levels) if level.level in (OWN, RELEASED)}
-    more = [place for place, one in enumerate(file.levels) if one.column not in plain or place != shown.get(one.column)]
-    columns = (*plain, *(file.levels[place].column for place in more))
-    asked = {*chain.from_iterable(inside.values()), *(knows if isinstance(knows, tuple) else ())}
-    if missing := asked - {*columns}:
+    inside = [column.name for one in wide for column in one.columns]
+    cells, names = {one.name for one in wide}, [*chain.from_iterable(manifest.public), *inside]
+    if len(cells) < len(wide) or not all(one.columns for one in wide) or len({*names}) < len(names):
+        raise Broken(CELLS, "a block of cells has another's name, or no columns of its own", "distinct columns", names)
+    released = {name: x for name, x in _released(joint.alphabets[1:], codes).items() if name not in cells}
+    same = {one.column: place for place, one in enumerate(file.levels) if one.level in (OWN, RELEASED)}
+    others = sorted({*range(len(file.levels))} - {place for name, place in same.items() if name in released})
+    columns = (*released, *(file.levels[place].column for place in others))
+    if missing := {*inside, *(knows if isinstance(knows, tuple) else ())} - {*columns}:
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
-    values = np.column_stack([*plain.values(), *told[:, more].T])
+    values = np.column_stack([*released.values(), *told[:, others].T])
     return Known(columns, codes, values, number, knows, manifest.estimate.minimum)
 
 
-def _released(
-    alphabets: Sequence[tuple[tuple[str, ...], tuple[Label, ...]]], codes: IntArray
-) -> Iterator[tuple[str, IntArray]]:
+def _released(alphabets: Iterable[Alphabet], codes: IntArray) -> dict[str, IntArray]:
     """What the labels of x say of each column: a code from 1 on for every row (m,)."""
-    for (columns, labels), x in zip(alphabets, codes[:, 1:].T, strict=True):
-        for name, values in zip(columns, zip(*labels, strict=True), strict=True):
+    found = dict[str, IntArray]()
+    for one, x in zip(alphabets, codes[:, 1:].T, strict=True):
+        for name, values in zip(one.columns, zip(*one.values, strict=True), strict=True):
             code = {value: place for place, value in enumerate(values, start=1)}
-            yield name, np.array([code[value] for value in values])[x]
+            found[name] = np.array([code[value] for value in values])[x]
+    return found

@@ -18,9 +18,9 @@ PUBLISHED: Claims = {one.__name__.replace("_", "-"): one for one in _FILES}
 PRIVATE: Claims = {one.__name__.replace("_", "-"): one for one in (*_COUNTS, *_DRAWS, *_LEDGER)}
 """Claims that need the counts, the draws or the ledger."""
 LEFT = (
-    "the data file, both reports and what catalogues read: their hashes are stated, and whatever stands in them, in"
-    " words or numbers, passes here (extras write them again)",
-    "what cells.json, distances.json and known.json say of columns inside cells",
+    "the data file, names of columns and labels in it, both reports and what catalogues read: their hashes are stated,"
+    " and whatever stands in them, in words or numbers, passes here (extras write them again)",
+    "what cells.json, distances.json and known.json say of columns inside cells, and of values before any are merged",
     "whether the policy asks for what release.json promises, and its lock fixed this protocol",
     "the form of the mechanism, utility and its bound, totals that stay, and I(S;Y) where no notion bounds it",
     "which values a private estimate is about, the counts of which hour, their noise, and what estimates spent",
@@ -42,7 +42,8 @@ UNKNOWABLE = (
     "what is released about the same people elsewhere, or known of them",
 )
 """What nobody can know from these files; the first can be known from the source."""
-NOBODY = "Nobody can know from the files: {}."
+ITEM = "\n  - "
+NOBODY = "Nobody can know from the files:"
 """The one sentence for it, whoever audits."""
 
 
@@ -57,13 +58,12 @@ def findings(opened: Opened, claims: Claims = PUBLISHED | PRIVATE) -> Iterator[F
             told = test(opened)
         except Exception as error:  # noqa: BLE001 - whatever a file makes a check stumble over
             first = opened.blamed.setdefault(error, claim)
+            stumbled = f"the check came to no end: {type(error).__name__}: {shown(str(error))}"
             if first != claim:
                 yield Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
-            elif isinstance(error, Broken):
-                yield Finding(claim, title, "failed", str(error), error.improbable)
             else:
-                stumbled = f"{type(error).__name__}: {shown(str(error))}"
-                yield Finding(claim, title, "failed", f"the check came to no end: {stumbled}")
+                told = str(error) if isinstance(error, Broken) else stumbled
+                yield Finding(claim, title, "failed", told, getattr(error, "improbable", False))
         else:
             unchecked = isinstance(told, Unchecked)
             yield Finding(claim, title, "not checked" if unchecked else "passed", getattr(told, "reason", str(told)))
@@ -91,7 +91,7 @@ def verdict(found: list[Finding], first: str | None = None) -> str:
         f"FAILS: {failed}" if failed else "every claim that was compared holds",
         f"{chance}: {CHANCE}" if chance else None,
         f"not checked: {waiting}" if waiting else None,
-        f"compared with nothing here: {'; '.join(LEFT)}",
-        NOBODY.format("; ".join(UNKNOWABLE)),
+        ITEM.join(["compared with nothing here:", *LEFT]),
+        ITEM.join([NOBODY, *UNKNOWABLE]),
     ]
     return "\n".join(line for line in lines if line)

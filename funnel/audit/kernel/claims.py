@@ -1,7 +1,4 @@
-"""The claims about files, promises, counts, leakage and the ledger, each by its name; those about draws stand apart.
-
-The first line of each function is what is claimed; what it rests on is in the modules that it asks.
-"""
+"""The claims about files, promises, counts, leakage and the ledger, each by its name; those about draws: `drawing`."""
 
 from __future__ import annotations
 
@@ -105,8 +102,7 @@ def minimum(opened: Opened) -> str | Unchecked:
 
     A lock's protocol says nothing of tonight's records, but of those it was made from; noisy counts are the lock's.
     """
-    joint, least = opened.joint, opened.manifest.estimate.minimum
-    reads = any(block.reads for block in opened.blocks)
+    joint, least, reads = opened.joint, opened.manifest.estimate.minimum, any(block.reads for block in opened.blocks)
     axes = range(1 - reads, len(joint.shape))
     numbers = [joint.of_axis(axis).tolist() for axis in axes]
     if opened.manifest.locked and not reads and opened.counts.private is None:
@@ -148,8 +144,7 @@ def leakage_bound(opened: Opened) -> str:
 
 def leakage_stated(opened: Opened) -> str:
     """The lip, ldp and own leakage in release.json are those of protocol.json at counts.json, rounded up."""
-    one, words = opened.manifest, []
-    own = NOTIONS[one.notion]
+    one, own, words = opened.manifest, NOTIONS[opened.manifest.notion], []
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
         figure, found = one.leakage[measure], leakage(opened.channel)
         if not found.is_stated_as(None if figure is None else rational(figure), one.step):

@@ -8,8 +8,9 @@ Theorem 2 (Agrawal, Finite-Sample Concentration of the Multinomial in Relative E
     Theory 2020). Of draws that are independent and alike, E e^(λT) <= (1-λ)^-d for 0 <= λ < 1, d one less than there
     are outcomes. Independent tables multiply, so d adds up; and λ = 1 - d/t shows P(T >= t) <= e^(d-t) (t/d)^d, t > d.
 Lemma 4. The same holds of independent draws that are not alike, with the sum of their chances as E: two draws' chances
-    p and q replaced by their mean r do not lower E e^(λT). Given the rest it is p'Mq up to a factor, M_ij = h_i h_j for
-    i ≠ j and M_ii >= h_i², as k ln(k/E) is convex in k: M is positive semidefinite, and r'Mr - p'Mq = (p-q)'M(p-q)/4.
+    p and q replaced by their mean r do not lower E e^(λT), so all may have the mean of all. Given the other draws it is
+    p'Mq = Σ p_i M_ij q_j up to a factor: one more draw of i multiplies e^(λT) by some h_i, so M_ij = h_i h_j for i ≠ j;
+    a second by no less, as k ln(k/E) is convex in k, so M_ii >= h_i². Hence r'Mr - p'Mq = (p-q)'M(p-q)/4 >= 0.
 Which outcomes count as one may depend on E, never on K.
 """
 
@@ -72,18 +73,12 @@ def draw_support(opened: Opened) -> str:
 
 
 def draw_fit(opened: Opened) -> str | Unchecked:
-    """In each block draws.json strays from the chances of protocol.json no further than chance does.
-
-    Input by input by Theorem 2, and all together by Lemma 4.
-    """
+    """In each block draws.json strays from the chances of protocol.json no further than chance does."""
     return _tried(by_block(opened))
 
 
 def draw_independence(opened: Opened) -> str | Unchecked:
-    """Rows of released.json stray from independent draws of blocks, and of a set's values, no further than chance.
-
-    By Lemma 4, since rows are not alike.
-    """
+    """Rows of released.json stray from independent draws of blocks, and of a set's values, no further than chance."""
     return _tried(across(opened)) if len(opened.blocks) > 1 else "one block"
 
 
@@ -97,12 +92,11 @@ def _tried(trials: Iterator[Trial]) -> str | Unchecked:
             told = f"{what} does not follow its chances"
             raise Broken(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}", improbable=True)
     degrees = sum(degrees for _, degrees, _ in found)
-    told = f"{counted(degrees, 'degree of freedom', 'degrees of freedom')}, p >= {found[0][0]:.2g}"
-    return told if degrees else Unchecked(UNTOLD)
+    return f"{counted(degrees, 'degree')} of freedom, p <= {found[0][0]:.2g}" if degrees else Unchecked(UNTOLD)
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:
-    """Draws of each block against its chances: of each input, and of all together, where small cells add up."""
+    """Draws of each block and its chances: of each input (Theorem 2), of all (Lemma 4), where small cells add up."""
     for block, seen in zip(opened.blocks, opened.drawn, strict=True):
         name = f"what was drawn of {', '.join(block.columns)}"
         means = block.flat.T / float(1 << block.bits) * seen.sum(axis=1, keepdims=True)
@@ -113,12 +107,12 @@ def by_block(opened: Opened) -> Iterator[Trial]:
 def across(opened: Opened) -> Iterator[Trial]:
     """Released rows against the distribution of outputs Σ_s T[s, y…], of every two blocks, and of all if they are few.
 
-    Rows are independent but not alike. Blocks that shared their randomness miss the product. More outcomes than there
-    are rows would show nothing.
+    Rows are independent but not alike (Lemma 4). Blocks that shared their randomness miss the product. More outcomes
+    than there are rows would show nothing.
     """
     blocks, rows, number = opened.blocks, opened.answers, opened.manifest.rows
     channel, places = replace(opened.channel, counts=opened.records.dense()), range(len(blocks))
-    few = len(blocks) > 2 and math.prod(len(one.weights) for one in blocks) <= number
+    few = len(blocks) > 2 and math.prod(len(one.weights) for one in blocks) <= number and channel.is_small
     for group in [*combinations(places, 2), *([tuple(places)] if few else [])]:
         some = tuple(blocks[place] for place in group)
         masses = replace(channel, blocks=some).table.sum(axis=0).ravel().tolist()  # of any size, so divided as they are
@@ -131,10 +125,7 @@ def across(opened: Opened) -> Iterator[Trial]:
 def strays(expected: FloatArray, observed: IntArray) -> tuple[float, int]:
     """A bound of the chance to stray so far, and d. Rows are independent tables, (m, b), each sums as expected."""
     small = (expected > 0) & (expected < _POOLED)
-    means, seen = (
-        np.column_stack([np.where(small, 0, one), np.where(small, one, 0).sum(axis=1)])
-        for one in (expected, observed)
-    )
+    means, seen = (np.column_stack([one * ~small, (one * small).sum(axis=1)]) for one in (expected, observed))
     with np.errstate(divide="ignore", invalid="ignore"):
         strayed = float((seen[seen > 0] * np.log(seen[seen > 0] / means[seen > 0])).sum())
     degrees = int((means > 0).sum() - (means > 0).any(axis=1).sum())

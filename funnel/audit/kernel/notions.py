@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from funnel.audit.kernel.channel import ANYONE, SECRETS, Channel
+from funnel.audit.kernel.channel import ANYONE, SECRETS, Channel, Ratio
 from funnel.audit.kernel.exact import ExactArray, exp_below, log, rational, weighted_logs
-from funnel.audit.kernel.records import Ratio, by_axis
+from funnel.audit.kernel.records import by_axis
 from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.manifest import DECIMALS
@@ -33,10 +33,11 @@ class Leakage:
     """If not, no more is known than that it is within some bound."""
 
     def is_stated_as(self, figure: Fraction | None, step: Fraction = STEP) -> bool:
-        """Whether a stated figure is this leakage, rounded up by less than a step; None: infinite."""
-        if figure is None or not self.within(figure):
-            return figure is None and self.text == INFINITE
-        return not self.exact or figure < step or not self.within(figure - step - _SLACK)
+        """Whether figure - step < leakage <= figure, so that it was rounded up; None is infinite."""
+        if figure is None:
+            return self.text == INFINITE
+        too_high = self.exact and figure >= step and self.within(figure - step - _SLACK)
+        return self.within(figure) and not too_high
 
 
 def worst(*ratios: Ratio) -> Leakage:
@@ -65,12 +66,11 @@ def ldp_x(channel: Channel) -> Leakage:
     """
     found = Fraction(1)
     for block, *_ in by_axis(channel.blocks):
-        rows = [(int(row.max()), int(row.min())) for row in block.flat if row.any()]
-        if block.odds:  # a set can hold x and lack x'
-            rows = [(block.odds.numerator, block.odds.denominator)] if len(block.inputs) > 1 else [(1, 1)]
-        if not all(low for _, low in rows):
+        rows = block.flat[block.flat.any(axis=1)]
+        if not rows.all():
             return worst(None)
-        found *= max(Fraction(*ends) for ends in rows)
+        sets = block.odds and (block.odds if len(block.inputs) > 1 else 1)  # a set can hold x and lack x'
+        found *= sets or max(map(Fraction, rows.max(axis=1).tolist(), rows.min(axis=1).tolist()))
     return worst(found)
 
 
@@ -115,19 +115,20 @@ def mutual_information(channel: Channel) -> Leakage:
 
 
 def information(table: ExactArray) -> Fraction:
-    """A fraction at or above I(S;Y), by less than 10^-30, from T[s, y…] of sum n.
+    """A fraction at or above I(S;Y), by less than 10^-30, from T[s, y…] of sum n; 0 where S and Y are independent.
 
     n·I = Σ T ln T + n ln n - Σ_s T_s ln T_s - Σ_y T_y ln T_y.
     """
     flat = table.reshape(len(table), -1).astype(object)
-    gained = weighted_logs([*flat.ravel().tolist(), flat.sum()])
-    lost = weighted_logs([*flat.sum(axis=1).tolist(), *flat.sum(axis=0).tolist()])
-    return max((gained - lost) / int(flat.sum()) + _MARGIN, Fraction(0))
+    rows, columns = flat.sum(axis=1), flat.sum(axis=0)
+    apart = (flat * flat.sum() != rows[:, None] * columns).any()
+    gained = weighted_logs([*flat.flat, flat.sum()]) - weighted_logs([*rows, *columns])
+    return max(gained / int(flat.sum()) + _MARGIN, Fraction(0)) if apart else Fraction(0)
 
 
 @dataclass(frozen=True)
 class Notion:
-    """Its measure in release.json, the leakage that ε bounds, that which `lower` bounds; parameters, True if needed."""
+    """The name of its measure, the leakage that ε bounds, what `lower` bounds; its parameters, True where required."""
 
     measure: str
     leakage: Callable[[Channel], Leakage]

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Hashable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from funnel.audit.kernel import channel
 from funnel.audit.kernel import records as arrays
@@ -107,32 +107,28 @@ class Once(Generic[T]):
         return opened.once(self, lambda: self.work(opened))
 
 
-def published_file(record: type[T], name: str) -> Once[T]:
-    """The record in a file of the published folder."""
-    return Once(lambda opened: parsed(record, name, opened.content(opened.release / name)))
-
-
-def private_file(record: type[T], name: str) -> Once[T]:
-    """The record in a file of the private folder."""
-    return Once(lambda opened: parsed(record, name, opened.content(opened.folder / name)))
+def file_of(folder: Literal["release", "folder"], record: type[T], name: str) -> Once[T]:
+    """The record in a file of the published folder (`release`), or of the release's private one."""
+    return Once(lambda opened: parsed(record, name, opened.content(getattr(opened, folder) / name)))
 
 
 class Opened:
     """A release in a folder, or where its `latest` points; `private` is the private folder, or the release's in it.
 
-    `staged`: the release is being written, and the ledger does not hold it yet. `blamed`: what failed, and the claim
-    that asked for it first.
+    `joint` are the counts that claims are about, `records` those of the records released: others only where an estimate
+    is private. `staged`: the release is being written, and the ledger does not hold it yet. `blamed`: what failed, and
+    the claim that asked for it first. Behind `=` and in functions the names below are the modules that are imported.
     """
 
-    manifest = published_file(manifest.Manifest, manifest.NAME)
-    protocol = published_file(protocol.ProtocolFile, protocol.NAME)
-    released = published_file(released.ReleasedFile, released.NAME)
-    cells = published_file(cells.CellsFile, cells.NAME)
-    evidence = private_file(evidence.EvidenceFile, evidence.NAME)
-    counts = private_file(counts.CountsFile, counts.NAME)
-    draws = private_file(draws.DrawsFile, draws.NAME)
-    robust = private_file(robust.RobustFile, robust.NAME)
-    known_file = private_file(known.KnownFile, known.NAME)
+    manifest = file_of("release", manifest.Manifest, manifest.NAME)
+    protocol = file_of("release", protocol.ProtocolFile, protocol.NAME)
+    released = file_of("release", released.ReleasedFile, released.NAME)
+    cells = file_of("release", cells.CellsFile, cells.NAME)
+    evidence = file_of("folder", evidence.EvidenceFile, evidence.NAME)
+    counts = file_of("folder", counts.CountsFile, counts.NAME)
+    draws = file_of("folder", draws.DrawsFile, draws.NAME)
+    robust = file_of("folder", robust.RobustFile, robust.NAME)
+    known_file = file_of("folder", known.KnownFile, known.NAME)
 
     partitioned = Once(lambda opened: opened.cells.blocks if cells.NAME in opened.manifest.files else ())
     blocks = Once(lambda opened: arrays.blocks(opened.protocol, opened.manifest))

@@ -1,7 +1,4 @@
-"""Protocols, counts and draws as arrays that fit each other: what each file says by itself, its record has checked.
-
-All functions raise Broken where that is not so.
-"""
+"""Protocols, counts and draws as arrays that fit each other, or Broken; what a file says by itself its record shows."""
 
 from __future__ import annotations
 
@@ -20,16 +17,13 @@ from funnel.format.fields import Alphabet, Label
 from funnel.format.manifest import Manifest
 from funnel.format.schema import Rows
 
-Ratio = Fraction | None
-"""A ratio of chances, None where it is infinite."""
-
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """W[y, s, x] (b, c or 1, a): y given s and x_axis = x has chance W / 2^bits; c where the draw reads a `secret`.
 
-    `odds`, of a block that says whether a set holds one value: how many times likelier a set is under a value that it
-    holds than under one that it lacks.
+    `odds`, of a block that says whether a set holds one value: p(1-q)/(q(1-p)), p the chance to hold the true value and
+    q any other; so many times likelier is a set under a value that it holds than under one that it lacks.
     """
 
     axis: int
@@ -99,15 +93,19 @@ def rows(file: released.ReleasedFile, blocks: tuple[Block, ...], manifest: Manif
 
 
 def answers(rows: IntArray, blocks: tuple[Block, ...]) -> IntArray:
-    """The same with an output of every block, none impossible: in the code of a set, value x stands at bit a-1-x."""
+    """The same with an output of every block: in the code of a set, value x stands at bit a-1-x.
+
+    Any x_1, …, x_k may meet, so a row is possible where W_j[y_j, s, x] > 0 for one s, all j and some x of each.
+    """
     columns = [
         rows[:, axis, None] >> np.arange(len(group))[::-1] & 1 if group[0].odds else rows[:, axis, None]
         for axis, group in enumerate(by_axis(blocks))
     ]
-    found = np.column_stack([*columns, rows[:, -1]])
+    found, possible = np.column_stack([*columns, rows[:, -1]]), np.ones((len(rows), 1), bool)
     for place, block in enumerate(blocks):
-        if not block.flat[np.unique(found[:, place])].any(axis=1).all():
-            raise Broken(released.NAME, "a value was released that no input can produce", block.columns, "weight 0")
+        possible = possible & (block.weights.max(axis=2)[found[:, place]] > 0)
+    if not possible.any(axis=1).all():
+        raise Broken(released.NAME, "a row was released that no input can produce", "positive weights", "weight 0")
     return found
 
 
@@ -118,15 +116,15 @@ def drawn(file: draws.DrawsFile, blocks: tuple[Block, ...]) -> tuple[IntArray, .
     """
     axes, found = by_axis(blocks), list[IntArray]()
     agree(draws.NAME, [("number of blocks", len(axes), len(file.blocks))])
-    for grid, (block, *_) in zip(file.blocks, axes, strict=True):
+    for told, (block, *_) in zip(file.blocks, axes, strict=True):
         inputs = block.flat.shape[1]
-        counted = np.zeros((inputs, inputs + 1 if block.odds else len(block.weights)), np.int64)
-        *codes, number = table(draws.NAME, grid, counted.shape).T
-        counted[tuple(codes)] = number
-        held, of = counted[:, :-1], counted[:, -1:]
+        seen = np.zeros((inputs, inputs + 1 if block.odds else len(block.weights)), np.int64)
+        *codes, number = table(draws.NAME, told, seen.shape).T
+        seen[tuple(codes)] = number
+        held, of = seen[:, :-1].T, seen[:, -1]
         if block.odds and (held > of).any():
             raise Broken(draws.NAME, "a value is in more sets than were drawn", "at most all", "more")
-        found += [*np.stack([of - held, held], axis=2).swapaxes(0, 1)] if block.odds else [counted]
+        found += [*np.stack([of - held, held], axis=2)] if block.odds else [seen]
     return tuple(found)
 
 

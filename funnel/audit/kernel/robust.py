@@ -76,18 +76,18 @@ class Ball:
     def ends(self, own: Fraction, other: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
         """(h, h') of two secrets of these masses w, where one spends all it can and the other what is left."""
         most = [self.whole / own, self.whole / other]
-        h, g = (min(one, -1 / self.exponent) if self.exponent < 0 else one for one in most)
+        h, h_other = (min(one, -1 / self.exponent) if self.exponent < 0 else one for one in most)
         yield h, (self.whole - own * h) / other
-        yield (self.whole - other * g) / own, g
+        yield (self.whole - other * h_other) / own, h_other
 
     def left(self, h: Fraction) -> Fraction:
-        """E(h), from below."""
+        """E(h), from below, and so below one where h > 0, though digits end."""
         base = 1 + self.exponent * h
         if base <= 0:
             return _ZERO
         if self.order == 2:
             return 1 / base**2
-        return exp_below(-log(base) / self.exponent if self.exponent else -h)
+        return exp_below(-log(base) / self.exponent if self.exponent else -h) * (1 - _ROUNDING if h else 1)
 
     def at(self, h: Fraction, g: Fraction) -> Fraction:
         """What Lemma 3 puts in the place of E(h): the tangent at g, or E itself where it is concave."""
@@ -110,9 +110,7 @@ class Ball:
         return exp_below(log(sum((n * exp(r * one) for n, one in logs), _ZERO) / total) / r)
 
 
-def not_shown(
-    ball: Ball, weights: IntArray, ratio: Fraction, certificate: RobustFile
-) -> tuple[int, int, int] | None:
+def not_shown(ball: Ball, weights: IntArray, ratio: Fraction, certificate: RobustFile) -> tuple[int, int, int] | None:
     """The first (y, s, s') for which a certificate does not show P(y|s) <= ratio P(y|s'); None where it shows all.
 
     Weights W[y, s|1, x] (b, c or 1, a) are integers below 2^63.
@@ -122,8 +120,8 @@ def not_shown(
     top, bottom = np.where(there, rows, -1).max(axis=2), np.where(there, rows, np.iinfo(np.int64).max).min(axis=2)
 
     @cache
-    def line(y: int, s: int, way: int, beyond: float) -> tuple[Fraction, Fraction]:
-        """t and A of Lemma 1, A what E stands before: t is `beyond` the largest weight (`way` 1) or the least (-1)."""
+    def lemma1(y: int, s: int, way: int, beyond: float) -> tuple[Fraction, Fraction]:
+        """t and M, by which R·v <= t - E M (`way` 1) or R·v >= t + E M (-1): t is `beyond` all v, M = M_r(|t - v|)."""
         end = int((top if way > 0 else bottom)[y, s]) << _POINT
         place = end + way * int(Fraction(beyond) * (1 << _POINT))
         gaps = [abs(place - (weight << _POINT)) for weight in rows[y, s][ball.counts[s] > 0].tolist()]
@@ -136,9 +134,9 @@ def not_shown(
     for y, s, other in np.argwhere(open_).tolist():
         if (one := pairs.get((y, s, other))) is None:
             return y, s, other
-        (high, above), (low, below) = line(y, s, 1, one.above), line(y, other, -1, one.below)
-        g, g_other = Fraction(one.spent), Fraction(one.other_spent)
-        for h, rest in ball.ends(shares[s], shares[other]):
-            if high - above * ball.at(h, g) > ratio * (low + below * ball.at(rest, g_other)):
+        (high, mean), (low, mean_other) = lemma1(y, s, 1, one.above), lemma1(y, other, -1, one.below)
+        for h, h_other in ball.ends(shares[s], shares[other]):
+            left, left_other = ball.at(h, Fraction(one.spent)), ball.at(h_other, Fraction(one.other_spent))
+            if high - left * mean > ratio * (low + left_other * mean_other):
                 return y, s, other
     return None

@@ -73,6 +73,6 @@ def shown(value: object, longest: int = 160) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def counted(number: int, noun: str) -> str:
     """`1 row`, `2 rows`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number} {noun}{'' if number == 1 else 's'}"

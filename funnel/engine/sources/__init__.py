@@ -8,14 +8,12 @@ from pathlib import Path
 
 import duckdb
 
-from funnel.engine.postgres import SCHEME
-from funnel.engine.sources import database, lines, parquet, postgres, text
+from funnel.engine.sources import database, lines, parquet, text
 from funnel.engine.sources.base import TROUBLE, Source, changed, missing, refused, unreadable
 from funnel.engine.sources.database import Database
 from funnel.engine.sources.files import Files, matches, stamp_of
 from funnel.engine.sources.lake import delta, iceberg, is_delta, is_iceberg
 from funnel.engine.sources.lines import Lines
-from funnel.engine.sources.objects import objects
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Dialect, Text
 
@@ -28,12 +26,9 @@ ENDINGS = tuple(ending for endings, _ in _KINDS for ending in endings)
 def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = None) -> Source:
     """The table that a policy in `directory` names. Raises SourceError when it is not there, or of no known kind."""
     table = str(table)
-    scheme, remote, _ = table.partition("://")
+    if table.partition("://")[2]:
+        return _remote(table)
     stem, _, inside = table.rpartition("#")
-    if remote and scheme == SCHEME:
-        return postgres.Postgres.at(table)
-    if remote:
-        return objects(table)
     if inside and stem.lower().endswith(database.ENDINGS):
         return _database(table, directory / stem, inside)
     path = directory / table
@@ -56,6 +51,15 @@ def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = 
         advice = f"Its name must end in one of {', '.join(ENDINGS)}, or be that of a database with #table."
         raise refused(said, path, advice)
     return kind(str(path), pattern, files, stamp_of(files))
+
+
+def _remote(address: str) -> Source:
+    """The table at an address. Raises SourceError."""
+    from funnel.engine.postgres import SCHEME
+    from funnel.engine.sources.objects import objects
+    from funnel.engine.sources.postgres import Postgres
+
+    return Postgres.at(address) if address.startswith(f"{SCHEME}://") else objects(address)
 
 
 def _inside(folder: Path) -> str:
@@ -92,8 +96,8 @@ def describe(connection: duckdb.DuckDBPyConnection, source: Source, *, texts: bo
     """
     try:
         reader = source.as_texts if texts else source.reading()
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
         source.check_header(connection)
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     except TROUBLE as error:
         raise unreadable(source, error) from None
     return {str(row[0]): str(row[1]) for row in rows}

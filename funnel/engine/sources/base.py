@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from funnel.engine.sources.seen import Columns
 from funnel.errors import SourceError
+
+if TYPE_CHECKING:
+    from funnel.engine.sources.seen import Columns
 
 TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
 """What reading a source through DuckDB can raise."""
@@ -37,6 +40,15 @@ class Source:
     @property
     def is_text(self) -> bool:
         """Whether its columns have no types but guessed ones."""
+        return False
+
+    def is_headed(self) -> bool:
+        """Whether the first line of a CSV seems to hold names. Raises SourceError where the table is none."""
+        raise refused("only a CSV can be given other names for its columns", self.name, "Leave `--names` out.")
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether its rows are never all in one process."""
         return False
 
     @property

@@ -79,6 +79,12 @@ def stamp_of(files: tuple[Path, ...]) -> Stamp:
     )
 
 
+_NAME = (
+    "Give every column a name of its own, there, with `--names` of `funnel init`, or in the policy: "
+    "`csv: {header: true, names: [...]}` under `source`."
+)
+
+
 def check_names(names: Sequence[str], where: object) -> None:
     """DuckDB renames equal headers in silence; a policy must not pick one of them by luck. Raises SourceError."""
     repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
@@ -89,12 +95,12 @@ def check_names(names: Sequence[str], where: object) -> None:
             "source-header",
             f"{what} no name in the header",
             where=str(where),
-            advice="Name every column there, or in the policy: `csv: {header: true, names: [...]}` under `source`.",
+            advice=_NAME,
         )
     if repeated:
         raise SourceError(
             "source-header",
             f"the column name {repeated[0]!r} appears twice in the header (upper and lower case are the same)",
             where=str(where),
-            advice="Give every column a name of its own.",
+            advice=_NAME,
         )

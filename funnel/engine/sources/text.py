@@ -6,12 +6,13 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import duckdb
 
-from funnel.engine.sources.base import refused
+from funnel.engine.sources.base import TROUBLE, refused, unreadable
 from funnel.engine.sources.files import Files, check_names
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
@@ -19,6 +20,8 @@ from funnel.errors import SourceError
 ENDINGS = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _LINE = 1 << 20
 """Characters of a line that are looked at."""
+_LOOKED = 100
+"""Lines that tell whether the first one holds names."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,9 @@ class Dialect:
 
     def options(self) -> list[str]:
         """What DuckDB is told."""
-        if self.names is None:
-            found = ["header = true"]
-        else:
-            # With names of its own DuckDB would read a header as the first record.
-            skipped = ["skip = 1"] if self.has_header else []
-            found = ["header = false", *skipped, f"names = [{listed(map(literal, self.names))}]"]
+        found = [f"header = {str(self.names is None or self.has_header).lower()}"]
+        if self.names is not None:
+            found.append(f"names = [{listed(map(literal, self.names))}]")
         if self.delimiter is not None:
             found.append(f"delim = {literal(self.delimiter)}")
         if self.decimal is not None:
@@ -80,7 +80,7 @@ class Text(Files):
         """Raise SourceError for names that cannot be used, a first line that holds none, and lines of other widths."""
         if self.dialect.names is not None:
             check_names(self.dialect.names, self.name)
-            self._check_widths()
+            self._check_widths(connection)
             return
         widths = set[int]()
         for file in self.files:
@@ -93,27 +93,41 @@ class Text(Files):
         if found == 1 or 1 in widths:  # sniffed by something else than what separates the names
             self._check_fields()
 
+    def is_headed(self) -> bool:
+        """Whether the first line holds words over numbers, or nothing at all. Raises SourceError."""
+        try:
+            with duckdb.connect() as connection:
+                first, *others = self._lines(connection, self.files[0], _LOOKED) or [[]]
+        except TROUBLE as error:
+            raise unreadable(self, error) from None
+        below = [[one[place] for one in others if place < len(one) and one[place]] for place in range(len(first))]
+        words = (name and not _is_number(name) for name in first)
+        return not any(first) or any(
+            word and under and all(map(_is_number, under)) for word, under in zip(words, below, strict=True)
+        )
+
     def _header(self, connection: duckdb.DuckDBPyConnection, file: Path) -> list[str]:
         """The names in the first line, as they stand there."""
+        return next(iter(self._lines(connection, file, 1)), [])
+
+    def _lines(self, connection: duckdb.DuckDBPyConnection, file: Path, most: int) -> list[list[str]]:
+        """The fields of the first lines as they stand there; empty lines are none."""
         told = f", delim = {literal(self.dialect.delimiter)}" if self.dialect.delimiter else ""
         asked = f"SELECT Delimiter, Quote FROM sniff_csv({literal(str(file))}{told})"
         delimiter, quote = connection.execute(asked).fetchone() or (",", '"')
-        with opened(file) as handle:
-            line = handle.readline(_LINE)
         quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
-        return next(csv.reader(io.StringIO(line), delimiter=delimiter or ",", quotechar=quote), [])
+        with opened(file) as handle:
+            lines = (line for line in iter(lambda: handle.readline(_LINE), "") if line.strip("\r\n"))
+            return list(islice(csv.reader(lines, delimiter=delimiter or ",", quotechar=quote), most))
 
-    def _check_widths(self) -> None:
-        """As many names as the first line has fields, where the policy says what separates them."""
-        names, delimiter = self.dialect.names or (), self.dialect.delimiter
-        for file in self.files if delimiter else ():
-            with opened(file) as handle:
-                row = next(csv.reader(io.StringIO(handle.readline(_LINE)), delimiter=delimiter or ","), [])
+    def _check_widths(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """As many names as the first line has fields."""
+        names = self.dialect.names or ()
+        for file in self.files:
+            row = self._header(connection, file)
             if row and len(row) != len(names):
-                said = f"`source.csv.names` has {len(names):,} names and the first line {len(row):,} fields"
-                raise SourceError(
-                    "source-header", said, where=str(file), advice="Name every column, in order."
-                )
+                said = f"{len(names):,} names are given (`source.csv.names`) and the first line has {len(row):,} fields"
+                raise SourceError("source-header", said, where=str(file), advice="Name every column, in order.")
 
     def _check_fields(self) -> None:
         """A CSV that reads as one column while its header holds several: say which line breaks the table."""
@@ -145,7 +159,7 @@ def _check_headed(names: Sequence[str], file: Path) -> None:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", "."))
     except ValueError:
         return False
     return True

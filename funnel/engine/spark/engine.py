@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 
 from funnel.data import Alphabet
-from funnel.engine.base import Kernel
+from funnel.engine.base import Kernel, R, T
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import TROUBLE, unreadable
 from funnel.engine.spark import split
 from funnel.engine.spark.session import session
 from funnel.engine.spark.table import ROWS, Parted
-from funnel.engine.spark.task import SCHEMA, Task, packed, view
-from funnel.engine.sql import identifier
+from funnel.engine.spark.task import SCHEMA, Every, Gathered, Task, packed
+from funnel.engine.sql import PART, identifier
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Spark:
         try:
             self._session = session(source.settings, threads)
             with self._reading():
-                self._frame = source.frame(self._session)
+                self._pieces = source.pieces(self._session)
+                self._frame = source.frame(self._session, None if self._pieces is None else len(self._pieces))
                 self._parts = self._frame.rdd.getNumPartitions()
                 self._wave = max(_WAVE, 2 * self._session.sparkContext.defaultParallelism)
         except BaseException:
@@ -124,15 +126,9 @@ class Spark:
         """How many different rows a query has: Spark brings equal ones together. Raises SourceError."""
         if not self._in_parts(listing):
             return self._here.distinct(listing)
-        from pyspark.sql import functions
-
-        none = "CAST(NULL AS VARCHAR)"
-        shown = f"encode(CAST(to_json(t) AS VARCHAR)) AS part, {none} AS trouble, {none} AS said"
-        keys = f"SELECT {shown} FROM ({listing}) t"
-        with self._reading():
-            asked = self._asked(keys, plain=True)
-            told = asked.agg(functions.countDistinct("part"), *map(functions.max, ("trouble", "said"))).collect()
-            return int(_checked(told[0][1], told[0][2], told[0][0]))
+        number = min(max(self._parts, self._session.sparkContext.defaultParallelism), 1 << 14)
+        rows = f"SELECT t.*, CAST(hash(t) % {number} AS INTEGER) AS {PART} FROM ({listing}) t"
+        return sum(one.column(0)[0].as_py() for one in self._gathered(rows, _SENT, None, _different, (), number))
 
     def stream(self, statement: str, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a query as batches of at most `rows` rows. Raises SourceError."""
@@ -149,6 +145,30 @@ class Spark:
             yield from self._mapped(statement, rows, kernel)
         else:
             yield from self._here.map(statement, rows, kernel)
+
+    def gather(
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+    ) -> Iterator[pa.RecordBatch]:
+        """What a sink makes of the rows of each part of a release, by whoever has them. Raises SourceError."""
+        if not (parts and self._in_parts(statement)):
+            yield from sink(0, self.map(statement, rows, kernel))
+            return
+        yield from self._gathered(split.without_order(split.parse(statement)), rows, kernel, sink, keys, parts)
+
+    def _gathered(
+        self, statement: str, rows: int, kernel: Kernel | None, sink: Kernel, keys: tuple[str, ...], parts: int
+    ) -> Iterator[pa.RecordBatch]:
+        with self._reading():
+            asked = self._asked(statement, rows, kernel, apart=True).repartition(parts, "place")
+            yield from _opened(asked.mapInArrow(Gathered(sink, keys), SCHEMA).collect())
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """What is made of each item, by whoever is free. Raises SourceError."""
+        with self._reading():
+            several = tuple(items)
+            numbers = self._session.range(0, len(several), 1, max(1, len(several)))
+            told = numbers.mapInArrow(Every(work, several), SCHEMA).collect()
+        yield from (pickle.loads(one.part) for one in sorted(told, key=lambda one: int(one.place)))  # noqa: S301
 
     def _mapped(self, statement: str, rows: int, kernel: Kernel | None) -> Iterator[pa.RecordBatch]:
         query = split.parse(statement)
@@ -191,13 +211,10 @@ class Spark:
 
     def _answers(self, statement: str, rows: int, kernel: Kernel | None) -> Iterator[pa.RecordBatch]:
         """What the parts answer, a wave of them at a time."""
-        import pyarrow as pa
-
         for rows_back in self._waves(self._asked(statement, rows, kernel)):
             with self._reading():
-                answers = [_checked(row.trouble, row.said, row.part) for row in rows_back]
-            for answer in answers:
-                yield from pa.ipc.open_stream(answer)
+                answers = _opened(rows_back)
+            yield from answers
 
     def _waves(self, asked: DataFrame) -> Iterator[list[Any]]:
         """The rows that Spark gives back, of so many parts at a time that this process can hold them."""
@@ -214,19 +231,24 @@ class Spark:
             yield found
 
     def _asked(
-        self, statement: str, rows: int = _SENT, kernel: Kernel | None = None, *, plain: bool = False
+        self, statement: str, rows: int = _SENT, kernel: Kernel | None = None, *, apart: bool = False
     ) -> DataFrame:
-        """What Spark is to do: a statement, asked of every part. `plain`: its answer has the columns that come back."""
+        """What Spark is to do: a statement, asked of every part. `apart`: its rows belong to parts of a release."""
         columns = self._read_by(statement)
         task = Task(
-            (view(self._table.arriving, columns, ROWS), *self._known.settings, *self._views(statement)),
+            ROWS,
+            tuple(self._table.arriving.items()),
+            (*self._known.settings, *self._views(statement)),
             tuple((name, self._small(name)) for name in self._tables(statement)),
             statement,
             rows,
             self._memory,
             kernel,
-            plain,
+            apart,
+            self._pieces,
         )
+        if self._pieces is not None:
+            return self._frame.mapInArrow(task, SCHEMA)
         chosen = self._frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
         return chosen.mapInArrow(task, SCHEMA)
 
@@ -257,11 +279,25 @@ class Spark:
             return packed(list(reader), reader.schema)
 
 
-def _checked(trouble: str | None, said: str | None, answer: Any) -> Any:
-    """An answer, where there is one. Raises what the DuckDB of a part raised."""
-    if trouble is not None:
-        raise getattr(duckdb, trouble, duckdb.Error)(said)
-    return answer
+def _opened(answers: Iterable[Any]) -> list[pa.RecordBatch]:
+    """The batches of answers. Raises what the DuckDB of a part raised."""
+    import pyarrow as pa
+
+    found = list[Any]()
+    for one in answers:
+        if one.trouble is not None:
+            raise getattr(duckdb, one.trouble, duckdb.Error)(one.said)
+        found += pa.ipc.open_stream(one.part)
+    return found
+
+
+def _different(_: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How many different rows some rows are."""
+    import pyarrow as pa
+
+    rows = pa.Table.from_batches(batches)
+    told = rows.group_by(rows.column_names).aggregate([]).num_rows
+    yield pa.record_batch({"rows": pa.array([told])})
 
 
 def _projected(plan: Any) -> Iterator[str]:

@@ -1,8 +1,11 @@
-"""Tables that Spark reads: files of this machine, or of a file system that all its machines share."""
+"""Tables in parts: files of this machine, or of a file system that all machines share.
+
+Texts are read by Spark, which knows where a row ends. Parquet is read by the process of each part: Spark would decode
+it, turn it into its own rows and these into Arrow, which takes longer than all that is done with them.
+"""
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +21,7 @@ from funnel.engine.sources.lines import Lines
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Text
 from funnel.engine.sql import identifier, listed, literal
-from funnel.errors import SourceError
+from funnel.errors import InternalError, SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +30,6 @@ ROWS = "arrived"
 """The name under which statements know the table."""
 _KEEPS_COLUMNS = "SET disabled_optimizers = 'statistics_propagation,empty_result_pullup,filter_pushdown'"
 """Here the table has no rows; plans are to name the columns that a part would read all the same."""
-
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Parted(Source):
     def folders(self) -> tuple[Path, ...]:
         """Where these lie, for DuckDB to find the types."""
         return self.inner.folders
+
+    @property
+    def is_parted(self) -> bool:
+        """Spark divides it."""
+        return True
 
     @property
     def is_text(self) -> bool:
@@ -106,14 +113,25 @@ class Parted(Source):
         """Columns and types of what arrives. Raises duckdb.Error."""
         return self._described | dict.fromkeys(self._guessed, "VARCHAR")
 
-    def frame(self, session: SparkSession) -> DataFrame:
-        """The table in Spark, before a row of it is read."""
+    def pieces(self, session: SparkSession) -> tuple[str, ...] | None:
+        """For each part of Parquet files the SQL that reads it, in its own process; None of what Spark reads itself.
+
+        Parts are as large as Spark's own settings ask for. Raises duckdb.Error.
+        """
+        if not isinstance(self.inner, Parquet):
+            return None
+        told = "SELECT num_rows FROM parquet_file_metadata($1)"
+        rows = [int(duckdb.execute(told, [_plain(file)]).fetchall()[0][0]) for file in self.files]
+        sizes = [file.stat().st_size for file in self.files]
+        most, cost = (_bytes(session, f"spark.sql.files.{name}") for name in ("maxPartitionBytes", "openCostInBytes"))
+        even = (sum(sizes) + cost * len(sizes)) // session.sparkContext.defaultParallelism
+        return _pieces(list(zip(self.files, sizes, rows, strict=True)), min(most, max(cost, even)), cost)
+
+    def frame(self, session: SparkSession, parts: int | None) -> DataFrame:
+        """The table in Spark, before a row of it is read; or the numbers of so many `parts`, one in each."""
+        if parts is not None:
+            return session.range(0, parts, 1, max(parts, 1))
         reader = session.read
-        if isinstance(self.inner, Parquet):
-            several = glob.has_magic(self.inner.pattern)
-            reader = reader.option("mergeSchema", str(several).lower())
-            reader = reader.option("basePath", f"file://{self.folders[0].resolve()}") if several else reader
-            return reader.parquet(*self._paths())
         schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in self.arriving)
         reader = reader.schema(schema).option("mode", "FAILFAST")
         if isinstance(self.inner, Text):
@@ -123,6 +141,38 @@ class Parted(Source):
     def _paths(self) -> list[str]:
         """The files as Hadoop names them, in which no character stands for others."""
         return [_named(file) for file in self.files]
+
+
+def _pieces(files: Sequence[tuple[Path, int, int]], most: int, cost: int) -> tuple[str, ...]:
+    """Parts of at most so many bytes, of files with their bytes and rows, each of which costs as much as `cost` bytes.
+
+    A large file is cut by its rows; small ones are read together.
+    """
+    parts, room = list[list[str]](), 0
+    for file, size, rows in files:
+        cuts = max(1, -(-size // most))
+        for cut in range(cuts):
+            first, last = rows * cut // cuts, rows * (cut + 1) // cuts - 1
+            if not parts or room < size // cuts:
+                parts.append([])
+                room = most
+            room -= size // cuts + cost
+            read = f"read_parquet({literal(_plain(file))}, file_row_number = true, hive_types_autocast = false)"
+            parts[-1].append(f"SELECT * FROM {read} WHERE file_row_number BETWEEN {first} AND {last}")
+    return tuple(" UNION ALL BY NAME ".join(part) for part in parts)
+
+
+def _plain(path: Path) -> str:
+    """A path in which no character stands for others."""
+    return re.sub(r"([*?[])", r"[\1]", str(path.resolve()))
+
+
+def _bytes(session: SparkSession, setting: str) -> int:
+    """A size as Spark's settings are written, 128m."""
+    told, machine = session.conf.get(setting), session.sparkContext._jvm
+    if machine is None:
+        raise InternalError("a session that has begun has no Java")
+    return int(machine.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(told))
 
 
 def _named(path: Path) -> str:

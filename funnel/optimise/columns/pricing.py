@@ -2,6 +2,8 @@
 
 In w = prior·v a row's information is the divergence D(w || prior); at the master's duals λ its price is
 f(w) = Σ w ln(w / prior) - Σ w η with η = λ/prior: separable, convex, so largest at a vertex of the slice.
+
+Its inequalities are scaled for solvers, so that their tolerance is small against the room there is.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from funnel.optimise.columns.alone import OneByOne
 from funnel.optimise.columns.boxes import BoxSearch
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.columns.reach import Cut, cuts
-from funnel.optimise.columns.scaling import Scaled
 from funnel.optimise.columns.tree import BoxTree
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.bases import Answers, BoolArray, Objectives
 from funnel.optimise.linear.batched import Programs
+from funnel.optimise.linear.highs import Program
 
 _DUST = 1e-12
 """Share of a row's mass below which a coordinate is a rounding error."""
@@ -34,6 +36,8 @@ _TOGETHER = 256
 """Starts that are climbed from together, where programs are solved so."""
 _POINTS = 32
 """Points of a search that are told, the best ones."""
+_DEEP = 1e-4
+"""Slack at the centre to which inequalities are scaled, where that leaves coefficients below its inverse."""
 
 
 class Slice:
@@ -141,3 +145,41 @@ def divergence(mass: FloatArray, prior: FloatArray) -> FloatArray:
 def price(mass: FloatArray, prior: FloatArray, eta: FloatArray) -> FloatArray:
     """f(w) of every row w (..., a)."""
     return np.asarray(divergence(mass, prior) - mass @ eta)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Inequalities on w and auxiliaries z (m, a + k), scaled so that a solver's tolerance is small against the room.
+
+    `centre` (a + k,) is w = prior with the z that keeps it farthest from every inequality. Equations are left as they
+    are.
+    """
+
+    rows: FloatArray
+    centre: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray, lift: FloatArray, prior: FloatArray, *, equations: bool) -> Scaled:
+        """Scale matrix (m, a) @ w + lift (m, k) @ z <= 0."""
+        both, centre = np.hstack([matrix, lift]), np.append(prior, _deepest(matrix @ prior, lift))
+        scale = np.ones(len(both))
+        if not equations:
+            size = np.abs(both).max(axis=1, initial=0.0)
+            scale = size * np.maximum(-both @ centre / size, _DEEP)
+        return cls(both / scale[:, None], centre)
+
+
+def _deepest(limit: FloatArray, lift: FloatArray) -> FloatArray:
+    """The z (k,) for which limit + lift @ z is least at its largest."""
+    if not lift.shape[1]:
+        return np.zeros(0)
+    free = np.full(lift.shape[1], np.inf)
+    program = Program(
+        np.hstack([lift, np.ones((len(lift), 1))]),
+        np.full(len(lift), -np.inf),
+        -limit,
+        np.append(-free, -1.0),
+        np.append(free, 1.0),
+    )
+    program.costs(np.append(np.zeros(lift.shape[1]), 1.0))
+    return program.solve().point[:-1]

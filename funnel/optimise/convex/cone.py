@@ -69,7 +69,9 @@ class ConvexSlice:
         self._forget()
         answers = self._programs.solve(objectives)
         for _ in range(_ROUNDS):
-            self._count(answers)
+            # Which inequalities are of use, and when they last were.
+            self._clock += 1
+            self._used[np.unique(answers.index[(answers.weight > 0) & (answers.index >= 0)])] = self._clock
             worth = np.einsum("na,na->n", objectives.slope, answers.point)
             short = np.flatnonzero((answers.how == OPTIMAL) & (worth > objectives.enough))
             again = short[self._enlivened(answers.point[short])]
@@ -107,11 +109,6 @@ class ConvexSlice:
             rows = known / self.prior
             self._programs.more(rows / np.linalg.norm(rows, axis=1, keepdims=True))
             self._used = np.append(self._used, np.full(len(known), self._clock))
-
-    def _count(self, answers: Answers) -> None:
-        """Note which inequalities are of use."""
-        self._clock += 1
-        self._used[np.unique(answers.index[(answers.weight > 0) & (answers.index >= 0)])] = self._clock
 
     def _forget(self) -> None:
         """Leave out what has not been of use for long."""

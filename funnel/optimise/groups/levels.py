@@ -4,6 +4,8 @@ A group has weights D = {R : L <= R <= U, ΣR = 1}. With M(z) = max R·z and m(z
 are {z >= 0 : m(z) >= low, M(z) <= high}. At a vertex of this polytope z takes two levels x > y at most, besides
 zero: M is attained with one coordinate, or several that tie, between L and U, and so is m; every other coordinate
 adds one unknown, and each tie but one equation. So a vertex is a label per coordinate, and x, y solve two equations.
+
+The cone of such rows is searched by sorting instead of linear programs.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data.joint import FloatArray, IntArray
+from funnel.optimise.worst_case import UncertaintySets
 
 if TYPE_CHECKING:
     from funnel.optimise.worst_case import UncertaintySets
@@ -91,15 +94,15 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class PartLimits:
     """m(z) >= low and M(z) <= high, for the group `which`; arrays of one shape (k,)."""
 
     which: IntArray
     low: FloatArray
     high: FloatArray
 
-    def __getitem__(self, some: IntArray) -> Limits:
-        return Limits(self.which[some], self.low[some], self.high[some])
+    def __getitem__(self, some: IntArray) -> PartLimits:
+        return PartLimits(self.which[some], self.low[some], self.high[some])
 
 
 class Means(NamedTuple):
@@ -131,7 +134,7 @@ class Means(NamedTuple):
         )
 
 
-def _best(groups: Groups, limits: Limits, above: FloatArray, below: FloatArray) -> FloatArray:
+def _best(groups: Groups, limits: PartLimits, above: FloatArray, below: FloatArray) -> FloatArray:
     """Levels x >= y with M = high and m = low, or one level that meets one of them, and what it is worth, (3, k, j).
 
     `above` and `below` (k, j, 4) are the sums of L, U - L, p and a price over the coordinates at x and at y. Worth is
@@ -154,7 +157,7 @@ def _best(groups: Groups, limits: Limits, above: FloatArray, below: FloatArray) 
 
 
 def climb(
-    groups: Groups, limits: Limits, eta: FloatArray, labels: IntArray
+    groups: Groups, limits: PartLimits, eta: FloatArray, labels: IntArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """From each start (k, n) to labels of which no single change is worth more: parts, worth (k,), labels.
 
@@ -194,3 +197,38 @@ def _neighbours(stack: FloatArray, labels: IntArray) -> list[FloatArray]:
             np.where(some, np.concatenate([total, *(total + stack * one for one in changes)], axis=1), 0.0)
         )
     return sums
+
+
+class GroupCone:
+    """What rounding has to know of `box_cone(sets, ratio)`: R·v <= ratio · R'·v for all R in D_s, R' in D_s', s ≠ s'.
+
+    Its worst inequalities are found by sorting each group of a row, so that no auxiliary variables are written out.
+    ValueError where the ratio is not above one, so that all-ones is not inside.
+    """
+
+    equalities: tuple[tuple[int, ...], ...] = ()
+    complete = False
+
+    def __init__(self, sets: UncertaintySets, ratio: float) -> None:
+        if ratio <= 1:
+            raise ValueError("the all-ones vector is not strictly inside the cone")
+        self.groups, self.ratio, self.dimension = (
+            Groups.of(sets, np.ones(sets.dimension)),
+            ratio,
+            sets.dimension,
+        )
+
+    def facets(self, matrix: FloatArray) -> FloatArray:
+        """The inequality that each row of a (b, a) matrix exceeds most, or misses least, -1 at all-ones."""
+        most, least = self.groups.extremes(matrix)
+        parts = self.groups.split(matrix)
+        top, bottom = (most * parts).sum(axis=-1), (least * parts).sum(axis=-1)
+        excess = top[:, :, None] - self.ratio * bottom[:, None, :]
+        count = self.groups.count
+        excess[:, np.arange(count), np.arange(count)] = -np.inf
+        worst = excess.reshape(len(matrix), -1).argmax(axis=1)
+        rows, (s, other) = np.arange(len(matrix)), np.unravel_index(worst, (count, count))
+        chosen = np.zeros(most.shape)
+        chosen[rows, s] = most[rows, s]
+        chosen[rows, other] -= self.ratio * least[rows, other]
+        return self.groups.joined(chosen) / (self.ratio - 1)

@@ -7,6 +7,8 @@ linear program over parts bounds the optimum from above, and its duals are price
 
 A mode (special, ρ) says how low parts may be: m(z) >= ρ and M(z) <= ratio in all groups but the special one, for
 which m(z) >= 1 and M(z) <= ratio · ρ. Every row, scaled to least m = 1, is in some mode.
+
+Whole rows are made of parts: those of all groups side by side, so that every row has about the same total.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.optimise.budget import Budget
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.generation import RestrictedMaster, generate
-from funnel.optimise.groups.levels import Groups, Limits, climb
+from funnel.optimise.groups.levels import Groups, PartLimits, climb
 from funnel.optimise.linear.highs import Answer
 
 _ENTRY = 1e-8
@@ -35,6 +37,10 @@ _TIMES = 3
 """Times that many starts find nothing, after which there is nothing more to find."""
 _SEED = 0
 """Random starts are the same in every run."""
+_SWEEPS = 12
+"""Times that every group is put in order again."""
+_LEAST = 1e-12
+"""Share of the length under which a piece is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ class Parts:
         prices, groups = self.prices(answer), self.groups
         mode, group, labels = self._starts(answer, starts)
         budget.spend(len(mode))
-        limits = Limits(group, self.low[mode, group], self.high[mode, group])
+        limits = PartLimits(group, self.low[mode, group], self.high[mode, group])
         eta = prices.rows[group] + prices.mass[mode][:, None] * groups.prior[group]
         parts, worth, labels = climb(groups, limits, eta, labels)
         worth = worth - prices.length[mode, group]
@@ -187,3 +193,49 @@ def random_labels(random: np.random.Generator, count: int, width: int) -> IntArr
     odd = random.random((count, width)) < random.random((count, 1)) * 4 / width
     few = np.where(odd, random.integers(0, 3, (count, width)), random.integers(1, 3, (count, 1)))
     return np.asarray(np.where((np.arange(count) % 2 == 0)[:, None], even, few), np.int64)
+
+
+def coupled(groups: Groups, parts: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Rows (k, a) that use every part as much as given: per group, parts (j, n) and multipliers (j,) of equal sum.
+
+    Each group's parts are laid along one length in the order opposite to the total of all other groups, one group
+    after the other, several times over: the rearrangement that makes totals as equal as they come. Rows are
+    where no group changes its part, so there are about as many as parts.
+    """
+    length = float(np.mean([used.sum() for _, used in parts]))
+    mass = [part @ groups.prior[s] for s, (part, _) in enumerate(parts)]
+    used = [each * (length / each.sum()) for _, each in parts]
+    labels, pieces = np.zeros((1, groups.count), np.int64), np.array([length])
+    done: set[int] = set()
+    order = np.argsort([-float(np.ptp(each)) for each in mass])
+    for _ in range(_SWEEPS):
+        for s in order:
+            done.discard(int(s))
+            labels[:, s] = 0
+            labels, pieces = _merged(labels, pieces)
+            rest = np.sum([mass[t][labels[:, t]] for t in done], axis=0) + np.zeros(len(labels))
+            labels, pieces = _laid(labels, pieces, rest, int(s), mass[s], used[s])
+            done.add(int(s))
+    return groups.joined(np.stack([part[labels[:, s]] for s, (part, _) in enumerate(parts)], axis=1))
+
+
+def _merged(labels: IntArray, pieces: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Pieces that are alike as one."""
+    distinct, which = np.unique(labels, axis=0, return_inverse=True)
+    return distinct, np.asarray(np.bincount(which.ravel(), pieces, len(distinct)), float)
+
+
+def _laid(
+    labels: IntArray, pieces: FloatArray, rest: FloatArray, group: int, mass: FloatArray, used: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """The heaviest part of a group where the rest is lightest, and so on."""
+    order, own = np.argsort(rest, kind="stable"), np.argsort(-mass, kind="stable")
+    ends, own_ends = np.cumsum(pieces[order]), np.cumsum(used[own])
+    length = own_ends[-1]
+    ends[-1] = length
+    cuts = np.unique(np.concatenate([ends, own_ends]))
+    cuts = cuts[np.append(np.diff(cuts) > _LEAST * length, True)]
+    middles = cuts - np.diff(cuts, prepend=0.0) / 2
+    labels = labels[order][np.minimum(np.searchsorted(ends, middles), len(ends) - 1)]
+    labels[:, group] = own[np.minimum(np.searchsorted(own_ends, middles), len(own) - 1)]
+    return labels, np.diff(cuts, prepend=0.0)

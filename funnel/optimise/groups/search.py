@@ -3,6 +3,11 @@
 With groups s of coordinates and sets D_s of weights, a row v is allowed when R·v_s <= ratio · R'·v_s' for all R in
 D_s, R' in D_s', s ≠ s' (`worst_case`). Branch and bound over all coordinates is hopeless at hundreds of them; but the
 groups of a row meet in two numbers only, its least average and its total, so parts of groups are looked for one by one.
+
+Rows may be worth more in modes with a special group: climbs at the prices of rows look there. At prices λ a row is
+worth λ·v + τ W at most if e^(κ-τ-1) + Σ_s D_s(κ) <= 0 for some κ, with D_s the largest worth of a part of group s at
+prices λ + κ p: that is -W ln W = min over κ of e^(κ-1) - κ W. What climbs find of the D_s is no proof, but where it
+exceeds that, there is something to be found.
 """
 
 from __future__ import annotations
@@ -17,12 +22,10 @@ from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import SolverError
 from funnel.optimise.budget import Budget
 from funnel.optimise.certificate import Certificate
-from funnel.optimise.groups.coupling import coupled
 from funnel.optimise.groups.descent import descend
-from funnel.optimise.groups.levels import Groups
+from funnel.optimise.groups.levels import Groups, PartLimits, climb
 from funnel.optimise.groups.listed import Listed, listable
-from funnel.optimise.groups.modes import promising
-from funnel.optimise.groups.parts import Mode, Part, Parts
+from funnel.optimise.groups.parts import Mode, Part, Parts, coupled, random_labels
 from funnel.optimise.linear.highs import Answer
 from funnel.optimise.master import master
 from funnel.optimise.solve import Solution
@@ -46,6 +49,16 @@ _ROUNDING = 1e-9
 """Nats by which a bound from lists is raised against rounding errors."""
 _ROUNDS = 12
 """Times that modes are added."""
+_TRIED = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
+"""Exponents of the ratio at which modes are looked at."""
+_KAPPAS = (-0.02, 0.15, 0.3, 0.5, 0.75, 1.02)
+"""Values of κ - 1 from which parts are looked for, as shares of 2 ln ratio: W lies between 1 and ratio²."""
+_FINE = 61
+"""Values of κ between the least and the largest of these at which what was found is priced."""
+_CLIMBS, _KNOWN = 20, 24
+"""Random starts of each group, and starts from labels that are in use."""
+_SEED = 1
+"""Random starts are the same in every run."""
 
 
 def serves(sets: UncertaintySets) -> bool:
@@ -153,3 +166,58 @@ class _GroupSearch:
         """The best protocol of some rows (k, a)."""
         best = master(rays / (rays @ self.prior)[:, None], self.prior, budget=_LAST)
         return Solution(best.protocol, best.value, self.ceiling, "columns", len(rays), self.nodes)
+
+
+def promising(
+    groups: Groups, ratio: float, prices: FloatArray, used: list[list[IntArray]], aim: float
+) -> list[Mode]:
+    """For each special group the mode worth most beyond an aim (nats), where one is, at some values of ρ.
+
+    `prices` λ (c, n) and labels in `used` (n,) are by group.
+    """
+    unit = 2 * math.log(ratio)
+    kappas = 1 + unit * np.linspace(_KAPPAS[0], _KAPPAS[-1], _FINE)
+    which, labels = _starts(groups, used)
+    rhos = [ratio**exponent for exponent in _TRIED]
+    worth = []
+    for rho in rhos:
+        plain, special = (
+            _reached(
+                groups,
+                prices,
+                kappas,
+                PartLimits(which, np.full(len(which), low), np.full(len(which), high)),
+                labels,
+            )
+            for low, high in ((rho, ratio), (1.0, ratio * rho))
+        )
+        totals = plain.sum(axis=0) - plain + special
+        worth.append((np.exp(kappas - aim - 1) + totals).min(axis=1))
+    best = np.array(worth).argmax(axis=0)
+    return [Mode(s, rhos[at]) for s, at in enumerate(best.tolist()) if worth[at][s] > 0]
+
+
+def _starts(groups: Groups, used: list[list[IntArray]]) -> tuple[IntArray, IntArray]:
+    """Groups (k,) and labels (k, n) to climb from."""
+    known = [(group, each) for group, labels in enumerate(used) for each in labels[:_KNOWN]]
+    which = np.repeat(np.arange(groups.count), _CLIMBS)
+    labels = random_labels(np.random.default_rng(_SEED), len(which), groups.place.shape[1])
+    return (
+        np.append(which, [group for group, _ in known]).astype(np.int64),
+        np.vstack([labels, *(each for _, each in known)]).astype(np.int64),
+    )
+
+
+def _reached(
+    groups: Groups, prices: FloatArray, kappas: FloatArray, limits: PartLimits, labels: IntArray
+) -> FloatArray:
+    """The D_s (c, K) that climbs from a few κ find, priced at many."""
+    best = np.full((groups.count, len(kappas)), -np.inf)
+    least, most = kappas[0], kappas[-1]
+    for share in (np.array(_KAPPAS) - _KAPPAS[0]) / (_KAPPAS[-1] - _KAPPAS[0]):
+        kappa = least + share * (most - least)
+        prior = groups.prior[limits.which]
+        parts, worth, _ = climb(groups, limits, prices[limits.which] + kappa * prior, labels)
+        mass = (parts * prior).sum(axis=1)
+        np.maximum.at(best, limits.which, (worth + kappa * mass)[:, None] - mass[:, None] * kappas)
+    return best

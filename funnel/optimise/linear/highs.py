@@ -1,19 +1,23 @@
 """Linear programs through HiGHS: kept warm while they change, and never a value without its status.
 
-The only place that calls the library. Multipliers are d optimum / d row of max cost·x.
+The only place that calls the library. Multipliers are d optimum / d row of max cost·x. Its debugging lines are kept
+out of our standard output.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from funnel.data.joint import FloatArray
+from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import SolverError
-from funnel.optimise.linear.quiet import silenced
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -95,7 +99,6 @@ class Program:
         steps: int | None = None,
     ) -> None:
         import highspy
-        from scipy.sparse import csc_array
 
         known = highspy.HighsModelStatus
         self._words: dict[Any, Status] = {
@@ -110,19 +113,18 @@ class Program:
         self._set(output_flag=False, threads=1, presolve="on" if presolve else "off")
         self._set(solver="choose" if nodes else "simplex", simplex_strategy=_SIMPLEX[method])
         self.within(tolerance)
-        program, sparse = highspy.HighsLp(), csc_array(matrix)
-        program.num_row_, program.num_col_ = sparse.shape
-        program.col_cost_ = np.zeros(sparse.shape[1])
+        program, width = highspy.HighsLp(), matrix.shape[1]
+        program.num_row_, program.num_col_ = matrix.shape
+        program.col_cost_ = np.zeros(width)
         program.col_lower_, program.col_upper_ = lower, upper
         program.row_lower_, program.row_upper_ = low, high
         program.sense_ = highspy.ObjSense.kMaximize
         program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        program.a_matrix_.num_row_, program.a_matrix_.num_col_ = sparse.shape
-        program.a_matrix_.start_, program.a_matrix_.index_ = sparse.indptr, sparse.indices
-        program.a_matrix_.value_ = sparse.data
+        program.a_matrix_.num_row_, program.a_matrix_.num_col_ = matrix.shape
+        program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = _by_columns(matrix)
         if nodes is not None:
             self._set(mip_max_nodes=nodes)
-            program.integrality_ = [highspy.HighsVarType.kInteger] * sparse.shape[1]
+            program.integrality_ = [highspy.HighsVarType.kInteger] * width
         self._solver.passModel(program)
 
     @property
@@ -207,3 +209,40 @@ class Program:
         """Set options of the solver."""
         for name, value in options.items():
             self._solver.setOptionValue(name, value)
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Send what C code prints to standard output nowhere.
+
+    HiGHS's integer solver prints a line now and then, whatever its options; standard output is for our
+    results, which programs read. C's own buffer is emptied on the way in and out. Does nothing where there is
+    no standard output.
+    """
+    library = ctypes.CDLL(None)
+    try:
+        kept = os.dup(1)
+    except OSError:
+        yield
+        return
+    library.fflush(None)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        library.fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _by_columns(matrix: FloatArray | csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    """Where each column starts (n+1,), and the row and the value of each entry, column by column."""
+    if not isinstance(matrix, np.ndarray):
+        sparse = matrix.tocsc()
+        return sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data
+    # Programs of a few dense rows, such as nights under a lock solve, need not wait for SciPy.
+    columns, rows = np.nonzero(matrix.T)
+    starts = np.searchsorted(columns, np.arange(matrix.shape[1] + 1))
+    return starts, rows, matrix[rows, columns]

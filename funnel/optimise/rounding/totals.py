@@ -13,7 +13,7 @@ from funnel.data.protocol import MAX_BITS
 from funnel.optimise.rounding.integers import Holds, too_fine
 from funnel.optimise.rounding.lattice import kernel, round_exactly
 from funnel.optimise.rounding.rows import nearest_weights
-from funnel.optimise.transport import Plan
+from funnel.optimise.transport import TransportPlan
 
 LOSS = 1e-4
 """Expected cost that integers may add: so many records in one are changed for their sake."""
@@ -66,7 +66,7 @@ class Near:
         return float(max(map(abs, off)) / (1 << bits))
 
 
-def round_kept(near: Near, best: Plan, solve: Callable[[float], Plan]) -> Nearly:
+def round_kept(near: Near, best: TransportPlan, solve: Callable[[float], TransportPlan]) -> Nearly:
     """The coarsest weights that serve: rows stay so far inside the cone as rounding may move them.
 
     `solve(room)` gives the optimum with more room. Where totals are kept there always is a protocol, if only one by the
@@ -83,7 +83,7 @@ def round_kept(near: Near, best: Plan, solve: Callable[[float], Plan]) -> Nearly
     return _by_totals_alone(near)
 
 
-def round_equal(near: Near, best: Plan, equalities: Sequence[Sequence[int]]) -> Nearly:
+def round_equal(near: Near, best: TransportPlan, equalities: Sequence[Sequence[int]]) -> Nearly:
     """The same where rows lie on exact equations: they go to vectors of integers that do. Raises SolverError."""
     basis = kernel(equalities, len(near.counts))
     for bits in range(_LEAST_BITS, MAX_BITS + 1):

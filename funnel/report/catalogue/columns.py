@@ -45,7 +45,7 @@ def columns(shown: Published) -> tuple[Column, ...]:
     keys = (_Part(key.name, "key", type=key.type) for key in stated.identify)
     counts = [_Part(COUNT, "count", type="BIGINT")] if stated.rows_of_data == "counts" else []
     found = [one.column(given, said) for one in (*keys, *_drawn(shown), *counts)]
-    folders = None if stated.partition is None else stated.partition.column
+    folders = stated.folders
     return tuple(replace(one, words=f"{one.words} {said['folder']}") if one.name == folders else one for one in found)
 
 

@@ -75,16 +75,17 @@ def croissant(record: Record) -> dict[str, Any]:
 
 
 def _set(record: Record) -> list[dict[str, Any]]:
-    """The files of a table in folders, as one."""
-    if record.folders is None:
+    """The files of a table that has several, as one."""
+    if not record.several:
         return []
     media, form = record.data[0].media, record.stated.format_of_data
-    one = {"@id": "data", "name": "data", "encodingFormat": _media(media), "includes": f"data/*/*.{form}"}
+    files = f"data/*.{form}" if record.folders is None else f"data/*/*.{form}"
+    one = {"@id": "data", "name": "data", "encodingFormat": _media(media), "includes": files}
     return [{"@type": "cr:FileSet", **one}]
 
 
 def _source(column: Column, record: Record) -> dict[str, Any]:
-    if record.folders is None:
+    if not record.several:
         return {"fileObject": {"@id": record.data[0].name}, "extract": {"column": column.name}}
     files = {"fileSet": {"@id": "data"}}
     if column.name != record.folders:

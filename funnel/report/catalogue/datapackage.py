@@ -65,8 +65,9 @@ def _table(record: Record) -> Json:
     found = _resource(file) | ({"encoding": "utf-8"} if file.media == "text/csv" else {})
     fields = [_field(one) for one in record.columns if one.name != record.folders]
     if record.folders is not None:
-        found["path"] = [one.name for one in record.data]
         found["partition"] = next(_field(one) for one in record.columns if one.name == record.folders)
+    if record.several:
+        found["path"] = [one.name for one in record.data]
         del found["bytes"], found["hash"]  # which are those of one file; croissant.json has each file's
     return found | {"name": "data", "type": "table", "schema": {"fields": fields}}
 

@@ -1,7 +1,7 @@
 """dcat.jsonld: DCAT-AP 3, and what protects people in terms of DPV 2, the Data Privacy Vocabulary.
 
 DPV has no term for a bound, so the bound is a value with a name and a unit. Nothing here says that the data are
-anonymous: deidentification and a protocol that preserves privacy are measures that were taken.
+anonymous: deidentification, where no key is published, and a protocol that preserves privacy are measures taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def dcat(record: Record) -> Json:
         "dct:issued": {"@type": "xsd:dateTime", "@value": m.created},
         "dct:provenance": {"@type": "dct:ProvenanceStatement", "rdfs:label": " ".join(record.drawing)},
         "dcat:distribution": [_distribution(one, record) for one in record.data],
-        "dpv:hasTechnicalMeasure": [{"@type": "dpv:Deidentification"}, _protocol(record)],
+        "dpv:hasTechnicalMeasure": [*([] if m.identify else [{"@type": "dpv:Deidentification"}]), _protocol(record)],
     }
     if owner is not None:
         where = {} if owner.url is None else {"foaf:homepage": {"@id": owner.url}}

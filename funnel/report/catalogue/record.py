@@ -86,8 +86,9 @@ class Record:
     @property
     def description(self) -> str:
         """What the publisher says it is, then what is promised and against whom, with which it is to be read."""
-        own = self.told.description or self.stated.description
-        return " ".join(filter(None, (" ".join(own.split()), self.promise, self.against)))
+        own = " ".join((self.told.description or self.stated.description).split())
+        ended = own if not own or own[-1] in ".!?" else f"{own}."
+        return " ".join(filter(None, (ended, self.promise, self.against)))
 
     @property
     def not_promised(self) -> list[str]:
@@ -112,8 +113,13 @@ class Record:
 
     @property
     def folders(self) -> str | None:
-        """The column that is in the names of the table's folders alone; None where the table is one file."""
-        return None if self.stated.partition is None else self.stated.partition.column
+        """The column that is in the names of the table's folders alone; None where it has none."""
+        return self.stated.folders
+
+    @property
+    def several(self) -> bool:
+        """Whether the table is more than one file, or could be."""
+        return self.stated.partition is not None
 
     def url(self, file: File) -> str:
         """Where a file is, seen from the release's folder where nobody says where that lies."""

@@ -15,6 +15,7 @@ import numpy as np
 
 import funnel
 from tests.support.policies import write_policy
+from tests.trials.tampered.place import whole
 
 BASE: dict[str, Any] = {
     "source": {"table": "people.parquet", "entity": "id"},
@@ -57,10 +58,14 @@ CASES: dict[str, tuple[int, bool, dict[str, Any]]] = {
     "average": (2, False, _terms("mutual-information", 0.02, "greedy-funnel")),
     "usual-ldp": (1, False, _terms("ldp-x", 1.5) | CSV),
     "auto": (2, False, _terms("lip", 0.3, "auto") | FRESH),
+    "pruned": (4, False, _terms("lip", 0.35) | SIGNED | CSV),
 }  # fmt: skip
 """Nights, whether under a lock, and the terms; together every notion and every way to publish of `policies/`."""
 
-FEW = ("lip", "ldp", "conditional-reporting", "unary-encoding", "two-blocks", "private-estimate", "locked")
+WHOLE = {"pruned": 2}
+"""Of how many releases the data stay, where those of others were taken away."""
+
+FEW = ("lip", "ldp", "conditional-reporting", "unary-encoding", "two-blocks", "private-estimate", "locked", "pruned")
 """For the tests: one of each kind that the auditor treats in its own way."""
 
 _CHANCES = [[0.5, 0.2, 0.1, 0.1, 0.1], [0.15, 0.35, 0.2, 0.2, 0.1], [0.1, 0.2, 0.4, 0.1, 0.2]]
@@ -96,8 +101,8 @@ class Ground:
         return [name for name in CASES if (self.home / name / "releases").is_dir()]
 
     def releases(self, case: str) -> list[str]:
-        """Names of a case's releases, oldest first."""
-        return sorted(path.name for path in (self.home / case / "releases").glob("2*"))
+        """Names of a case's releases that have their data, oldest first."""
+        return whole(self.home / case)
 
     @property
     def targets(self) -> list[tuple[str, str]]:
@@ -133,6 +138,8 @@ def _case(folder: Path, nights: int, locked: bool, terms: dict[str, Any]) -> Non
     for night in range(nights):
         people(folder, night)
         funnel.run(policy, locked=locked)
+    if folder.name in WHOLE:
+        funnel.prune(policy, WHOLE[folder.name])
 
 
 @contextmanager

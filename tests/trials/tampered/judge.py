@@ -12,16 +12,26 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from funnel.api import audit
+from funnel.api import audit, verify
 from funnel.audit.history import HistoryReport
 from funnel.audit.kernel.verdict import Finding
 from funnel.errors import FunnelError, InternalError
-from tests.trials.tampered import claims, draws, files, folders, ledger, table, weights
+from tests.trials.tampered import claims, draws, files, folders, ledger, newest, pruned, table, weights
 from tests.trials.tampered.ground import Ground
-from tests.trials.tampered.moves import EVIDENCE, FOLDER, KEY, LISTED, MOVES, SEALED, Move
+from tests.trials.tampered.moves import (
+    EVIDENCE,
+    FOLDER,
+    KEY,
+    LATEST,
+    LATEST_LEDGER,
+    LISTED,
+    MOVES,
+    SEALED,
+    Move,
+)
 from tests.trials.tampered.place import Place
 
-ROOMS = (files, folders, weights, claims, table, draws, ledger)
+ROOMS = (files, folders, weights, claims, table, draws, ledger, newest, pruned)
 """Where the moves are."""
 KINDS = tuple(dict.fromkeys(move.kind for move in MOVES))
 BY_KEY_ALONE = (
@@ -29,7 +39,12 @@ BY_KEY_ALONE = (
     folders.signature_gone,
     folders.another_signer,
     folders.signature_of_another,
+    newest.list_bytes,
+    newest.list_of_another_signer,
+    pruned.rest_spoilt,
 )
+BY_KEY = (KEY, LATEST)
+"""What a reader gets, who has nothing private: `funnel verify` has to find what the audit finds."""
 HASHES = {"file-hashes", "evidence", "ledger-chain", "history-chain"}
 """Claims about hashes alone: where all were made to fit, something else has to fail."""
 _TRIES = 400
@@ -71,9 +86,14 @@ class Spoilt:
     @property
     def given(self) -> tuple[Path, Path | None]:
         """What the auditor gets: releases, and the private folder."""
-        if self.view == FOLDER:
-            return self.place.home / "releases", self.place.private
-        return self.place.folder, self.place.private if self.view == EVIDENCE else None
+        releases, private = self.place.home / "releases", self.place.private
+        return {
+            FOLDER: (releases, private),
+            LATEST: (releases / "latest", None),
+            LATEST_LEDGER: (releases / "latest", private),
+            EVIDENCE: (self.place.folder, private),
+            KEY: (self.place.folder, None),
+        }[self.view]
 
 
 def tamper(ground: Ground, seed: int, scratch: Path) -> Spoilt:
@@ -86,7 +106,7 @@ def tamper(ground: Ground, seed: int, scratch: Path) -> Spoilt:
         move = rng.choice([one for one in MOVES if one.kind == kind])
         case, release = rng.choice(ground.targets)
         seal, view = rng.choice(move.seals), rng.choice(move.views)
-        if view == KEY and not ground.signed(case):
+        if view in BY_KEY and not ground.signed(case):
             continue
         shutil.rmtree(scratch / "case", ignore_errors=True)
         shutil.copytree(ground.home / case, scratch / "case", symlinks=True)
@@ -95,7 +115,7 @@ def tamper(ground: Ground, seed: int, scratch: Path) -> Spoilt:
         before = ground.home / case
         if what is None or _same(place.home, before, f"releases/{release}" if view == KEY else ""):
             continue
-        needed = view == KEY or move.change in BY_KEY_ALONE
+        needed = view in BY_KEY or move.change in BY_KEY_ALONE
         given = ground.signed(case) and (needed or (view == FOLDER and rng.randrange(2) == 0))
         if needed and not given:
             continue
@@ -121,13 +141,15 @@ def _same(one: Path, other: Path, under: str) -> bool:
     return _bytes(one, under) == _bytes(other, under)
 
 
-def _bytes(home: Path, under: str) -> dict[str, bytes | None]:
+def _bytes(home: Path, under: str) -> dict[str, bytes | Path | None]:
     parts = [home / under] if under else [home / "releases", home / "private"]
-    return {
-        str(path.relative_to(home)): path.read_bytes() if path.is_file() and not path.is_symlink() else None
-        for part in parts
-        for path in sorted(part.rglob("*"))
-    }
+    return {str(path.relative_to(home)): _of(path) for part in parts for path in sorted(part.rglob("*"))}
+
+
+def _of(path: Path) -> bytes | Path | None:
+    if path.is_symlink():
+        return path.readlink()
+    return path.read_bytes() if path.is_file() else None
 
 
 def audited(releases: Path, private: Path | None, key: Path | None) -> list[Finding]:
@@ -168,6 +190,8 @@ def verdict(spoilt: Spoilt) -> tuple[tuple[str, ...], str | None]:
     claims = tuple(dict.fromkeys(one.claim for one in failed))
     if not claims:
         return claims, "NOT CAUGHT"
+    if spoilt.view in BY_KEY and verify(spoilt.given[0], str(spoilt.key)).passed:
+        return claims, "NOT CAUGHT BY THE KEY ALONE"
     if not all(one.detail.strip() for one in failed):
         return claims, "CAUGHT, BUT NOBODY KNOWS WHERE"
     if spoilt.seal == SEALED and set(claims) <= HASHES:

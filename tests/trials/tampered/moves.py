@@ -13,6 +13,7 @@ from tests.trials.tampered.place import Place
 AS_IT_IS, LISTED, SEALED = "as it is", "manifest made to fit", "all hashes made to fit"
 """What is recomputed afterwards: nothing, what lies in the published folder, or all that needs no key."""
 EVIDENCE, KEY, FOLDER = "release and evidence", "release and public key", "all releases and the ledger"
+LATEST, LATEST_LEDGER = "latest and public key", "latest and evidence"
 """What the auditor is given."""
 
 EVERY = (AS_IT_IS, LISTED, SEALED)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.forging import Forged, Json, edit, lines_of, read, rechain, seal
+from funnel.format.canonical import encode
+from funnel.format.pruned import FOLDER as MARKS
+from tests.support.forging import Forged, Json, edit, lines_of, read, rechain, seal, sha
 from tests.trials.tampered.ratios import worst
 
 KEPT = (
@@ -27,14 +29,25 @@ class Place:
     signed: bool
     ground: Path
 
+    @property
+    def case(self) -> str:
+        """The name of these releases' policy."""
+        found: str = read(self.folder / "release.json")["name"]
+        return found
+
     def at(self, release: str) -> Place:
         """Another release of the same ledger."""
         return Place(self.home, release, self.signed, self.ground)
 
     @property
     def releases(self) -> list[str]:
-        """Of this ledger, oldest first."""
-        return sorted(path.name for path in (self.home / "releases").glob("2*"))
+        """Of this ledger those that are whole, oldest first."""
+        return whole(self.home)
+
+    @property
+    def pruned(self) -> list[str]:
+        """Of this ledger those whose data were taken away, oldest first."""
+        return sorted(path.name for path in (self.private / MARKS).glob("2*"))
 
     @property
     def private(self) -> Path:
@@ -90,7 +103,8 @@ class Place:
     def others(self) -> list[Path]:
         """Honest release folders elsewhere, with this one's other nights first."""
         own = [self.home / "releases" / name for name in self.releases if name != self.release]
-        return own + sorted(self.ground.glob("*/releases/2*"))
+        found = [home / "releases" / name for home in sorted(self.ground.iterdir()) for name in whole(home)]
+        return own + found
 
     def kept_of(self, release: Path) -> Path:
         """The private folder that belongs to a release folder."""
@@ -107,6 +121,10 @@ class Place:
     def entry(self) -> Json:
         """This release's own."""
         return next(line["entry"] for line in self.lines if line["entry"].get("release") == self.release)
+
+    def hash_of(self, line: Json) -> str:
+        """Of a line of the ledger."""
+        return sha(encode(line))
 
     def rechain(self, lines: list[Json]) -> None:
         """The ledger and its head, with numbers and hashes that fit."""
@@ -143,9 +161,15 @@ class Place:
         return all(figures[name] == told for name, told in found.items())
 
 
+def whole(home: Path) -> list[str]:
+    """Names of the releases under a case's folder that have their data, oldest first."""
+    marks = home / "private" / MARKS
+    return sorted(path.name for path in (home / "releases").glob("2*") if not (marks / path.name).exists())
+
+
 def pick(rng: random.Random, items: list[Any]) -> Any:
     """One of several, None of none."""
     return rng.choice(items) if items else None
 
 
-__all__ = ["KEPT", "Json", "Place", "edit", "pick", "read"]
+__all__ = ["KEPT", "Json", "Place", "edit", "pick", "read", "whole"]

@@ -6,18 +6,22 @@ import json
 import shutil
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
 from funnel.analyst.estimate import BlockEstimates, solve
+from funnel.analyst.release import weights as weights_of
 from funnel.data import Alphabet, Protocol
+from funnel.errors import ReleaseError
 from funnel.format.canonical import encode
-from funnel.measure.recovery import identifiable, inverted
+from funnel.measure.recovery import identifiable, inverse_of, inverted
 from tests.kernel.samples import KINDS, refit, sample
 from tests.support.census import census
 from tests.support.policies import write_policy
@@ -398,3 +402,14 @@ def test_the_command_prints_a_table_or_json(released, capsys, monkeypatch):
         main(["estimate", str(release / "nowhere"), "--json"])
     assert ended.value.code == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "release-unreadable"
+
+
+def test_rows_of_which_no_estimate_is_above_zero_have_no_weights_and_not_nan():
+    """Answers that are mostly others': if all records show one value, the estimate is that all have the other."""
+    one = block([[8, 56], [56, 8]])
+    own = SimpleNamespace(face=None, inverse=lambda asked: inverse_of(one, asked))
+    table = pa.table({"x": ["x0"] * 9})
+    data = SimpleNamespace(wide=False, counted=False, protocols=[one], blocks=[own], table=table,
+                           answers=np.zeros((9, 1), np.int64), times=np.ones(9, np.int64))  # fmt: skip
+    with pytest.raises(ReleaseError, match="no estimate is above zero"):
+        weights_of(data)

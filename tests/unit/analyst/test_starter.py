@@ -11,6 +11,7 @@ import funnel
 from funnel.analyst.glance import glance
 from funnel.engine import find, open_engine
 from funnel.engine.duckdb import DuckDB
+from funnel.files import write_new
 from tests.support.census import CENSUS
 from tests.support.policies import finished
 
@@ -62,7 +63,7 @@ def test_a_table_with_nothing_to_propose_says_so(tmp_path):
 def test_a_policy_is_never_overwritten(tmp_path):
     (tmp_path / "mine.yaml").write_text("precious")
     with pytest.raises(funnel.ReleaseError):
-        funnel.api.write_new(tmp_path / "mine.yaml", "text")
+        write_new(tmp_path / "mine.yaml", "text")
     assert (tmp_path / "mine.yaml").read_text() == "precious"
 
 
@@ -209,3 +210,25 @@ def test_columns_without_a_name_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("id,,x,\n" + "".join(f"{i},a,b,c\n" for i in range(50)))
     with pytest.raises(funnel.SourceError, match="columns 2, 4 have no name in the header"):
         funnel.starter_policy(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("first", ["nr;town;wage;", ";;;", "\nnr;town;wage;", None])
+def test_a_first_line_without_a_name_for_every_column_is_no_record(tmp_path, first):
+    rows = "".join(f"{i};t{i % 3};{i % 7},5;s{i % 2}\n" for i in range(200))
+    (tmp_path / "t.csv").write_text(rows if first is None else f"{first}\n{rows}")
+    with pytest.raises(funnel.SourceError) as caught:
+        funnel.starter_policy(tmp_path / "t.csv", tmp_path)
+    assert caught.value.code == "source-header" and "--names" in str(caught.value)
+    text = funnel.starter_policy(tmp_path / "t.csv", tmp_path, names=["nr", "town", "wage", "secret"])
+    assert "(200 rows)" in text and "wage                 DOUBLE" in text
+    assert f"header: {str(first is not None).lower()}, names: [nr, town, wage, secret]" in text
+    (tmp_path / "p.yaml").write_text(finished(text))
+    assert funnel.check(tmp_path / "p.yaml").ok
+    with pytest.raises(funnel.SourceError, match="2 names are given"):
+        funnel.starter_policy(tmp_path / "t.csv", tmp_path, names=["nr", "town"])
+
+
+def test_names_are_for_a_csv_alone(tmp_path):
+    duckdb.sql(f"COPY (SELECT i % 2 AS a, i % 3 AS b FROM range(99) t(i)) TO '{tmp_path}/t.parquet'")
+    with pytest.raises(funnel.SourceError, match="only a CSV"):
+        funnel.starter_policy(tmp_path / "t.parquet", tmp_path, names=["x", "y"])

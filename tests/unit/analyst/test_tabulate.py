@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import funnel
-from funnel.analyst.figures import ratio
+from funnel.analyst.figures import ratio, total
 from funnel.analyst.tabulate import Question, covariances, tabulate
 from funnel.cli.app import main
 from funnel.data import Alphabet, Protocol, UnaryProtocol
@@ -128,7 +128,7 @@ def test_what_a_protocol_does_not_tell_apart_is_unknown_and_the_rest_is_not():
     assert [one.flag for one in tabulate(data, Question(by=("town",)), 0.95).figures] == [None, None]
     (every,) = tabulate(data, Question(where="age is not null"), 0.95).figures
     assert (every.estimate, every.standard_error) == (pytest.approx(10_000), pytest.approx(0, abs=1e-3))
-    assert "unknown: the protocol" in found.text()
+    assert "unknown: no figure from the released rows" in found.text()
     assert np.isnan(covariances(data, Question(by=("age", "sex")))).all()
 
 
@@ -170,6 +170,12 @@ def test_means_and_shares_are_ratios_with_intervals_by_fieller():
     assert (low, high) == (pytest.approx(0.03 - 0.0196, abs=1e-4), pytest.approx(0.03 + 0.0196, abs=1e-4))
 
 
+def test_a_count_below_zero_is_noisy_however_small_its_error_and_a_sum_of_losses_is_not():
+    assert total(-306.0, 36.6**2, 0.0, 32_561.0, 0.95)[4] == "noisy"
+    assert total(-306.0, 36.6**2, -1e6, 0.0, 0.95)[4] is None
+    assert total(306.0, 36.6**2, 0.0, 32_561.0, 0.95)[4] is None
+
+
 def test_keys_are_known_without_error():
     rows = np.array([[0, 0, 1], [1, 0, 1], [2, 1, 1], [3, 1, 1]])
     data = stub([block(TOWN, FAIR)], rows, keys=("number", [("1",), ("2",), ("3",), ("10",)]))
@@ -184,9 +190,9 @@ def test_keys_are_known_without_error():
 @pytest.mark.parametrize(
     ("asked", "said", "advice"),
     [
-        ({"by": "twon"}, "no column 'twon'", "did you mean town"),
-        ({"where": "twon = 'Oslo'"}, "no column 'twon'", "did you mean town"),
-        ({"where": "town = 'oslo'"}, "town is never 'oslo'", "did you mean 'Oslo'"),
+        ({"by": "twon"}, "no column 'twon'", "Did you mean town"),
+        ({"where": "twon = 'Oslo'"}, "no column 'twon'", "Did you mean town"),
+        ({"where": "town = 'oslo'"}, "town is never 'oslo'", "Did you mean 'Oslo'"),
         ({"where": "age >= 30"}, "cuts an interval", "0, 37"),
         ({"where": "age = 37"}, "cuts an interval", "0, 37"),
         ({"where": "age > 37"}, "cuts an interval", "0, 37"),
@@ -316,6 +322,19 @@ def test_releases_of_every_kind_answer_within_their_errors(people, name):
     assert weighted == pytest.approx(count.estimate, abs=3 * count.standard_error + slack)
 
 
+def test_weighted_rows_have_the_totals_of_every_block_though_weights_are_never_below_zero(people):
+    asked = {"mechanism": "invariant", "public": ["town", "hours"], "privacy__epsilon": 0.2}
+    opened = funnel.open_release(people("faint", **asked))
+    table, weights = opened.table(), np.array(opened.weights())
+    assert weights.sum() == pytest.approx(4000)
+    assert weights.max() > 1.05, "the product of the blocks is undone"
+    for name in ("town", "hours"):
+        shown = table.column(name).to_pylist()
+        for value in set(shown):
+            held = np.array([one == value for one in shown])
+            assert weights[held].sum() == pytest.approx(held.sum(), abs=2)
+
+
 def test_a_key_chooses_rows_and_is_exact(people):
     opened = funnel.open_release(people("named", **RELEASES["named"]))
     (count,) = opened.estimate(where="person_id < 1000").figures
@@ -331,6 +350,8 @@ def test_a_column_inside_cells_is_read_by_profiles_and_says_so(people):
     opened = funnel.open_release(people("wide", **RELEASES["wide"]))
     found = opened.estimate(by="hours")
     assert "cells.json" in found.text()
+    assert {one.flag for one in found.figures} <= {"modelled", "noisy"}, "drawing is not all that is off"
+    assert {one.flag for one in opened.estimate(by="person").figures} <= {None, "noisy"}
     whole = sum(one.estimate for one in found.figures)
     assert whole == pytest.approx(sum(one.estimate for one in opened.estimate(by="person").figures))
     assert opened.estimate(by="person").notes == ()

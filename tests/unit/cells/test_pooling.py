@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from funnel.cells.bridges import bridges
 from funnel.cells.counts import counted
 from funnel.cells.make import make
-from funnel.cells.pooling import ToldSums, told
+from funnel.cells.pooling import ToldSums, bridges, told
 from funnel.cells.tree import Nesting
 from tests.support.wide import mixed
 

@@ -17,8 +17,8 @@ from scipy.stats import power_divergence
 
 from funnel.data import Joint
 from funnel.data.domain import Domain
-from funnel.draw import histogram, laplace
-from funnel.draw.laplace import bernoulli_exp, discrete_laplace
+from funnel.draw import histogram
+from funnel.draw.histogram import bernoulli_exp, discrete_laplace
 from funnel.ledger.estimates import EstimateRequest, estimate
 from funnel.ledger.journal import Journal
 from funnel.mechanisms import Optimal
@@ -108,7 +108,7 @@ def by_coins(rate: Fraction, rarest: float) -> tuple[Counter, float]:
 
         try:
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(laplace, "bernoulli_exp", coin)
+                patched.setattr(histogram, "bernoulli_exp", coin)
                 chances[discrete_laplace(rate, lambda size, chosen=chosen: chosen([1 / size] * size))] += likely
         except Undecided:
             pending += [((*path, face), likely * chance) for face, chance in enumerate(faces) if chance]
@@ -149,7 +149,7 @@ def test_the_dice_of_the_operating_system_are_rolled_for_noise_in_one_room_alone
     house = Path(histogram.__file__).parents[1]
     rooms = {one.relative_to(house).as_posix(): one.read_text() for one in house.rglob("*.py")}
     assert {name for name, text in rooms.items() if "discrete_laplace" in text} == {
-        "draw/laplace.py", "ledger/estimates.py",
+        "draw/histogram.py", "ledger/estimates.py",
     }  # fmt: skip
     assert [name for name, text in rooms.items() if "randbelow" in text] == ["ledger/estimates.py"]
     source = rooms["ledger/estimates.py"]

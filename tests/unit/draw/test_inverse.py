@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.draw import inverse
-from funnel.draw.inverse import InverseTable
+from funnel.draw import draw
+from funnel.draw.draw import InverseTable
 from tests.support.samples import protocol, random_protocol, random_weights
 
 
@@ -51,8 +51,8 @@ def test_few_buckets_change_the_speed_and_nothing_else(buckets: int, monkeypatch
     codes, uniform = np.repeat(np.arange(5), 1 << 11), list(range(1 << 11)) * 5
     drawn = words(uniform, 11, np.random.default_rng(0))
     many = InverseTable(law).draw(codes, drawn)
-    monkeypatch.setattr(inverse, "_SMALL", buckets)
-    monkeypatch.setattr(inverse, "_LARGE", buckets)
+    monkeypatch.setattr(draw, "_SMALL", buckets)
+    monkeypatch.setattr(draw, "_LARGE", buckets)
     assert (InverseTable(law).draw(codes, drawn) == many).all()
 
 

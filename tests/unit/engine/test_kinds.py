@@ -115,7 +115,7 @@ def test_a_csv_without_a_header_is_noticed(tmp_path: Path) -> None:
         pytest.raises(SourceError) as caught,
     ):
         engine.schema()
-    assert "1 names and the first line 2 fields" in str(caught.value)
+    assert "1 names are given (`source.csv.names`) and the first line has 2 fields" in str(caught.value)
 
 
 def test_a_database_is_opened_for_reading_alone_and_reaches_nothing_else(tmp_path: Path) -> None:

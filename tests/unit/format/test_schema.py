@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.format import canonical, schema
+from funnel.format.draws import DrawsFile
 from funnel.format.fields import Alphabet
 from funnel.format.journal import START, EstimateEntry, KeyEntry, Line
 from funnel.format.protocol import ProtocolFile, Sets, Weights
@@ -87,3 +88,17 @@ def test_other_spellings_are_refused(raw: bytes) -> None:
 def test_grids_hold_whole_numbers_only(grid: object) -> None:
     with pytest.raises(canonical.FormatError):
         schema.read(schema.Grid, "x.json", canonical.encode(grid))
+
+
+@pytest.mark.parametrize("rows", [[[[1, 2], [3]]], [[[1]], [[2]]], [[], []], [[]], [], [1, 2], [[1], [2, 3]]])
+def test_rows_are_of_whole_numbers(rows: object) -> None:
+    """A count that is a list could not be added, and the reader stumbled where it should have refused."""
+    raw = canonical.encode({"blocks": [rows], "format": "funnel-draws/1"})
+    with pytest.raises(canonical.FormatError, match="blocks\\[0\\]"):
+        schema.read(DrawsFile, "draws.json", raw)
+
+
+def test_lists_in_hundreds_of_lists_are_refused() -> None:
+    raw = b'{"blocks":[' + b"[" * 700 + b"1" + b"]" * 700 + b'],"format":"funnel-draws/1"}\n'
+    with pytest.raises(canonical.FormatError, match=r"draws\.json"):
+        schema.read(DrawsFile, "draws.json", raw)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, Protocol
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.format.journal import Together
 from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
@@ -43,8 +43,6 @@ def looked_at(notion: Notion, joint: Joint, own: DrawRecord, *earlier: DrawRecor
 def law(protocol: Protocol, s: int, x: int) -> list[Fraction]:
     weights = protocol.weights[:, s if protocol.reads_secret else 0, x]
     return [Fraction(int(weight), 1 << protocol.bits) for weight in weights]
-
-
 
 
 @settings(max_examples=30, deadline=None)

@@ -102,10 +102,6 @@ def bins(*edges: float) -> list[dict]:
     return [{"name": "n", "bins": list(edges)}]
 
 
-
-
-
-
 def test_a_repetition_under_one_key_adds_nothing(night):
     first = night()
     second = night()

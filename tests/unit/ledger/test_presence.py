@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.channel import Channel
 from funnel.data.population import NO_LABEL, Population
-from funnel.data.released import Channel
 from funnel.format.journal import Present, Together
 from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from funnel.audit.extras.overlaps import Drawer, group_spread, law_of
 from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.channel import Channel
 from funnel.data.convert import block_record
-from funnel.data.released import Channel
 from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread

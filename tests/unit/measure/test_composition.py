@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, Protocol, UnaryProtocol
-from funnel.data.released import Channel
-from funnel.draw.inverse import InverseTable
+from funnel.data.channel import Channel
+from funnel.draw.draw import InverseTable
 from funnel.measure import overlap as module
-from funnel.measure.average import information_above
 from funnel.measure.composition import composed, identity, measurable, spread
-from funnel.measure.leakage import ldp, lip
+from funnel.measure.leakage import information_above, ldp, lip
 from funnel.measure.overlap import all_inputs, merged, overlap
 from tests.support.strategies import joints, protocols
 

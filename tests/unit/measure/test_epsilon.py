@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.measure.epsilon import Epsilon
+from funnel.measure.exact import Epsilon
 
 written = st.floats(0, 100, allow_nan=False)
 

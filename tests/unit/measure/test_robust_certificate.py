@@ -17,8 +17,7 @@ from funnel.audit.kernel.robust import Ball, not_shown
 from funnel.format.manifest import Parameters
 from funnel.format.robust import NAME, RobustFile
 from funnel.format.schema import read, write
-from funnel.measure.robust import robust_leakage
-from funnel.measure.robust_certificate import robust_certificate
+from funnel.measure.robust import robust_certificate, robust_leakage
 from tests.support.robust import CONVEX, ORDERS, RADII, cases
 from tests.support.worst import worst_cases
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from funnel.data.channel import released_table
-from funnel.data.released import Channel
+from funnel.data.channel import Channel, released_table
 from funnel.measure.information import mutual_information, public_entropy, released_information
 from funnel.measure.leakage import lip
 from funnel.mechanisms import ConditionalReporting, Optimal, RandomisedResponse

@@ -12,7 +12,7 @@ from funnel.errors import PlanError, SolverError
 from funnel.measure.faithful import at_zero, share_unchanged
 from funnel.mechanisms import Invariant
 from funnel.mechanisms.base import Solved
-from funnel.mechanisms.distance import distances
+from funnel.mechanisms.invariant import distances
 from funnel.mechanisms.product import Protection, protect
 from funnel.notions import NOTIONS, Ldp, Lip
 from funnel.optimise.rounding.totals import LOSS, NEAR

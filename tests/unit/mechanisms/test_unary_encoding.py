@@ -11,12 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, UnaryProtocol
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.data.subsets import Subsets
 from funnel.errors import PlanError
 from funnel.measure import leakage as measure
-from funnel.measure.information import mutual_information, public_entropy, released_information
-from funnel.measure.splitting import public_information, secret_information
+from funnel.measure.information import (
+    mutual_information,
+    public_entropy,
+    public_information,
+    released_information,
+    secret_information,
+)
 from funnel.mechanisms import RandomisedResponse, UnaryEncoding
 from funnel.mechanisms.product import protect
 from funnel.notions import NOTIONS, Lip

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.measure import leakage as measures
 from funnel.notions import NOTIONS, Alip, Ldp, LdpX, Lip, MutualInformation, Perfect, Pml, Rldp, Srlip
 from funnel.notions.implications import implied, least

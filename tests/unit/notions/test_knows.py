@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from funnel.data import Alphabet, Joint, Protocol
+from funnel.data.channel import Channel
 from funnel.data.convert import finer_of, known_file
-from funnel.data.released import Channel
 from funnel.errors import PlanError
 from funnel.format.known import OWN, RELEASED
 from funnel.measure.side import Knowledge, uncovered

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.arrange import together
-from funnel.data.released import Channel
+from funnel.data.channel import Channel
 from funnel.data.sending import sent
 from funnel.errors import PlanError
 from funnel.measure import leakage as measures

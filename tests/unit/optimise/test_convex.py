@@ -8,8 +8,7 @@ import pytest
 from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
 from funnel.optimise.convex.cone import ConvexSlice
-from funnel.optimise.convex.peak import peak
-from funnel.optimise.convex.search import close_in
+from funnel.optimise.convex.search import close_in, peak
 from funnel.optimise.solve import maximise
 
 

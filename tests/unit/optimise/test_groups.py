@@ -14,10 +14,9 @@ from funnel.measure.information import kept_information
 from funnel.optimise.columns.chords import xlogx
 from funnel.optimise.cone import Cone
 from funnel.optimise.groups import maximise_groups, serves
-from funnel.optimise.groups.cone import GroupCone
-from funnel.optimise.groups.coupling import coupled
-from funnel.optimise.groups.levels import Groups, Limits, climb
+from funnel.optimise.groups.levels import GroupCone, Groups, PartLimits, climb
 from funnel.optimise.groups.listed import Vertices
+from funnel.optimise.groups.parts import coupled
 from funnel.optimise.solve import maximise
 from funnel.optimise.worst_case import UncertaintySets, box_cone
 from tests.support.rays import listed_rays
@@ -92,7 +91,7 @@ def test_climbs_from_everywhere_end_at_the_best_vertex_and_none_beyond(
         labels = np.array(list(itertools.product(range(3), repeat=len(members))))
         padded = np.zeros((len(labels), groups.place.shape[1]), np.int64)
         padded[:, : len(members)] = labels
-        limits = Limits(np.full(len(labels), group), np.ones(len(labels)), np.full(len(labels), high))
+        limits = PartLimits(np.full(len(labels), group), np.ones(len(labels)), np.full(len(labels), high))
         parts, climbed, _ = climb(groups, limits, np.broadcast_to(eta, padded.shape), padded)
         assert climbed.max() == pytest.approx(worth.max(), abs=1e-6)
         real = parts[climbed > -np.inf][:, : len(members)]

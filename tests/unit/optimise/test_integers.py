@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from funnel.errors import SolverError
 from funnel.optimise.cone import Cone
-from funnel.optimise.linear.quiet import silenced
+from funnel.optimise.linear.highs import silenced
 from funnel.optimise.rounding import integers
 from funnel.optimise.rounding.integers import Rounded, round_inward
 from funnel.optimise.rounding.rows import Near, round_by_choice, round_by_mixing

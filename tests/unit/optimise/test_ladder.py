@@ -15,7 +15,7 @@ from funnel.optimise.columns.search import columns
 from funnel.optimise.cone import Cone
 from funnel.optimise.cost import Extent, expected_cost, lasting
 from funnel.optimise.master import master
-from funnel.optimise.planar import plane_facets
+from funnel.optimise.pairs import plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.staircase import staircase_cone, staircase_count, staircase_rays
 from tests.support.cones import CONES, census, entropy, perfect, prior_of

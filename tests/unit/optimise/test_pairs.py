@@ -15,8 +15,7 @@ from funnel.optimise.certificate import Certificate
 from funnel.optimise.cone import Cone
 from funnel.optimise.linear.highs import Answer, Program
 from funnel.optimise.master import master
-from funnel.optimise.pairs import FacetPairs, Paired, best_of_pairs
-from funnel.optimise.planar import plane_facets
+from funnel.optimise.pairs import FacetPairs, Paired, best_of_pairs, plane_facets
 from funnel.optimise.solve import maximise
 from funnel.optimise.utility import information
 from tests.support.cones import CONES, census, entropy, ldp, lip, perfect, prior_of, problems

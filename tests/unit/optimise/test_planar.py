@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 
 from funnel.optimise.cone import Cone
-from funnel.optimise.planar import plane_facets
+from funnel.optimise.pairs import plane_facets
 from tests.support.cones import census, ldp, lip, perfect, prior_of, problems
 from tests.support.rays import listed_rays, planar_rays
 from tests.support.strategies import tables

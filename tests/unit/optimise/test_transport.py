@@ -13,7 +13,7 @@ from funnel.data.joint import FloatArray
 from funnel.notions import NOTIONS
 from funnel.optimise.budget import Budget
 from funnel.optimise.cone import Cone
-from funnel.optimise.transport import Facets, Plan, Transport
+from funnel.optimise.transport import Facets, Transport, TransportPlan
 from tests.support.strategies import joints, tables
 
 SMALL = settings(max_examples=30, deadline=None)
@@ -44,7 +44,7 @@ def equations(cone: Cone) -> list[FloatArray]:
     return [(e / np.abs(e).max())[None] for e in proper]
 
 
-def shown(plan: Plan, cost: FloatArray, prior: FloatArray) -> float:
+def shown(plan: TransportPlan, cost: FloatArray, prior: FloatArray) -> float:
     """What the prices alone show."""
     prices = plan.prices
     left = cost - prices.totals[:, None]

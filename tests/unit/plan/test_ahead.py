@@ -16,7 +16,7 @@ def test_a_process_that_ends_waits_for_the_import_under_way_and_begins_no_other(
     (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.5)\nprint('brought', flush=True)\n")
     (tmp_path / "never.py").write_text("print('begun', flush=True)\n")
     code = (
-        "import sys, time, funnel.plan.ahead as a; a._LATER = ('slow', 'never'); a.ahead()\n"
+        "import sys, time, funnel.plan.ahead as a; a._LATER = ('slow', 'never'); a.ahead(solving=False)\n"
         "while 'slow' not in sys.modules: time.sleep(0.01)\n"
         "sys.exit(4)"
     )

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from funnel.errors import PolicyError
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy import Attribute, Block, Cells, Policy, load, loads
+from funnel.policy import Attribute, Block, CellLimits, Policy, load, loads
 from tests.support.small import SMALL
 from tests.unit.policy.pages import GOOD, accepted, good, marked, places, wide
 
@@ -57,8 +57,8 @@ def test_a_wide_block_has_one_label_and_columns_of_its_own() -> None:
     (block,) = accepted(wide("cells: 20")).wide
     assert (block.name, block.labels) == ("person", ("person",))
     assert block.columns == ("occupation", "hours")
-    assert block.cells == Cells(most=20, minimum=50)
-    assert accepted(wide("cells: {minimum: 30}")).wide[0].cells == Cells(most=200, minimum=30)
+    assert block.cells == CellLimits(most=20, minimum=50)
+    assert accepted(wide("cells: {minimum: 30}")).wide[0].cells == CellLimits(most=200, minimum=30)
 
 
 def test_a_split_names_a_wide_block_by_its_name() -> None:

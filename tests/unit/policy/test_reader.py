@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import PolicyError
-from funnel.policy.reader import MAX_BYTES, MAX_DEPTH, MAX_NODES, read
-from funnel.policy.scalars import is_number, resolve
+from funnel.policy.reader import MAX_BYTES, MAX_DEPTH, MAX_NODES, is_number, read, resolve
 from tests.unit.policy.pages import GOOD, accepted, good, marked, places, problems
 
 

@@ -12,22 +12,22 @@ from pydantic.fields import FieldInfo
 
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
-from funnel.policy.blocks import Block, Cells
+from funnel.policy.blocks import Block, CellLimits
 from funnel.policy.columns import Attribute
 from funnel.policy.metadata import Metadata
-from funnel.policy.model import Csv, Draws, Estimate, Policy, Source
-from funnel.policy.release import Also, Release
+from funnel.policy.model import Csv, Draws, EstimateSection, Policy, SourceSection
+from funnel.policy.release import Also, ReleaseSection
 
 PAGE = (Path(__file__).parents[3] / "policies" / "README.md").read_text(encoding="utf-8")
 SECTIONS: dict[str, type[BaseModel]] = {
     "The policy": Policy,
-    "`source`": Source,
+    "`source`": SourceSection,
     "`source.csv`": Csv,
-    "`estimate`": Estimate,
+    "`estimate`": EstimateSection,
     "A column of `public`": Attribute,
     "`draws`": Draws,
     "`metadata`": Metadata,
-    "`release`": Release,
+    "`release`": ReleaseSection,
     "`release.also`": Also,
 }
 
@@ -68,8 +68,8 @@ def test_every_key_of_a_wide_block_stands_there() -> None:
     told = {key.strip("`"): (default, text) for key, default, text in rows("A wide block of `public`")}
     assert set(told) == {field.alias or name for name, field in Block.model_fields.items()}
     default, text = told["cells"]
-    assert default == f"`{Cells().most}`"
-    assert f"`minimum` ({Cells().minimum})" in text
+    assert default == f"`{CellLimits().most}`"
+    assert f"`minimum` ({CellLimits().minimum})" in text
     assert "`most`" in text
 
 

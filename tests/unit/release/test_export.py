@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from errno import EDQUOT, EFBIG, ENOSPC
 
 import duckdb
 import numpy as np
@@ -13,7 +15,7 @@ from funnel.errors import PlanError, ReleaseError
 from funnel.format import schema
 from funnel.format.canonical import FormatError
 from funnel.format.released import ReleasedFile
-from funnel.release.export import Target, export, released_file
+from funnel.release.export import Target, export, refused, released_file
 
 X = Alphabet(("x",), (("a",), ('b,"c"',), (None,)))
 N = Alphabet(("n",), (("-3",), ("20",)))
@@ -85,3 +87,13 @@ def test_an_export_reaches_no_file_but_its_own(tmp_path):
     with pytest.raises(ReleaseError, match="Permission"):
         target = Target(tmp_path / "out" / "data.csv", "csv")
         export((PLAIN, NUMBERS), replace(table, types=("VARCHAR", hostile)), target)
+
+
+def test_a_full_disk_is_told_in_words_whatever_object_duckdb_makes_of_it() -> None:
+    told = (
+        'IO Error: Async write failed for range [offset=10, size=304976]: {"exception_type":"IO","exception_message":'
+        '"Could not write file \\"data.csv\\": No space left on device","errno":"28"}'
+    )
+    for words, meant in ((told, ENOSPC), (told.replace("28", "27"), EFBIG), ("IO Error: Disk quota exceeded", EDQUOT)):
+        assert (refused(words).errno, refused(words).strerror) == (meant, os.strerror(meant))
+    assert refused("IO Error: something else\nand more").strerror == "IO Error: something else"

@@ -16,7 +16,7 @@ from funnel.errors import PlanError, SourceError
 from funnel.format.manifest import Key
 from funnel.release.export import Target, released_file
 from funnel.release.formulas import check_keys, formulas_among
-from funnel.release.named import Order, Spill, export_named
+from funnel.release.named import Aside, Kept, Order, export_named
 
 ASCENDING = {
     "numbers": [pa.array([-3, 0, 2, 10])],
@@ -94,19 +94,27 @@ def test_a_key_named_like_a_released_column_is_refused() -> None:
         released_file((PROTOCOL,), ("x",), ("VARCHAR",), np.array([[0]]), np.array([1]), ("id", "X"))
 
 
-def test_rows_come_back_from_the_spill_as_they_went(tmp_path: Path) -> None:
-    with Spill(tmp_path / "rows.parquet") as spill:
-        for start in (0, 4, 6):
-            rows = batch(start, 3 if start == 6 else 4 if start == 0 else 2)
-            spill.add(rows.columns[:2], rows.select(["y0"]))
-    assert pa.Table.from_batches(spill.rows()).equals(pa.Table.from_batches([batch(0, 9)]))
+def kept(folder: Path, *batches: pa.RecordBatch) -> Kept:
+    found = Kept(folder)
+    for told in Aside(folder, ("k0", "k1"), (PROTOCOL,))(0, iter(batches)):
+        found.add(told)
+    return found
+
+
+def asked(start: int, rows: int) -> pa.RecordBatch:
+    """Rows with what was drawn for, too."""
+    return batch(start, rows).append_column("x0", pa.array(range(rows), pa.int64()))
+
+
+def test_rows_come_back_from_aside_as_they_went(tmp_path: Path) -> None:
+    found = kept(tmp_path, asked(0, 3), asked(3, 2), asked(5, 3))
+    assert list(found.parts) == [0]
+    assert pa.Table.from_batches(found.parts[0]).equals(pa.Table.from_batches([batch(0, 8)]))
 
 
 def test_keys_that_are_not_those_that_were_looked_at_end_the_run(tmp_path: Path) -> None:
-    with Spill(tmp_path / "rows.parquet") as spill:
-        spill.add(batch(0, 4).columns[:2], batch(0, 4).select(["y0"]))
-        with pytest.raises(SourceError, match="changed between counting and drawing"):
-            spill.add(batch(3, 4).columns[:2], batch(3, 4).select(["y0"]))
+    with pytest.raises(SourceError, match="changed between counting and drawing"):
+        kept(tmp_path, asked(0, 3), asked(2, 3))
 
 
 def test_formulas_among_keys_are_counted_and_never_told() -> None:

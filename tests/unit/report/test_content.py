@@ -298,10 +298,22 @@ def test_rank_tells_whether_true_totals_can_be_estimated() -> None:
     assert any("rank 2 with 3 values" in sentence for sentence in partial["utility"]["sentences"])
 
 
-def test_where_draws_read_the_secret_the_report_does_not_promise_true_totals() -> None:
-    sentences = SAMPLES["awkward"].published()["utility"]["sentences"]
+def test_where_draws_read_the_secret_the_report_does_not_promise_true_totals_and_does_not_call_them_withheld() -> None:
+    """Chances of another value are those of its share for each secret: with these the expected totals can be undone."""
+    own = SAMPLES["awkward"]
+    sentences = own.published()["utility"]["sentences"]
     (told,) = [sentence for sentence in sentences if "depend on the secret" in sentence]
-    assert "do not tell those of single values" in told
+    assert "works out no totals of single values" in told
+    assert "can work them out from the released totals" in told
+    protocol, counts = own.protocols[0], own.joint.block(0).table()
+    assert isinstance(protocol, Protocol)
+    chances = protocol.probabilities()
+    other = np.array([[min(chances[y, s]) for y in range(len(chances))] for s in range(len(counts))])
+    moved = other.sum(axis=0) / (len(counts) - 1)
+    kept = chances[0, 0].max() - chances[0, 0].min()
+    expected = np.einsum("ysx,sx->y", chances, counts)
+    found = (expected - counts.sum() * moved) / (kept - moved.sum() / len(counts))
+    assert found == pytest.approx(counts.sum(axis=0), abs=3)  # chances are rounded
 
 
 def test_certified_ceilings_are_rounded_up() -> None:

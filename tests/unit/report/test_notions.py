@@ -23,8 +23,8 @@ from funnel.measure.information import mutual_information
 from funnel.measure.leakage import ldp, lip
 from funnel.notions import NOTIONS, implications
 from funnel.report import page, words
+from funnel.report.evidence import realised
 from funnel.report.facts import Facts
-from funnel.report.realised import realised
 from tests.unit.report import sample
 
 POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
@@ -347,7 +347,7 @@ def test_the_gain_under_any_cost_is_told_at_the_measured_information(notion: str
     if not information:
         assert told == "0"
         return
-    factor = float(told.removeprefix("at most ").removesuffix(" × L"))
+    factor = float(told.removeprefix("at most ").removesuffix("\u00a0×\u00a0L"))
     assert 0 <= factor - 2 * math.sqrt(2 * information) <= 1.0001e-4
 
 

@@ -71,6 +71,20 @@ def test_every_section_folds_and_is_open_until_then(made: tuple[dict[str, Any], 
     assert len(re.findall(r"<details open>\n<summary><h2 id=", made[1])) == 10
 
 
+def test_what_telephones_leave_out_is_the_same_column_in_every_row(made: tuple[dict[str, Any], str]) -> None:
+    style = (ROOT / "funnel" / "report" / "templates" / "page.css").read_text()
+    assert ".pic, th.scale { display: none; }" in style and ":empty" not in style
+    for table in re.findall(r"<table.*?</table>", made[1], re.DOTALL):
+        rows = [re.findall(r"<t[dh]([^>]*)>", row) for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)]
+        left = {tuple(i for i, cell in enumerate(row) if re.search('"(pic|scale)"', cell)) for row in rows}
+        assert len(left) == 1 and len({len(row) for row in rows}) == 1
+
+
+def test_every_picture_names_the_face_that_its_cells_are_wide_enough_for(made: tuple[dict[str, Any], str]) -> None:
+    pictures = re.findall(r"<svg[^>]*>", made[1])
+    assert pictures and all('font-family="Arial' in one for one in pictures)
+
+
 def test_the_style_has_a_dark_form_a_printed_one_and_one_for_telephones() -> None:
     style = (ROOT / "funnel" / "report" / "templates" / "page.css").read_text("utf-8")
     for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 640px", "break-after: avoid"):

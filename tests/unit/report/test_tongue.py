@@ -64,6 +64,12 @@ def test_every_sentence_is_there_about_the_same_facts(language, name):
         assert fields(told[block]) == fields(sentence), block
 
 
+def test_a_space_follows_every_sentence_that_another_may_follow():
+    glued = re.compile(r"^.*[.:;]\{% endif %\}\n(?!(?:\{% end(?:if|for) %\}\n)*\{% endblock %\})", re.M)
+    found = {(path.name, one[0]) for path in TEMPLATES.rglob("*.txt") for one in glued.finditer(path.read_text())}
+    assert found == set()
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_has_no_template_that_english_has_not(language):
     own = {path.relative_to(TEMPLATES / language).as_posix() for path in (TEMPLATES / language).rglob("*.txt")}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a run by the same way out, and wait while something is done that must be done whole."""
+"""Ctrl-C and SIGTERM: both end a run by the same way out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import atexit
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit codes after Ctrl-C and after SIGTERM, as shells count them."""
-_HEEDED = (signal.SIGINT, signal.SIGTERM)
 _IMPORTING = "<frozen importlib._bootstrap>"
 _AGAIN = 0.05
 """Seconds until a signal that came during an import is looked at again."""
@@ -57,30 +53,13 @@ def interrupted() -> int:
 def leave(code: int) -> NoReturn:
     """End this process with the code, once all is given back.
 
-    Python's own way out would forget the code where the interrupt came in code made from text, as dataclasses are, and
-    would wait for threads.
+    Python's own way out would forget the code where an interrupt came in code made from text, as dataclasses are, would
+    wait for threads, and takes every module apart first, which lasts as long as a fifth of a start.
     """
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """What is inside is done whole; signals that came meanwhile are heard afterwards. Elsewhere than in the main thread
-    none are heard anyway."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting: list[int] = []
-    before = {one: signal.getsignal(one) for one in _HEEDED}
-    for one in _HEEDED:
-        signal.signal(one, lambda number, _: waiting.append(number))
     try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler if handler is not None else signal.SIG_DFL)
-        if waiting:
-            signal.raise_signal(waiting[0])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # whoever read has gone, or the disk is full
+        code = code or 1
+    os._exit(code)
