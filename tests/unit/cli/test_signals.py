@@ -12,7 +12,7 @@ import pytest
 
 import funnel
 
-ROOT = Path(funnel.__file__).parent.parent
+ROOT = Path(funnel.__file__).parents[1]
 START = (
     "import os, signal, sys\nfrom funnel.cli.signals import heed_termination, interrupted, leave\n"
     "heed_termination()\n"
