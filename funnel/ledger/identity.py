@@ -57,14 +57,17 @@ class _Comparison:
     def __init__(self, tonight: Night, earlier: Sequence[Night]) -> None:
         self.tonight, self.latest = tonight, list(reversed(earlier))
         self.known = dict[str, Shared | None]()
+        self.entire = dict[str, bool]()
+        """By the SHA-256 of an earlier digest: whether it shows all people and values to be the same."""
 
     def shared(self, night: Night) -> Shared | None:
         """The people of both; None where one of the two digests is lost, or they are of other entities or keys."""
         if night.release not in self.known:
-            files = self.tonight.digest, night.digest
+            own = self.tonight.digest
+            file = None if own is None or own.entity is None else night.digest
             self.known[night.release] = None
-            if files[0] and files[1] and _alike(files[0], files[1]):
-                self.known[night.release] = Shared(self.tonight, night, (files[0], files[1]))
+            if own and file and _alike(own, file):
+                self.known[night.release] = Shared(self.tonight, night, (own, file))
         return self.known[night.release]
 
     def found(self) -> Identified:
@@ -162,13 +165,14 @@ class _Comparison:
         return any(here & {*zip(one.columns, one.base, one.since, strict=True)} for one in night.drawn)
 
     def _assumes(self, relevant: Sequence[Night], numbered: str) -> tuple[Assumed, ...]:
-        """What no digest shows of them."""
-        unshown = [night for night in relevant if not self._shown(night)]
+        """What no digest shows of them; where one night does not show it, those before it need not be read."""
         key = self.tonight.permanent
-        again = any(key is not None and (one.permanent, one.numbered) == (key, numbered) for one in unshown)
-        named: tuple[Assumed, ...] = ("identifiers unchanged",) if again else ()
+        again = [key is not None and (one.permanent, one.numbered) == (key, numbered) for one in relevant]
+        if any(asked and not self._shown(night) for night, asked in zip(relevant, again, strict=True)):
+            return ("identifiers unchanged", *UNCHANGED)
+        rest = (night for night, asked in zip(relevant, again, strict=True) if not asked)
         hidden = any(not self._alike_absent(night) for night in self.latest)
-        return (*named, *UNCHANGED) if unshown or hidden else ()
+        return UNCHANGED if hidden or any(not self._shown(night) for night in rest) else ()
 
     def _alike_absent(self, night: Night) -> bool:
         """Whether the same people were absent, as far as rows show: of those who were, no digest says what they had."""
@@ -185,8 +189,9 @@ class _Comparison:
             return False
         if night.content == self.tonight.content:
             return True
-        both = self.shared(night)
-        return both is not None and both.entire([name for one in self.tonight.drawn for name in one.columns])
+        if night.sha256 not in self.entire and (both := self.shared(night)) is not None:
+            self.entire[night.sha256] = both.entire([name for one in self.tonight.drawn for name in one.columns])
+        return self.entire.get(night.sha256, False)
 
     def _seen(self, relevant: Sequence[Night], numbered: str) -> Seen | None:
         """The last of them that can be compared."""

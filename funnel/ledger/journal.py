@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from funnel.errors import InternalError, LedgerError
@@ -119,7 +120,7 @@ class Journal:
 
     def _line(self, raw: bytes, number: int, previous: str) -> Line:
         try:
-            line = schema.read(Line, NAME, raw)
+            line = _parsed(raw)
         except FormatError as error:
             raise self._damaged(number, "is not an entry") from error
         if line.sequence != number:
@@ -158,11 +159,17 @@ def releases(lines: Iterable[Line]) -> tuple[ReleaseEntry, ...]:
     return tuple(line.entry for line in lines if isinstance(line.entry, ReleaseEntry))
 
 
+@lru_cache(maxsize=1 << 12)
+def _parsed(raw: bytes) -> Line:
+    """A line from its bytes, which one run reads several times. Raises FormatError."""
+    return schema.read(Line, NAME, raw)
+
+
 def _whole(line: Line) -> bytes:
     """A line's bytes; one that could not be read again would stop every later run."""
     raw = schema.write(line)
     try:
-        schema.read(Line, NAME, raw)
+        _parsed(raw)
     except FormatError as error:
         raise InternalError(f"no entry for a ledger: {error}") from error
     return raw

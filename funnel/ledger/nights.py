@@ -31,7 +31,7 @@ SECRET = Fraction(3, 4)
 class Night:
     """A release as its identity goes: its blocks, with the `protocol` of each, and its digest, `people`.
 
-    `present` says who is in it, None where that is everybody.
+    `sha256` is the hash of that file. `present` says who is in it, None where that is everybody.
     Either is None where it is lost. `permanent` is the fingerprint of the key of permanent draws. `count` gives the
     records by secret and value of a column, None where they are not known. `secret` are the columns that it hides, of
     the version `hidden`.
@@ -45,6 +45,7 @@ class Night:
     table: str
     content: str
     people: Callable[[], PeopleFile | None]
+    sha256: str
     count: Callable[[str], Table | None]
     secret: tuple[str, ...]
     hidden: str

@@ -46,13 +46,13 @@ def known_again(
     people, release = whose.people, whose.release
     permanent = None if own[0].entity is None else own[0].source
     known = [one.protocol for one in own if one.protocol is not None]
+    sha256 = hashlib.sha256(schema.write(people)).hexdigest()
     tonight = Night(
         release, [one.told() for one in own], lambda: known, permanent, release, people.table,
-        people.content, lambda: people, partial(by_value, joint), policy.sensitive, release, own[0].present,
+        people.content, lambda: people, sha256, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
     found = identify(tonight, [_night(policy.private, policy.to, entry) for entry in entries], blind=blind)
-    sha256 = hashlib.sha256(schema.write(people)).hexdigest()
     identity = Identity(people.table, people.content, sha256, found.numbered, found.secret, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
     return drawn, identity, tuple(_anew(policy, release, own, found, entries))
@@ -118,8 +118,8 @@ def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
     return Night(
         entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
         entry.key_fingerprint, told.numbered, told.table,
-        told.content, partial(kept_people, private, entry), partial(_kept_counts, private / entry.release),
-        entry.own.together.sensitive, told.secret, entry.present,
+        told.content, partial(kept_people, private, entry), told.people_sha256,
+        partial(_kept_counts, private / entry.release), entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
 

@@ -99,8 +99,8 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: _digest(folder, entry), lambda name: _counted(folder, name), entry.own.together.sensitive, told.secret,
-        entry.present,
+        lambda: _digest(folder, entry), told.people_sha256, lambda name: _counted(folder, name),
+        entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
     return _people(raw)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=32)
 def _people(raw: bytes) -> PeopleFile:
     """The digest of a night, with which every later one in a folder is compared. Raises Broken."""
     return parsed(PeopleFile, people.NAME, raw)

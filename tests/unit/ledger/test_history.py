@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import funnel
+from funnel.audit.kernel import opened
 from funnel.data import Alphabet, Joint
 from funnel.data.convert import protocol_file
 from funnel.errors import LedgerError
@@ -356,3 +358,36 @@ def test_a_refused_run_leaves_nothing_behind(run, tmp_path):
         run(budget=0.001)
     added = {path.name for path in tmp_path.rglob("*")} - set(before)
     assert added == {"people.parquet", "policy.yaml", "private", "releases", ".lock"}
+
+
+@pytest.fixture
+def read(monkeypatch) -> Counter[str]:
+    """How many records of each kind were read from files."""
+    found = Counter[str]()
+
+    def counting(record, file, raw):
+        found[record.__name__] += 1
+        return genuine(record, file, raw)
+
+    genuine = schema.read
+    monkeypatch.setattr(schema, "read", counting)
+    monkeypatch.setattr(opened, "read", counting)
+    return found
+
+
+def test_a_night_reads_no_more_of_those_before_it_the_more_there_are(run, read):
+    """One digest that shows that values change will do, and every line of the ledger is read once."""
+    told = []
+    for night in range(6):
+        read.clear()
+        run([[60 + night, 40, 30], [30, 50, 45]])
+        told.append((read["PeopleFile"], read["Line"]))
+    assert told[2:] == [told[1]] * 4, told
+
+
+def test_an_audit_of_many_nights_reads_each_of_their_lines_and_digests_once(run, read, tmp_path):
+    for night in range(4):
+        run([[60 + night, 40, 30], [30, 50, 45]])
+    read.clear()
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+    assert (read["Line"], read["PeopleFile"]) == (4, 4)
