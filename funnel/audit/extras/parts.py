@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.overlaps import Drawer
@@ -142,18 +144,22 @@ def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
     Raises Broken where the archive's was changed.
     """
     name = f"{entry.protocol_sha256}.json"
-    archived, published = opened.root / "protocols" / name, opened.release.parent / entry.release / PROTOCOL
-    for path in (archived, published):
-        if path.is_file():
-            raw = content(path)
-            if (found := hashlib.sha256(raw).hexdigest()) == entry.protocol_sha256:
-                try:
-                    return read(ProtocolFile, path.name, raw)
-                except FormatError as error:
-                    raise Broken(name, "the archived protocol is none", error.expected, error.found) from None
-            if path == archived:
-                raise Broken(f"protocols/{name}", "the archived protocol was changed", name, found)
-    return None
+    archive, published = opened.root / "protocols" / name, opened.release.parent / entry.release / PROTOCOL
+
+    def kept(path: Path) -> ProtocolFile | None:
+        raw = content(path) if path.is_file() else None
+        found = None if raw is None else hashlib.sha256(raw).hexdigest()
+        if raw is None or (found != entry.protocol_sha256 and path != archive):
+            return None
+        if found != entry.protocol_sha256:
+            raise Broken(f"protocols/{name}", "the archived protocol was changed", name, found)
+        try:
+            return read(ProtocolFile, path.name, raw)
+        except FormatError as error:
+            raise Broken(name, "the archived protocol is none", error.expected, error.found) from None
+
+    places = (opened.once(("archived", path), partial(kept, path)) for path in (archive, published))
+    return next((found for found in places if found is not None), None)
 
 
 def groups_of(parts: Sequence[DrawnBlock]) -> list[list[Protocol]]:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -77,8 +78,9 @@ def parsed(record: type[T], name: str, raw: bytes) -> T:
         raise Broken(name, what, error.expected, error.found) from None
 
 
+@lru_cache(maxsize=1)
 def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
-    """Lines of the ledger, each naming the hash of the one before, as far as the head says.
+    """Lines of the ledger, each naming the hash of the one before, as far as the head says; the same bytes, once.
 
     A last line without its end is what a crash left of something that never happened; one line beyond the head is what
     a crash kept from being confirmed.
