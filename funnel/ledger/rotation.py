@@ -74,9 +74,27 @@ def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
 
 def _agreed(lines: Sequence[Line], asked: KeyScope, last: ReleaseEntry, fingerprint: str) -> bool:
     """Whether the change to this key was entered after the release that it is to follow."""
+    return any(one.new == fingerprint for one in _meant(lines, asked, last))
+
+
+def _meant(lines: Sequence[Line], asked: KeyScope, last: ReleaseEntry) -> list[KeyEntry]:
+    """The changes of key that were agreed to for a policy after a release."""
     place = next(place for place, line in enumerate(lines) if line.entry is last)
     later = (line.entry for line in lines[place:] if isinstance(line.entry, KeyEntry))
-    return any((one.name, one.new) == (asked.name, fingerprint) for one in later)
+    return [one for one in later if one.name == asked.name]
+
+
+def key_due(journal: Journal, asked: KeyScope) -> str | None:
+    """The key that the next release is due to be drawn with, by its fingerprint; None where any will do.
+
+    Raises LedgerError where the ledger is damaged.
+    """
+    lines = journal.lines()
+    last = last_asked(asked, releases(lines))
+    if last is None:
+        return None
+    agreed = _meant(lines, asked, last)
+    return agreed[-1].new if agreed else last.key_fingerprint
 
 
 def agree(journal: Journal, asked: KeyScope, fingerprint: str) -> None:

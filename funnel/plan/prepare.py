@@ -16,7 +16,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.ledger.budget import accepted, check_known
 from funnel.ledger.journal import Journal
 from funnel.ledger.promises import others
-from funnel.ledger.rotation import KeyScope, check_key
+from funnel.ledger.rotation import KeyScope, check_key, key_due
 from funnel.lock.lock import Lock
 from funnel.lock.pin import kept_values
 from funnel.plan.also import check_also
@@ -38,7 +38,8 @@ class Prepared:
     """A run before it begins.
 
     `columns` are those of the source that the plan reads, `release` is the name of what is to be released, `dry` says
-    that nothing is; `taking` which private estimate will do. `told` is for the one who runs it.
+    that nothing is; `taking` which private estimate will do. `told` is for the one who runs it. `randomness` is what
+    that of the draws comes from: the fingerprint of a permanent key, or the release itself.
     """
 
     policy: Policy
@@ -47,17 +48,13 @@ class Prepared:
     columns: tuple[str, ...]
     lock: Lock | None
     key: Key
+    randomness: str
     release: str
     signer: SigningKey | None
     dry: bool
     taking: Taking
     limits: Limits
     told: tuple[str, ...]
-
-    @property
-    def randomness(self) -> str:
-        """What the draws' randomness comes from: the fingerprint of a permanent key, or the release itself."""
-        return self.key.fingerprint if self.policy.draws.kind == "permanent" else self.release
 
 
 def prepare(
@@ -66,15 +63,20 @@ def prepare(
     """Everything that can be refused before a row is read, is refused here. Raises FunnelError."""
     entries = Journal(policy.private).releases()
     plan, source, columns = compiled(policy, limits, lock, wanted_of(policy, entries))
-    key = key or (any_key(policy) if dry else key_of(policy))
+    found = key or (key_at_hand(policy) if dry else key_of(policy))
+    key = found or one_time_key()
     release, told = name_release(policy)
+    due = None if found else key_due(Journal(policy.private), asked_by(policy))
+    randomness = release if policy.draws.kind == "fresh" else due or key.fingerprint
     signer = None if dry else signer_of(policy)
     if not dry:
         check_also(policy)
     check_apart(policy, source)
     check_known(policy, entries)
     told += accepted(policy, entries) if not entries else ()
-    return Prepared(policy, plan, source, columns, lock, key, release, signer, dry, taking, limits, tuple(told))
+    return Prepared(
+        policy, plan, source, columns, lock, key, randomness, release, signer, dry, taking, limits, tuple(told)
+    )
 
 
 def wanted_of(policy: Policy, entries: Sequence[ReleaseEntry]) -> Wanted:
@@ -126,14 +128,14 @@ def asked_by(policy: Policy) -> KeyScope:
     return KeyScope(policy.name, frozenset(map(folded, public)))
 
 
-def any_key(policy: Policy) -> Key:
-    """The policy's key where it is at hand; a dry run draws nothing, and else looks back as under a new key."""
+def key_at_hand(policy: Policy) -> Key | None:
+    """The policy's key, None where it is not at hand: a dry run, which draws nothing, looks back by its name alone."""
     try:
         return key_of(policy)
     except DrawError as error:
         if error.code == "key-changed":
             raise
-        return one_time_key()
+        return None
 
 
 def name_release(policy: Policy) -> tuple[str, list[str]]:

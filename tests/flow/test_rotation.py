@@ -138,6 +138,25 @@ def test_without_to_or_accept_nothing_changes(policy: Path, tmp_path: Path) -> N
     assert told.as_dict()["new_key"] is None
 
 
+@pytest.mark.parametrize("agreed", [False, True], ids=["the old key", "a key agreed to"])
+def test_where_no_key_is_at_hand_it_is_looked_back_as_the_next_run_will(
+    policy: Path, tmp_path: Path, *, agreed: bool
+) -> None:
+    """Nobody may run under any other key: what is foretold without it is what a run finds."""
+    funnel.run(policy)
+    if agreed:
+        funnel.rotate_key(policy, tmp_path / "b.key")
+    key = tmp_path / ("b.key" if agreed else "a.key")
+    policy = named(tmp_path, key.stem, privacy={"notion": "ldp", "epsilon": 0.3})
+    key.rename(tmp_path / "away")
+    ahead = funnel.run(policy, dry_run=True).as_dict()["composed"]
+    made = funnel.make_lock(policy, room=0.0)
+    (tmp_path / "away").rename(key)
+    found = funnel.run(policy, locked=True).as_dict()["composed"]
+    assert ahead == found
+    assert [one.promise.together.figure for one in made.costs] == [found["figure"]]
+
+
 def test_a_key_is_never_overwritten_and_never_published(policy: Path, tmp_path: Path) -> None:
     funnel.run(policy)
     whole = (tmp_path / "a.key").read_bytes()
