@@ -140,6 +140,13 @@ def _check_budget(policy: Policy, found: Together) -> None:
     )
 
 
+def _over(one: Promise, dry: str | None) -> str:
+    """An ended promise, or one that a release which is not made would end."""
+    if one.ended == dry:
+        return f"what {_about(one)} would end with this release"
+    return f"what {_about(one)} ended with release {one.ended}"
+
+
 def unbounded(promises: Sequence[Promise]) -> str | None:
     """What is to be said first of releases that together have no finite bound; None where they have one."""
     own = promises[0].together
@@ -151,14 +158,13 @@ def unbounded(promises: Sequence[Promise]) -> str | None:
     )
 
 
-def warnings(found: Composed) -> list[str]:
-    """What a reader of a release has to know of those before it, where together they tell more than it alone."""
+def warnings(found: Composed, dry: str | None = None) -> list[str]:
+    """What a reader of a release has to know of those before it, where together they tell more than it alone.
+
+    `dry` is the name of a release that is not made: what it ends has not ended.
+    """
     together = found.together
-    always = [
-        f"what {_about(one)} ended with release {one.ended}"
-        for one in found.promises
-        if one.ended
-    ]
+    always = [_over(one, dry) for one in found.promises if one.ended]
     left = NOTIONS[found.promises[0].notion].unmeasured
     if left and together.releases > 1:
         always.append(left)

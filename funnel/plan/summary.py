@@ -87,7 +87,8 @@ class Summary(Settled):
     def warnings(self) -> tuple[str, ...]:
         """What the one who runs it should know."""
         whole = None if self.observer is None else observer.warning(self.observer)
-        told = (*warning(self.run.plan.everybody), *warnings(self.composed), *self.composed.told)
+        dry = self.run.release if self.target is None else None
+        told = (*warning(self.run.plan.everybody), *warnings(self.composed, dry), *self.composed.told)
         return (*self.run.told, *self.noted, *told, *([whole] if whole else []))
 
     def as_dict(self) -> dict[str, Any]:

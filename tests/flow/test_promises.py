@@ -90,6 +90,9 @@ def test_what_publishes_a_secret_is_refused_before_anything_is_counted(command, 
 def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None:
     """It stops no other policy any more; its own goes on only where it has no bound and says so."""
     run(folder, FIRST)
+    ahead = funnel.run(write_policy(folder, **TELLING, accept=["first"]), dry_run=True)
+    assert "what policy first promises about s (lip, budget 0.5) would end with this release" in ahead.warnings
+    assert not any("ended" in one for one in ahead.warnings)
     second = run(folder, TELLING, accept=["first"])
     name = Path(second.release).name
     assert any(f"ended with release {name}" in one for one in second.warnings)
