@@ -83,7 +83,8 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
         )  # fmt: skip
     lock = replace(old, terms=terms(policy))
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
-    left = 1 - found.measured.own.nats / policy.privacy.epsilon
+    epsilon = policy.privacy.epsilon
+    left = 1 - found.measured.own.nats / epsilon if epsilon else 0.0
     return _settled(policy, found, old, math.floor(max(left, 0) * 1e4) / 1e4, limits, force=True)
 
 

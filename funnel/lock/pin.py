@@ -313,8 +313,8 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         "this part of epsilon to drift; `--force` makes it.",
         "Rotate after that, where it shows that old and new protocol have no finite bound under one key: "
         f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there.",
-        f"A new lock with the room of the old one: `funnel lock {file}` shows its cost, promise by promise; "
-        "`--force` makes it.",
+        f"A new lock with the room of the old one: `funnel lock --room {lock.room:g} {file}` shows its cost, promise "
+        "by promise; `--force` makes it.",
         "Where each of these would end a promise: let the last release stand, or write `accept: unbounded` into the "
         "policy with a new lock; the page says so before all else.",
     ]

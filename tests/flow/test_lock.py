@@ -152,7 +152,7 @@ def test_drift_has_exits_and_each_works(command, folder):
     assert ways == sorted(ways)
     commands = [one.split()[1:] for one in re.findall(r"`(funnel [^`]*)`", said)]
     begun = [one[:2] for one in commands]
-    assert begun == [["lock", "--keep"], ["lock", "--room"], ["key", "rotate"], ["lock", str(policy)]]
+    assert begun == [["lock", "--keep"], ["lock", "--room"], ["key", "rotate"], ["lock", "--room"]]
 
     # Another epsilon, the same protocol: everybody answers as before, and releases state the larger bound.
     wider = re.search(r"`epsilon: ([0-9.]+)`", said)
@@ -210,6 +210,26 @@ def test_beliefs_that_fall_too_far_are_told_by_the_bound_that_they_pass(command,
     policy.write_text(policy.read_text().replace("lower: 0.6", f"lower: {lower}"))
     assert command("lock", "--keep", policy).code == 0
     assert command("run", policy, "--locked").code == 0
+
+
+def test_a_new_lock_with_the_room_of_the_old_one_has_it(command, folder):
+    policy = write_policy(folder, **BASE)
+    assert command("lock", policy, "--room", "0.2").code == 0
+    people(folder, FAR)
+    said = " ".join(command("run", policy, "--locked").err.split())
+    (way,) = re.findall(r"with the room of the old one: `funnel ([^`]*)`", said)
+    assert command(*way.split(), "--force").code == 0
+    assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0.2
+
+
+def test_a_lock_that_leaves_no_room_is_kept(command, folder):
+    """Perfect privacy has an epsilon of zero, of which no part is left."""
+    people(folder, [*(("s0", x, 30) for x in "abc"), *(("s1", x, n) for x, n in (("a", 50), ("b", 20), ("c", 30)))])
+    perfect = BASE | {"privacy": {"notion": "perfect"}}
+    assert command("lock", write_policy(folder, **perfect)).code == 0
+    kept = command("lock", "--keep", write_policy(folder, **perfect, budget=1.0))
+    assert kept.code == 0, kept.err
+    assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0
 
 
 def test_a_kept_lock_is_of_the_same_columns_and_secret(command, folder):
