@@ -153,6 +153,22 @@ def test_noise_that_hardly_ever_happens_is_released_like_any_other(tmp_path, mon
     assert "noise is not as large as stated" in claims(report)["estimate-noise"][1]
 
 
+@pytest.mark.parametrize("noise", [30, -30])
+def test_the_minimum_is_of_counts_with_their_noise(tmp_path, monkeypatch, noise):
+    """A value that nobody has may have enough; where one has not, the run is refused and the estimate stays spent."""
+    monkeypatch.setattr(estimates, "discrete_laplace", lambda rate, dice: noise)
+    values = {"estimate__values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}, "estimate__minimum": 20}
+    path = policy(tmp_path, PAIR, **TWO | values)
+    if noise > 0:
+        (block,) = json.loads((Path(str(funnel.run(path).release)) / "protocol.json").read_text())["blocks"]
+        assert ["x2"] in block["inputs"]
+    else:
+        with pytest.raises(FunnelError) as refused:
+            funnel.run(path)
+        assert refused.value.code == "below-minimum"
+    assert len(charges(tmp_path)) == 1
+
+
 def test_draws_that_hardly_ever_happen_are_released_like_any_others_and_told(tmp_path, monkeypatch):
     """As if every draw were one in a thousand million; what is impossible is refused all the same."""
     monkeypatch.setattr(drawing, "FALSE_ALARM", 1e9)
