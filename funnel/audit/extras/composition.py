@@ -105,7 +105,7 @@ def _repeats(opened: Release, one: Promise) -> None:
     """It draws again what an earlier one drew of the same rows, and as much is told as before. Raises Broken."""
     *before, entry = opened.entries
     there = (early for early in before if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")
-    drawn = [_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None]
+    drawn = (_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None)
     if opened.protocol is None or _laws(opened.protocol) not in drawn:
         raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
     told = figures_before(before, one)[-1:]

@@ -1,9 +1,9 @@
-"""What draws of one block tell together: lengths of overlaps of intervals, found by cutting [0, 1) again and again.
+"""What draws of one block tell together: lengths of overlaps of intervals, found by one walk through [0, 1).
 
 A permanent draw releases the y in whose interval of weights the record's uniform number lies. Several protocols that
-share the number release (y_1, …, y_m) where it lies in all their intervals, so starting from the whole of [0, 1) each
-protocol cuts every piece that is left into those of its outputs. Numbers of other keys, of other blocks, and of another
-name for the value (its own, and `other` where a protocol did not know it yet) are independent: chances multiply.
+share the number release (y_1, …, y_m) where it lies in all their intervals. As it grows from 0 to 1 it comes to the end
+of one interval after the other, and there one y_i becomes the next. Numbers of other keys, of other blocks, and of
+another name for the value (its own, and `other` where a protocol did not know it yet) are independent and multiply.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import accumulate, product
 
 from funnel.format.fields import Label
 from funnel.format.protocol import Sets, Weights
 
 Input = tuple[Label | None, Label]
 """A value of the secret, None where it is not read, and one of x."""
-Answers = tuple[int | None, ...]
-"""What each protocol released; None where it was not asked."""
+Answers = int
+"""What each protocol released, as the digits of one number: y + 1 for output y, and 0 where it was not asked."""
 OTHER: Label = ("other",)
 MOST_WORK = 1 << 23
-"""Pieces times protocols, and products of chances, beyond which nothing is composed here."""
+"""Products of chances beyond which nothing is composed here."""
+MOST_DIGITS = 1 << 26
+"""Digits of all answers beyond which nothing is composed here."""
 MOST_BITS = 800
 
 
@@ -117,7 +119,7 @@ def law_of(drawers: Sequence[Drawer], asked: Sequence[Input]) -> Law:
     """What drawers that share their numbers release for every input asked. Raises TooLarge."""
     bits = max(one.bits for one in drawers)
     ends = sum(len(next(iter(one.columns.values()))) for one in drawers)
-    if ends * len(drawers) * len(asked) > MOST_WORK:
+    if ends * len(drawers) * len(asked) > MOST_DIGITS:
         raise TooLarge
     pieces = [_answers(drawers, one, bits) for one in asked]
     deepest = max(depth for _, depth in pieces)
@@ -133,31 +135,25 @@ def law_of(drawers: Sequence[Drawer], asked: Sequence[Input]) -> Law:
 
 def _answers(drawers: Sequence[Drawer], asked: Input, bits: int) -> tuple[dict[Answers, int], int]:
     """Chances, in parts of 2^(bits·depth), of what is released for one input; depth: how many numbers were used."""
-    names = [one.name(asked) for one in drawers]
-    told: list[dict[Answers, int]] = []
-    for name in dict.fromkeys(one for one in names if one is not None):
-        pieces: list[tuple[Answers, int, int]] = [((), 0, 1 << bits)]
-        for drawer, own in zip(drawers, names, strict=True):
-            pieces = _cut(pieces, drawer.columns[name], bits - drawer.bits) if own == name else [
-                ((*answers, None), low, high) for answers, low, high in pieces
-            ]  # fmt: skip
-        told.append({answers: high - low for answers, low, high in pieces})
-    if not told:
-        return {(None,) * len(drawers): 1 << bits}, 1
-    return reduce(_both, told), len(told)
+    width = max(len(next(iter(one.columns.values()))) for one in drawers).bit_length()
+    shared: dict[Input, list[tuple[int, Drawer]]] = {}
+    for place, drawer in enumerate(drawers):
+        if (name := drawer.name(asked)) is not None:
+            shared.setdefault(name, []).append((1 << width * place, drawer))
+    told = [_swept(name, own, bits) for name, own in shared.items()]
+    return reduce(_both, told) if told else {0: 1 << bits}, max(len(told), 1)
 
 
-def _cut(pieces: list[tuple[Answers, int, int]], weights: Sequence[int], shift: int) -> list[tuple[Answers, int, int]]:
-    """Every piece [low, high), in order, cut where the outputs' intervals end."""
-    found, end, y = [], weights[0] << shift, 0
-    for answers, low, high in pieces:
-        start = low
-        while start < high:
-            while end <= start:
-                y += 1
-                end += weights[y] << shift
-            found.append(((*answers, y), start, min(high, end)))
-            start = min(high, end)
+def _swept(name: Input, drawers: Sequence[tuple[int, Drawer]], bits: int) -> dict[Answers, int]:
+    """The same of drawers that share one number, with their places: as it grows from 0 to 2^bits answers follow."""
+    ends = [
+        (end << bits - drawer.bits, place) for place, drawer in drawers for end in accumulate(drawer.columns[name])
+    ]
+    found, low, answers = dict[Answers, int](), 0, sum(place for place, _ in drawers)
+    for end, place in sorted(ends):
+        if end > low:
+            found[answers], low = end - low, end
+        answers += place
     return found
 
 
@@ -165,10 +161,7 @@ def _both(one: dict[Answers, int], two: dict[Answers, int]) -> dict[Answers, int
     """Answers from two numbers: each drawer answers in one of them only."""
     if len(one) * len(two) > MOST_WORK:
         raise TooLarge
-    return {
-        tuple(b if a is None else a for a, b in zip(first, second, strict=True)): p * q
-        for (first, p), (second, q) in product(one.items(), two.items())
-    }
+    return {first + second: p * q for (first, p), (second, q) in product(one.items(), two.items())}
 
 
 def group_law(blocks: Sequence[Weights | Sets | Drawer], secret: Sequence[Label], inputs: Sequence[Label]) -> Law:

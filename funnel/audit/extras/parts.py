@@ -179,11 +179,10 @@ def _content(protocol: Protocol) -> object:
 
 def tangled(parts: Sequence[DrawnBlock]) -> bool:
     """Whether one number may have served one text in two meanings: then nothing is known of how these go together."""
-    meanings: dict[object, dict[object, list[frozenset[Label] | None]]] = {}
+    meanings: dict[object, dict[object, set[Label | None]]] = {}
     for one in parts:
-        meanings.setdefault(one.drawer, {}).setdefault((one.meaning, one.entity), []).append(one.known)
-    for used in meanings.values():
-        for some, others in combinations(used.values(), 2):
-            if any(a is None or b is None or a & b for a in some for b in others):
-                return True
-    return False
+        known = {None} if one.known is None else one.known
+        meanings.setdefault(one.drawer, {}).setdefault((one.meaning, one.entity), set()).update(known)
+    return any(
+        None in a | b or bool(a & b) for used in meanings.values() for a, b in combinations(used.values(), 2)
+    )

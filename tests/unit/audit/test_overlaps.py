@@ -141,3 +141,13 @@ def test_what_is_too_large_is_left_alone() -> None:
     sets = [Sets("unary", ("x",), many, BITS, 4, absent, "set") for absent in (1, 2)]
     with pytest.raises(TooLarge):
         group_law(sets, (("s0",),), many)
+
+
+def test_a_year_of_protocols_under_one_key_is_composed() -> None:
+    """Each answers 1 below an end of its own, so what all of them tell is between which two ends the number is."""
+    inputs, nights, ends = [(None, (f"x{i}",)) for i in range(8)], 365, range(1, 366)
+    whole = 1 << 12
+    law = law_of([Drawer({asked: (8 * end + i, *(0,) * 6, whole - 8 * end - i) for i, asked in enumerate(inputs)}, 12)
+                  for end in ends], inputs)  # fmt: skip
+    told = {tuple(range(8, 16)): 1, (8,) * 8: nights - 1, tuple(whole - 8 * nights - i for i in range(8)): 1}
+    assert (law.bits, law.rows) == (12, Law.of([*told.items()], 12).rows)
