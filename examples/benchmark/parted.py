@@ -25,9 +25,9 @@ SIDES = {
     "Spark, named rows": (SPARK, "records", ", identify: [id]"),
 }
 """Of each side: its engine, the rows it releases, and by what they are named."""
-WRITING = {"Spark, named rows": ("audit", "publish")}
+WRITING = {"Spark, named rows": ("publish",)}
 ALONE = ("write", "audit", "publish")
-"""Stages that are done in the one process of the job, whatever the cluster; named rows are written where they are."""
+"""Stages that are done in the one process of the job, whatever the cluster; others write and audit named rows."""
 Measured = dict[str, list[dict[str, float]]]
 """Of each side what its rounds took: processor seconds by stage, and of `all`; and seconds by the clock (`wall`)."""
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -36,7 +36,7 @@ from funnel.audit.extras import (
     truth,
     uncertainty,
 )
-from funnel.audit.extras.base import Recount, Release
+from funnel.audit.extras.base import Each, Recount, Release
 from funnel.audit.folder import release_folder
 from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import (
@@ -159,6 +159,7 @@ def audit_release(
     staged: bool = False,
     public_key: str | None = None,
     recount: Recount | None = None,
+    each: Each = map,
 ) -> AuditReport:
     """Every claim of a release, re-checked from its files alone.
 
@@ -166,8 +167,9 @@ def audit_release(
     evidence, or the release's own folder inside it. `staged`: the release is not entered in the ledger yet,
     so what the ledger says stays unchecked, and nothing is written a second time to compare. `public_key`: the
     line of an Ed25519 public key, or a file that holds it, by which the release must be signed. `recount` counts the
-    source again. A damaged release is a failed finding; ReleaseError (`release-unreadable`) is raised only where there
-    is no release, or no private folder, to look at, or no such key (`key-unreadable`).
+    source again; `each` has the files of a table that has several looked at, by other processes where a run has some.
+    A damaged release is a failed finding; ReleaseError (`release-unreadable`) is raised only where there is no release,
+    or no private folder, to look at, or no such key (`key-unreadable`).
     """
     key = None if public_key is None else read_public_key(public_key)
     if private is not None and (gone := pruned_folder(release, private)) is not None:
@@ -180,7 +182,7 @@ def audit_release(
             where=str(private),
             advice="Give the policy's `release.private` folder, or the release's folder inside it.",
         )
-    opened = Release(folder, private, staged=staged, public_key=key, recount=recount, asked=release)
+    opened = Release(folder, private, staged=staged, public_key=key, recount=recount, asked=release, each=each)
     found = tuple(kernel.findings(opened))
     return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))
 

@@ -22,6 +22,7 @@ from funnel.policy import Policy
 from funnel.progress import Report, silent
 from funnel.release.publish import Publisher
 from funnel.release.sign import SigningKey
+from funnel.release.written import Each
 
 
 def execute(
@@ -72,7 +73,7 @@ def execute(
         from funnel.plan.write import write  # as `ahead` has it by now
 
         entry, told = write(Drafted(run, counted, protected, composed, drawn), publisher, progress, engine.each)
-        improbable = audit(publisher, run.signer, progress)
+        improbable = audit(publisher, run.signer, progress, engine.each)
         progress(plan.publish.title)
         target = publisher.publish(entry)
         also = None
@@ -86,8 +87,10 @@ def execute(
     return Summary(run, counted, protected, composed, target.resolve(), noted, observer, also)
 
 
-def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> list[str]:
+def audit(publisher: Publisher, signer: SigningKey | None, progress: Report, each: Each = map) -> list[str]:
     """The auditor's own word on the staged files, before anyone can see them. Raises AuditFailure.
+
+    Files of a table that has several are looked at by `each`.
 
     What only chance speaks against is released, and returned in words: a law whose rarest outcomes are refused is
     another law than the one stated.
@@ -97,7 +100,7 @@ def audit(publisher: Publisher, signer: SigningKey | None, progress: Report) -> 
 
     progress("audit")
     key = None if signer is None else signer.public_text
-    found = audit_release(publisher.public, publisher.private, staged=True, public_key=key).of("failed")
+    found = audit_release(publisher.public, publisher.private, staged=True, public_key=key, each=each).of("failed")
     for one in found:
         if not one.improbable:
             raise AuditFailure(f"it is not so that {one.title}", bound=one.title, achieved=one.detail, where=one.claim)

@@ -23,14 +23,16 @@ import pytest
 
 import funnel
 from funnel.audit.audit import audit_release
+from funnel.audit.extras.export import Files
+from funnel.audit.kernel import check as kernel
 from funnel.cells.make import make
 from funnel.engine.spark.engine import Spark
-from funnel.engine.spark.task import Gathered, Task
-from funnel.errors import FunnelError, SourceError
+from funnel.engine.spark.task import Every, Gathered, Task
+from funnel.errors import AuditFailure, FunnelError, SourceError
 from funnel.format import canonical
+from funnel.plan import run
 from funnel.plan.compiled import Limits, planned
 from funnel.policy import load
-from funnel.release import written
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 
@@ -250,32 +252,79 @@ class LostSink(Gathered):
         yield from super().__call__(batches)
 
 
+class LostWork(Every):
+    """A process that fails, or is killed, when it has done its work for an item the first time."""
+
+    fault = ""
+
+    def __call__(self, batches):
+        from pyspark import TaskContext
+
+        context, found = TaskContext.get(), list(super().__call__(batches))
+        if context.attemptNumber() == 0 and context.partitionId() == 1:
+            if self.fault == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("lost")
+        yield from found
+
+
 @pytest.mark.parametrize("fault", ["killed", "fails"])
 def test_a_file_that_is_written_twice_is_there_once(
     places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    """Where rows are put aside, and where the table's own files are written; what lost processes left is not there."""
+    """Where rows are put aside, where files of the table are written, and audited; what lost processes left is gone."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     monkeypatch.setattr("funnel.engine.spark.engine.Gathered", type("LostSink", (LostSink,), {"fault": fault}))
-    whole = written._try
-
-    def lost(*told: Any) -> Any:
-        from pyspark import TaskContext
-
-        context, found = TaskContext.get(), whole(*told)
-        if context is not None and context.attemptNumber() == 0 and found[0] == 1:
-            if fault == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            raise RuntimeError("lost")
-        return found
-
-    monkeypatch.setattr(written, "_try", lost)
+    monkeypatch.setattr("funnel.engine.spark.engine.Every", type("LostWork", (LostWork,), {"fault": fault}))
     release = released(tmp_path / "a", places / "parts", **NAMED, **SPARK)
     assert files(release) == named_by_duckdb
     assert not audit_release(release, release.parent.parent / "private" / release.name).of("failed")
     assert {path.relative_to(release).as_posix() for path in release.glob("data/**/*")} == set(named_by_duckdb)
+
+
+def read_here(*_: Any) -> Any:
+    raise AssertionError("this process has no need to read the rows")
+
+
+@pytest.mark.parametrize("wide", [{}, {"public": [CELLS]}])
+def test_rows_with_names_are_audited_where_they_are(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: dict[str, Any]
+) -> None:
+    """The process of the job reads none of them before it publishes; an auditor, who has no Spark, reads them all."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "at", read_here)
+        release = released(tmp_path / "a", places / "parts", **NAMED, **wide, **SPARK)
+    assert written_again(release)
+    monkeypatch.setattr(Files, "at", read_here)
+    with pytest.raises(AssertionError, match="no need"):
+        audit_release(release, None)
+
+
+@pytest.mark.parametrize("lie", ["changed_row", "doubled_row", "moved_row", "other bytes"])
+def test_files_that_are_not_what_was_released_are_refused_in_the_same_words(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str
+) -> None:
+    """Before anybody can see them, whichever process looked."""
+    whole, said = run.audit, []
+
+    def audit(publisher: Any, *told: Any) -> Any:
+        part = publisher.public / "data/part-1.parquet"
+        part.write_bytes(b"PAR1") if lie == "other bytes" else again(part, globals()[lie])
+        return whole(publisher, *told)
+
+    monkeypatch.setattr(run, "audit", audit)
+    monkeypatch.setattr(kernel, "PUBLISHED", {})
+    monkeypatch.setattr(kernel.findings, "__defaults__", ({},))
+    for engine in ({}, SPARK):
+        folder = tmp_path / ("b" if engine else "a")
+        with pytest.raises(AuditFailure) as caught:
+            released(folder, places / "people.parquet", **NAMED, **engine)
+        said.append(str(caught.value))
+        nothing_published(folder)
+    assert "data-export" in said[0]
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("names", [{}, {"release__identify": "id"}])
@@ -308,6 +357,14 @@ def moved_row(rows: pa.Table) -> pa.Table:
     return rows.set_column(0, "id", pc.add(rows["id"], 1))
 
 
+def again(part: Path, change: Any) -> None:
+    """A file with other rows, written as the writer writes."""
+    rows, metadata = pq.read_table(part), pq.read_metadata(part).metadata
+    with pq.ParquetWriter(part, rows.schema.remove_metadata(), compression="zstd", store_schema=False) as writer:
+        writer.add_key_value_metadata(metadata)
+        writer.write_table(change(rows.replace_schema_metadata(None)))
+
+
 LIES = {"a row changed": changed_row, "a row doubled": doubled_row, "rows moved": moved_row, "a file left out": None}
 
 
@@ -328,11 +385,7 @@ def test_a_table_in_files_that_was_changed_is_refused_from_what_is_published(
         part.unlink()
         del told["files"]["data/part-1.parquet"]
     else:
-        rows = pq.read_table(part)
-        metadata = pq.read_metadata(part).metadata
-        with pq.ParquetWriter(part, rows.schema.remove_metadata(), compression="zstd", store_schema=False) as writer:
-            writer.add_key_value_metadata(metadata)
-            writer.write_table(change(rows.replace_schema_metadata(None)))
+        again(part, change)
         raw = part.read_bytes()
         told["files"]["data/part-1.parquet"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
     (release / "release.json").write_bytes(canonical.encode(told))

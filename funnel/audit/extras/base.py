@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from funnel.format.fields import Alphabet, Label
 from funnel.format.protocol import Weights
 from funnel.format.reported import Published
 
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+"""Does some work for each of some items, wherever that is done, and tells in their order what came of it."""
 Recount = Callable[["Release"], Any]
 """From a release to what its source holds, as its policy counts it: see `table`."""
 
@@ -28,7 +30,7 @@ Recount = Callable[["Release"], Any]
 class Release(Opened):
     """A release with its evidence; and what its auditor brings: a public key (32 bytes), a way to count the source.
 
-    `asked` is the folder as it was given, which may be `latest`.
+    `asked` is the folder as it was given, which may be `latest`; `each` does some work for each of several items.
     """
 
     terms = file_of("folder", terms.TermsFile, terms.NAME)
@@ -37,9 +39,9 @@ class Release(Opened):
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False,
                  public_key: bytes | None = None, recount: Recount | None = None,
-                 asked: Path | None = None) -> None:  # fmt: skip
+                 asked: Path | None = None, each: Each = map) -> None:  # fmt: skip
         super().__init__(release, private, staged=staged)
-        self.public_key, self.recount, self.asked = public_key, recount, asked or release
+        self.public_key, self.recount, self.asked, self.each = public_key, recount, asked or release, each
 
     @property
     def published(self) -> Published:

@@ -2,6 +2,9 @@
 
 Where rows have names, it is one of its own keys, too: released.json tells how often each answer was given, and not to
 whom. That the keys stand beside the answers that were drawn for them is what no file can show.
+
+A table in several files without folders is looked at file by file: each shows by itself that its rows belong there, and
+what they are. So they may be looked at by several processes, which tell what was given how often, and of which bytes.
 """
 
 from __future__ import annotations
@@ -9,25 +12,29 @@ from __future__ import annotations
 import filecmp
 import tempfile
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.reading import named, parts_of, read_file, read_table
+from funnel.audit.extras.reading import Answers, parts_of, read_file, read_table
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes as Narrow
 from funnel.data.convert import protocols_of
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, UnaryProtocol
-from funnel.engine.parts import by_part
 from funnel.errors import FunnelError
+from funnel.files import sha256_file
 from funnel.format.cells import NAME as CELLS
 from funnel.format.manifest import Partition
 from funnel.format.released import NAME, with_count
+from funnel.format.reported import Published
 from funnel.release.export import Target, Window, inside, shown_columns
 from funnel.release.filled import Filled, Rows, filled
 from funnel.release.folders import ranks
@@ -35,6 +42,10 @@ from funnel.release.weights import row_weights
 from funnel.release.written import in_table, of_part, window, write_data
 
 Codes = Callable[[slice], IntArray]
+File = tuple[int, str, str | None]
+"""A file of the table: its number, its name, and the SHA-256 that is stated of it."""
+Told = tuple[int, IntArray, IntArray]
+"""How many rows a file has; and of the distinct released rows which ones were given there, and how often."""
 CLAIM = "data-export"
 TITLE = "the data file is what its writer makes of the released labels: those rows, in order, and nothing beside them"
 PRIVATE = False
@@ -81,70 +92,137 @@ def _write_again(opened: Release, path: Path, again: Path) -> None:
 
     shown, stated = opened.published, opened.manifest
     target = Target(again, stated.format_of_data, notes=notes(shown))
-    rows = by_part(answered(opened, path)) if stated.identify else None
+    rows = _answered(opened, path) if stated.identify else None
     write_data(shown, protocols_of(opened.protocol), opened.wide, target, rows)
 
 
 def answered(opened: Release, path: Path) -> Iterator[pa.RecordBatch]:
     """Rows of a table that have names: their keys k0, k1, … and the codes y0, y1, … of answers. Raises Broken."""
-    names, batches = _columns(opened, path)
-    if opened.wide:  # labels say all else of a row
-        keys = [key.name for key in opened.manifest.identify]
-        told = keys + [name for one in opened.protocol.blocks for name in one.columns]
-        batches = (batch.select([names.index(name) for name in told]) for batch in batches)
-    return named(opened, batches, _labels(opened))
+    return chain.from_iterable(batches for _, batches in _answered(opened, path))
 
 
-def _rows(opened: Release, path: Path) -> Rows:
-    """Keys and labels of a table with wide blocks. Raises Broken."""
-    return Rows.of(answered(opened, path), len(opened.manifest.identify))
-
-
-def _columns(opened: Release, path: Path) -> tuple[list[str], Iterator[pa.RecordBatch]]:
-    """The table's columns, which are the keys and those of the protocol, and its batches. Raises Broken."""
-    names, batches = read_table(opened, by_file=True)
-    protocols, locked = protocols_of(opened.protocol), opened.manifest.locked is not None
-    weighed = row_weights(opened.wide, protocols, opened.rows, locked=locked)
-    expected = [name for one in protocols for name in _names(one, opened, weighed)]
-    keys = [key.name for key in opened.manifest.identify]
-    for file, found, right in (
-        (NAME, list(opened.released.columns), expected),
-        (path.name, names, [*keys, *with_count(expected, (), counted=_counted(opened))[0]]),
-    ):
-        if found != right:
-            raise Broken(file, "these are not the columns of the protocol", right, found)
-    return names, batches
+def _answered(opened: Release, path: Path) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """These rows by the files of a table without folders, else all of them. Raises Broken."""
+    files, seen = _files(opened, path), np.zeros(len(opened.rows), np.int64)
+    if parts_of(opened.manifest) is None:
+        names, batches = read_table(opened)
+        yield 0, files.answered(names, batches, seen)
+    else:
+        for number, name, _ in _listed(opened):
+            yield number, files.answered(*files.read(name), seen, number)
+    files.answers.check_given(seen)
 
 
 def _read_back(opened: Release, path: Path) -> int:
     """The number of rows: those released, in order, under their columns. Raises Broken."""
-    names, batches = _columns(opened, path)
-    keys = len(opened.manifest.identify)
+    files, stated = _files(opened, path), opened.manifest
+    keys = len(stated.identify)
+    if (keys or opened.wide) and parts_of(stated) is not None:
+        return _by_file(opened, files)
     if keys and not opened.wide:
-        return sum(batch.num_rows for batch in named(opened, batches, _labels(opened)))
-    if opened.wide and parts_of(opened.manifest) is not None:
-        return _by_file(opened, path, names[keys:])
+        return sum(batch.num_rows for batch in answered(opened, path))
+    names, batches = read_table(opened, by_file=True)
+    files.check_columns(path.name, names)
     rows, told = in_table(opened.published), (batch.select(range(keys, len(names))) for batch in batches)
     _compare(path, names[keys:], told, _shown(opened, path), rows)
     return rows
 
 
-def _by_file(opened: Release, path: Path, names: Sequence[str]) -> int:
-    """As `_read_back`, of rows that are filled in file by file."""
-    stated, rows = opened.manifest, 0
-    keys, own = len(stated.identify), stated.partition or Partition(None, 1)
-    parts = by_part(answered(opened, path)) if keys else ((part, None) for part in range(own.parts(stated.rows)))
-    for part, batches in parts:
-        named = None if batches is None else Rows.of(batches, keys)
-        among = window(stated, part, stated.rows)
-        size = among[1] - among[0] if named is None else len(named.codes)
-        found = [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, None))
-                 for one in _filled(opened, of_part(opened.wide, part), named, among)]  # fmt: skip
-        _, told = read_file(opened, f"{stated.data}/part-{part}.{stated.format_of_data}")
-        shown = (batch.select(range(keys, keys + len(names))) for batch in told)
-        _compare(path, names, shown, found, size)
-        rows += size
+def _by_file(opened: Release, files: Files) -> int:
+    """As `_read_back`, file by file. Raises Broken."""
+    several, rows, seen = _listed(opened), 0, np.zeros(len(opened.rows), np.int64)
+    for one, told in zip(several, opened.each(files, several), strict=True):
+        own, which, times = told or files.at(one)
+        rows += own
+        seen[which] += times
+    if opened.manifest.identify:
+        files.answers.check_given(seen)
+    elif rows != opened.manifest.rows:
+        raise Broken(opened.manifest.data, "the table has another number of rows", opened.manifest.rows, rows)
     return rows
+
+
+def _listed(opened: Release) -> list[File]:
+    """The files of a table without folders: those of rows with names may lack a number, which no key has."""
+    stated, one = opened.manifest, opened.manifest.partition or Partition(None, 1)
+    stem, form, files = f"{stated.data}/part-", f".{stated.format_of_data}", stated.files
+    told = (int(name.removeprefix(stem).removesuffix(form)) for name in stated.tables)
+    numbers = sorted(told) if stated.identify else range(one.parts(stated.rows))
+    names = [f"{stem}{number}{form}" for number in numbers]
+    return [(number, name, files[name].sha256 if name in files else None)
+            for number, name in zip(numbers, names, strict=True)]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """What every file of a table has to be; it can be sent to the processes that look at them. `names`: its columns."""
+
+    folder: Path
+    shown: Published
+    wide: tuple[Cells, ...]
+    names: list[str]
+    answers: Answers
+
+    def __call__(self, file: File) -> Told | None:
+        """As `at`, of the bytes that are stated; None where anything is wrong, which whoever asks then looks at."""
+        with suppress(Exception):
+            return self.at(file) if sha256_file(self.folder / file[1]) == file[2] else None
+        return None
+
+    def at(self, file: File) -> Told:
+        """What a file holds. Raises Broken."""
+        (part, name, _), stated, seen = file, self.shown.manifest, np.zeros(len(self.answers.rows), np.int64)
+        keys, rows, own, among = len(stated.identify), 0, None, window(stated, part, stated.rows)
+        if keys:
+            batches = self.answered(*self.read(name), seen, part)
+            if self.wide:
+                own = Rows.of(batches, keys)
+            else:
+                rows = sum(batch.num_rows for batch in batches)
+        if self.wide:
+            rows = among[1] - among[0] if own is None else len(own.codes)
+            found = [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, None))
+                     for one in _filled(self.shown, of_part(self.wide, part), own, among)]  # fmt: skip
+            told = (batch.select(range(keys, len(self.names))) for batch in self.read(name)[1])
+            _compare(Path(name), self.names[keys:], told, found, rows)
+        which = np.flatnonzero(seen)
+        return rows, which, seen[which]
+
+    def read(self, name: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+        """The columns of a file, which are those of the table, and its rows in order. Raises Broken."""
+        names, batches = read_file(self.folder / name, self.shown.manifest.format_of_data)
+        self.check_columns(name, names)
+        return names, batches
+
+    def check_columns(self, file: str, names: list[str]) -> None:
+        """These are the columns of the table: keys and those of the protocol. Raises Broken."""
+        if names != self.names:
+            raise Broken(file, "these are not the columns of the protocol", self.names, names)
+
+    def answered(
+        self, names: list[str], batches: Iterable[pa.RecordBatch], seen: IntArray, part: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Keys and codes of rows in such columns, as `Answers.read`. Raises Broken."""
+        self.check_columns(self.answers.stated.data, names)
+        if self.wide:  # labels say all else of a row
+            keys = [key.name for key in self.shown.manifest.identify]
+            told = keys + [name for one in self.shown.protocol.blocks for name in one.columns]
+            batches = (batch.select([names.index(name) for name in told]) for batch in batches)
+        return self.answers.read(batches, seen, part)
+
+
+def _files(opened: Release, path: Path) -> Files:
+    """What is known of the table's files from the other ones. Raises Broken."""
+    protocols, locked = protocols_of(opened.protocol), opened.manifest.locked is not None
+    weighed = row_weights(opened.wide, protocols, opened.rows, locked=locked)
+    expected = [name for one in protocols for name in _names(one, opened, weighed)]
+    if (found := list(opened.released.columns)) != expected:
+        raise Broken(NAME, "these are not the columns of the protocol", expected, found)
+    names = [key.name for key in opened.manifest.identify]
+    names += with_count(expected, (), counted=_counted(opened))[0]
+    stated, labels = opened.manifest.without_files(), _labels(opened)
+    shown = replace(opened.published, manifest=stated)
+    return Files(path.parent, shown, opened.wide, names, Answers(stated, distinct_rows(opened), labels))
 
 
 def _compare(
@@ -177,7 +255,9 @@ def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> l
 def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
     """For each column of the table its values, and which of them some rows have. Raises Broken."""
     if opened.wide:
-        found = _filled(opened, opened.wide, _rows(opened, path) if opened.manifest.identify else None)
+        keys = len(opened.manifest.identify)
+        rows = Rows.of(answered(opened, path), keys) if keys else None
+        found = _filled(opened.published, opened.wide, rows)
         order = _order(opened, found)
         return [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, order)) for one in found]
     labels, times = _labels(opened), distinct_rows(opened)[:, -1]
@@ -192,12 +272,12 @@ def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
 
 
 def _filled(
-    opened: Release, wide: Sequence[Cells], rows: Rows | None, among: Window | None = None
+    shown: Published, wide: Sequence[Cells], rows: Rows | None, among: Window | None = None
 ) -> tuple[Filled, ...]:
     """Columns of filled rows. Raises Broken."""
-    locked = opened.manifest.locked is not None
+    locked = shown.manifest.locked is not None
     try:
-        return filled(protocols_of(opened.protocol), opened.released, wide, rows, locked=locked, window=among)
+        return filled(protocols_of(shown.protocol), shown.released, wide, rows, locked=locked, window=among)
     except (FunnelError, ValueError, IndexError) as error:
         raise Broken(CELLS, "the labels cannot be filled in", "labels of these cells", str(error)) from None
 

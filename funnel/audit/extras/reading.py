@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.verdict import Broken
-from funnel.engine.sql import PART, identifier
+from funnel.engine.sql import identifier
 from funnel.format.manifest import Key, Manifest
 from funnel.release.folders import in_order, value_of
 from funnel.release.named import Order, in_order_of, key_types, places
@@ -29,26 +30,21 @@ def read_table(opened: Release, *, by_file: bool = False) -> tuple[list[str], It
     """
     manifest = opened.manifest
     if manifest.partition is None:
-        return read_file(opened, manifest.data)
+        return read_file(opened.release / manifest.data, manifest.format_of_data)
     names, batches = _parted(opened) if manifest.folders is None else _in_folders(opened, manifest.folders)
     if not manifest.identify or (by_file and manifest.folders is None):
         return names, batches
     return names, _by_key(manifest, names, batches)
 
 
-def read_file(opened: Release, name: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
-    """The columns of a file of the table, and its rows in order. Raises Broken."""
-    return _read(opened.release / name, opened.manifest.format_of_data)
-
-
 def _parted(opened: Release) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The rows of all files, of which each has all columns."""
-    files = in_order(opened.manifest.tables)
-    own, _ = read_file(opened, files[0])
+    files, form = in_order(opened.manifest.tables), opened.manifest.format_of_data
+    own, _ = read_file(opened.release / files[0], form)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for file in files:
-            found, rows = read_file(opened, file)
+            found, rows = read_file(opened.release / file, form)
             if found != own:
                 raise Broken(file, "these are not the columns of the other files", own, found)
             yield from rows
@@ -76,7 +72,7 @@ def _in_folders(opened: Release, column: str) -> tuple[list[str], Iterator[pa.Re
         raise Broken("release.json", "the folders are those of no released column", released.columns, column)
     place = released.columns.index(column)
     kind, behind = _kind(Key(column, released.types[place])), place + len(opened.manifest.identify)
-    read = partial(_read, form=form, connection=None if form == "parquet" else duckdb.connect(":memory:"))
+    read = partial(read_file, form=form, connection=None if form == "parquet" else duckdb.connect(":memory:"))
     own, first = read(opened.release / files[0])
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -108,7 +104,7 @@ def _value(file: str, column: str, kind: pa.DataType) -> pa.Array:
         raise Broken(file, "the folder has no value of the column", kind, str(error)) from None
 
 
-def _read(
+def read_file(
     path: Path, form: str, connection: duckdb.DuckDBPyConnection | None = None
 ) -> tuple[list[str], Iterator[pa.RecordBatch]]:
     """The columns of one file, and its rows in order. Raises Broken."""
@@ -135,36 +131,53 @@ def _read(
         raise Broken(path.name, "the table cannot be read", form, str(error)) from None
 
 
-def named(
-    opened: Release, batches: Iterable[pa.RecordBatch], labels: Sequence[pa.Array]
-) -> Iterator[pa.RecordBatch]:
-    """Batches of key columns and of the output codes y0, y1, … of each block; of the table's columns, keys first.
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What rows with names may hold: the distinct `rows` (m, k + 1) released, and `labels`, how each column shows them.
 
-    Rows of a table in several files without folders come file by file, with the number that their key says of it.
-    `labels` are, for each other column, its values by distinct released row. Raises Broken: a row without a key, a key
-    twice or out of order, an answer that was not released, and, when all are read, not as often as it was.
+    It can be sent to other processes, which read files of the table.
     """
-    import pyarrow as pa
 
-    file, keys, answers = opened.manifest.data, opened.manifest.identify, opened.rows
-    parts = parts_of(opened.manifest)
-    order, seen, where = Order(), np.zeros(len(answers), np.int64), None
-    kinds = _kinds(keys)
-    for batch in batches:
-        own = [_columns_read(file, *one) for one in zip(keys, kinds, batch.columns, strict=False)]
-        told = {} if parts is None else {PART: places(own, parts)}
-        if not order.holds([*told.values(), *own]):
-            raise Broken(file, "rows are not sorted by key, each key once", "ascending keys, none missing", "others")
-        shown = batch.columns[len(keys) :]
-        where = where or _Places(labels, [column.type for column in shown])
-        found = where.of(shown)
-        if (found < 0).any():
-            raise Broken(file, "a row holds values that were not released", "those released", "others")
-        np.add.at(seen, found, 1)
-        codes = {f"y{block}": pa.array(answers[found, block]) for block in range(answers.shape[1] - 1)}
-        yield pa.record_batch({f"k{i}": column for i, column in enumerate(own)} | codes | told)
-    if (seen != answers[:, -1]).any():
-        raise Broken(file, "rows are not answered as often as was released", "the released totals", "others")
+    stated: Manifest
+    rows: IntArray
+    labels: Sequence[pa.Array]
+
+    def read(
+        self, batches: Iterable[pa.RecordBatch], seen: IntArray, part: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of key columns and of the output codes y0, y1, … of each block; of the table's columns, keys first.
+
+        `seen` (m,) counts how often each row was given; `part` is the number of a file whose rows are in it by their
+        keys. Raises Broken: a row without a key, a key twice, out of order or of another file, an answer that was not
+        released.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        file, keys, parts, order, where = self.stated.data, self.stated.identify, parts_of(self.stated), Order(), None
+        kinds = _kinds(keys)
+        for batch in batches:
+            own = [_columns_read(file, *one) for one in zip(keys, kinds, batch.columns, strict=False)]
+            holds = order.holds(own)
+            if part is not None and parts is not None:
+                holds = holds and bool(pc.all(pc.equal(places(own, parts), part), min_count=0).as_py())
+            if not holds:
+                what = "rows are not sorted by key, each key once"
+                raise Broken(file, what, "ascending keys, none missing", "others")
+            shown = batch.columns[len(keys) :]
+            where = where or _Places(self.labels, [column.type for column in shown])
+            found = where.of(shown)
+            if (found < 0).any():
+                raise Broken(file, "a row holds values that were not released", "those released", "others")
+            np.add.at(seen, found, 1)
+            codes = {f"y{block}": pa.array(self.rows[found, block]) for block in range(self.rows.shape[1] - 1)}
+            yield pa.record_batch({f"k{i}": column for i, column in enumerate(own)} | codes)
+
+    def check_given(self, seen: IntArray) -> None:
+        """Every row was given as often as was released. Raises Broken."""
+        if (seen != self.rows[:, -1]).any():
+            what = "rows are not answered as often as was released"
+            raise Broken(self.stated.data, what, "the released totals", "others")
 
 
 def parts_of(stated: Manifest) -> int | None:
