@@ -118,6 +118,16 @@ def test_columns_are_attributes_even_inside_one_block():
     assert srlip().leakage(channel).ratio == 5
 
 
+def test_who_knows_a_finer_value_than_the_table_has_is_not_covered():
+    """Sex is released as it is beside one band of two ages: s is the sex of those of one age, and not of the others."""
+    by_age = np.array([[[9, 1], [1, 9]], [[1, 9], [9, 1]]])  # N[age, s, sex]
+    joint = joint_of(by_age.sum(axis=0)[:, :, None])
+    channel = Channel(joint, [binary(joint, 0, [1, 0]), binary(joint, 1, [1])])
+    assert srlip().leakage(channel).ratio == 1  # whatever is known of sex and band
+    for known in by_age:
+        assert max(known[:, 0]) / known[:, 0].sum() == 0.9 != known[0].sum() / known.sum()
+
+
 def test_first_counterexample_to_the_composition_theorem():
     """A, B fair bits, both columns (A, B), S = A xor B: each released bit is harmless, both give S away."""
     cells = np.array([[a ^ b, 2 * a + b, 2 * a + b] for a in range(2) for b in range(2)])
