@@ -100,10 +100,20 @@ class Facts:
         """The released columns without those of the secret, listed; empty if there are none."""
         return self.listed([human(column) for column in self.released if column not in self.m.sensitive])
 
+    @cached_property
+    def secret_shown(self) -> str:
+        """The columns of the secret that are among the released ones, randomised like them, listed."""
+        return self.listed([human(column) for column in self.m.sensitive if column in self.released])
+
+    @cached_property
+    def secret_withheld(self) -> str:
+        """Those that are not, listed."""
+        return self.listed([human(column) for column in self.m.sensitive if column not in self.released])
+
     @property
     def secret_released(self) -> bool:
-        """Whether the secret is among the released columns, randomised like them."""
-        return set(self.m.sensitive) <= set(self.released)
+        """Whether all of the secret is among the released columns."""
+        return not self.secret_withheld
 
     @cached_property
     def key(self) -> str:

@@ -360,6 +360,7 @@ def test_a_report_tells_of_columns_cells_and_how_to_count(released, command, tmp
     assert "The true values, of wide blocks the cells, hold H(X)" in page.text
     assert "what stays the same where draws are permanent" in page.text
     assert "the truth may often lie outside an interval" in page.text
+    assert "every cell had to have at least" in page.text and "every true value of" not in page.text
     assert ("pooled and rounded, were the truth" in page.text) == bool(shown["wide"][0]["accuracy"])
     assert (shown["wide"][0]["totals"] == "face") == (mechanism == "invariant")
     # What takes the records stands in the full report alone.

@@ -38,9 +38,9 @@ class File:
 class Record:
     """A release for catalogues.
 
-    `promise` says what is promised of the table, `against` to whom knowing what, `limits` what is not promised, by
-    titles, each in sentences of the report; `notion` is the notion's name in words, and `epsilon` bounds its `measure`,
-    in nats.
+    `promise` says what is promised of the table, `against` to whom knowing what, and for which distributions, `limits`
+    what is not promised, by titles, each in sentences of the report; `notion` is the notion's name in words, and
+    `epsilon` bounds its `measure`, in nats.
     """
 
     stated: Manifest
@@ -71,7 +71,7 @@ class Record:
             epsilon=t.epsilon,
             measure=notion["measure"],
             promise=" ".join(filter(None, parts)),
-            against=said["observer"],
+            against=f"{said['observer']} {said['strength']}",
             limits={one["title"]: one["text"] for one in limits(t, notion, mechanism)},
             drawing=tuple(words.paragraphs("drawing.txt", t=t, notion=notion, mechanism=mechanism)),
             columns=columns(shown),

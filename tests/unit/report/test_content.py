@@ -526,6 +526,9 @@ def test_a_secret_that_is_also_public_is_not_called_withheld() -> None:
     assert hidden.startswith("Marital status itself, every other column")
     shown = SAMPLES["one_block"].stating(sensitive=("education",)).published()
     assert shown["scope"]["withheld"].startswith("Every other column")
+    half = SAMPLES["one_block"].stating(sensitive=("marital_status", "education")).published()
+    assert half["scope"]["withheld"].startswith("Marital status itself, every other column")
+    assert "the table has education among its columns" in " ".join(half["scope"]["sentences"])
 
 
 def test_the_drift_since_a_lock_is_told_with_the_evidence_alone() -> None:

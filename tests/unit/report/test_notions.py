@@ -131,9 +131,10 @@ def test_side_knowledge_is_promised_against_those_who_know_some_columns_but_not_
     )
     assert "say nothing more" in content["promise"]["observer"]
     # Who knows a finer value than the table has, the age in a band of ages, may learn more: tests/unit/notions.
-    promise, own = content["promise"], content["consequences"][0]["claim"]
-    for told in (promise["sentence"], promise["condition"], promise["definition"], content["measured"]["sentence"], own):
-        assert "as coarse as the table has them" in told
+    promise = content["promise"]
+    told = [promise["sentence"], promise["condition"], promise["definition"], content["measured"]["sentence"]]
+    for one in (*told, content["consequences"][0]["claim"]):
+        assert "as coarse as the table has them" in one
     assert "each as coarse as the table has it" in promise["observer"]
     text = text_of(content)
     assert "of ages in bands, the band" in text and "exactly" not in text.partition("Knowledge from elsewhere")[2][:200]
