@@ -74,7 +74,7 @@ class Together:
     """The composed leakage of all releases so far: in nats, rounded up (`figure`) and as measured; None: no bound.
 
     `varying` is the usual LDP of the whole history in nats (None: no bound), which times k bounds what is told of a
-    record that had k values at known times.
+    record that had k values, where it is known when each of its columns changed.
     """
 
     measure: Text

@@ -15,11 +15,13 @@ answer y' is independent of the others, and m <= P(y'|x') <= M with M/m = e^ε'.
 P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' more.
 
 A record whose values change draws anew for each value, and nothing is known of how x changes with s. Let it have k
-values, at times that are given. For each value v its answers have the law above restricted to the releases in which
-it was v, so they move odds by at most ε_X of the whole history (`spread`; restricting is data processing). The values'
-draws are independent, so any two such paths differ by at most k times that: what holds for every path holds for means
-over paths, whatever their distribution given s. Draws that are fresh have one factor per release whatever x does. That
-a value changed is not part of this: where a record answers otherwise under an unchanged protocol, the change shows.
+values, and let it be given of every block at which times its part of them changed. For each value v of a block the
+answers there have the law above restricted to the releases in which it was v, so they move odds by at most ε_X of that
+block's history (`spread`; restricting is data processing). The values' draws are independent, no block has more than k,
+and the ε_X of blocks add up to that of all, so any two such paths differ by at most k times it: what holds for every
+path holds for means over paths, whatever their distribution given s. Draws that are fresh have one factor per release
+whatever x does. That a value changed is not part of this, nor in which block it did: where a record answers otherwise
+under an unchanged protocol, the change shows.
 A value is what the record was drawn for: one that a new lock takes out of `other` is another one from then on.
 """
 
@@ -63,7 +65,8 @@ def together(
     The secret is that of `joint`, whatever the release itself hides; `alone` is None where nobody measured it yet.
     `before` is what each earlier release stated of the same (None: nothing), and the figure is never below; it is None
     where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
-    record's values tell that changed at known times and were k; where somebody is absent, nothing is known of that.
+    record's k values tell, where it is known when those of each block changed; nothing is known of that where somebody
+    is absent.
     `everybody` has those too whom a release leaves out: absence is part of what is told (`presence`).
     """
 

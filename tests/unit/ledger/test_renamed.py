@@ -138,6 +138,35 @@ def test_each_value_of_a_record_tells_no_more_than_is_stated(history) -> None:
             assert all(chance <= most * other.get(answer, 0) for answer, chance in one.items())
 
 
+def test_of_several_columns_it_is_known_which_of_them_changed_when() -> None:
+    """Who knows only when a record changed learns from an answer that stays, or does not, which of its columns did."""
+    one = named(["v", "w"], [[3, 1], [1, 3]])
+    blocks = tuple(Alphabet((column,), one.inputs.values) for column in "AB")
+    protocols = [Protocol(inputs, one.outputs, BITS, one.weights) for inputs in blocks]
+    joint = Joint(Alphabet(("S",), (("a",), ("b",))), blocks, np.argwhere(np.ones((2, 2, 2))), np.ones(8, np.int64))
+    own = [DrawRecord((c,), ("m",), ("m",), None, "k", "id", p) for c, p in zip("AB", protocols, strict=True)]
+    alone = NOTIONS[0].leakage(Channel(joint, protocols))
+    varying = together(NOTIONS[0], joint, own, own, alone, [OF_ANOTHER]).varying
+    assert varying == pytest.approx(math.log(9), abs=1e-4)
+    by_columns, by_records = defaultdict(list), defaultdict(list)
+    for path in itertools.product(itertools.product("vw", repeat=2), repeat=2):
+        columns = [*zip(*path, strict=True)]
+        laws = [along([(one, column)] * 2, values) for column, values in zip("AB", columns, strict=True)]
+        law = {(y, z): p * q for (y, p), (z, q) in itertools.product(*(found.items() for found in laws))}
+        times = tuple(map(path.index, path))
+        by_columns[times, *(tuple(map(values.index, values)) for values in columns)].append(law)
+        by_records[times].append(law)
+    assert all(largest(laws) <= len(set(times)) * varying + 1e-9 for (times, *_), laws in by_columns.items())
+    assert largest(by_records[0, 1]) == math.inf
+
+
+def largest(laws: Sequence[dict[object, Fraction]]) -> float:
+    """max ln P(answers)/P'(answers) of any two laws."""
+    pairs = itertools.permutations(laws, 2)
+    ratios = ((p, other.get(y, 0)) for one, other in pairs for y, p in one.items() if p)
+    return max((math.log(p / q) if q else math.inf for p, q in ratios), default=0.0)
+
+
 def directions(rows: Sequence[Sequence[Fraction]]) -> dict[tuple[Fraction, ...], Fraction]:
     """Proportional rows added up: the shape of each, and how much there is of it."""
     found: dict = defaultdict(Fraction)
