@@ -87,7 +87,7 @@ CATALOGUE: dict[str, str] = {
     "key-changed": "the key is not that of the last release",
     "key-write": "the key file could not be written",
     "release-write": "the release could not be written",
-    "also-write": "the release is published, but is not in the database that the policy names beside",
+    "also-write": "the release is published, but may not be in the database that the policy names beside",
     "disk-full": "the disk, or what may be written to it, is full",
     "release-busy": "another run is writing to the same folder",
     "library-missing": "an optional library is not installed",

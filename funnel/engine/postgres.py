@@ -66,11 +66,15 @@ class Address:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the server refused: `said` and `advice` for a person; `away` where it cannot be reached any more."""
+    """What the server refused: `said` and `advice` for a person; `away` where it cannot be reached any more.
+
+    `undone` is False where it may have done what it was asked all the same, and only its answer was lost.
+    """
 
     said: str
     advice: str
     away: bool = False
+    undone: bool = True
 
 
 @contextmanager

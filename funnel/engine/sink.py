@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from funnel.engine.postgres import COLUMNS, Address, Refusal, Said, connected
@@ -41,8 +41,10 @@ _FOUND = (
 )
 _GRANTS = (
     "SELECT privilege_type, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, "
-    "is_grantable FROM pg_class, aclexplode(relacl) WHERE oid = to_regclass($1) AND grantee <> relowner ORDER BY 1, 2"
+    "is_grantable FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) "
+    "WHERE oid = to_regclass($1) AND grantee <> quote_ident(current_user)::regrole ORDER BY 1, 2"
 )
+"""Of everybody but the role that writes, which owns the new table; the old one may be that of a group of roles."""
 _OWN: dict[str, Said] = {
     "42501": (
         "the role may not write the table",
@@ -101,31 +103,44 @@ class Sink:
     ) -> bool:
         """Write the rows of a release, whose columns have these names and types there; False where it was there before.
 
-        Raises what `raised` makes of a refusal, and then the old table stands there as before.
+        Raises what `raised` makes of a refusal, and then the old table stands there as before, if it is `undone`.
         """
-        with self._cursor() as (connection, cursor):
-            cursor.execute(f"SET LOCAL lock_timeout = {literal(_TOO_LONG)}")
-            before = self._before(cursor, told)
-            if before == told:
-                return False
-            self._make_room(cursor, before, columns)
-            cursor.execute(f"COMMENT ON TABLE {self.address.quoted} IS {literal(told.text)}")
-            schema, table = (None, *self.address.parts)[-2:]
-            sent = cursor.adbc_ingest(table, reader(), mode="append", db_schema_name=schema)
-            if sent != rows:
-                raise self.raised(
-                    Refusal(f"it took {sent:,} of {rows:,} rows", "See the log of the database.")
-                )
-            connection.commit()
+        committing = False
+
+        def raised(refusal: Refusal) -> FunnelError:
+            return self.raised(replace(refusal, undone=not (committing and refusal.away)))
+
+        try:
+            with self._cursor(raised) as (connection, cursor):
+                cursor.execute(f"SET LOCAL lock_timeout = {literal(_TOO_LONG)}")
+                before = self._before(cursor, told)
+                if before == told and self._rows(cursor) == rows:
+                    return False
+                self._make_room(cursor, before, columns, keep=self.old == "keep" and before != told)
+                cursor.execute(f"COMMENT ON TABLE {self.address.quoted} IS {literal(told.text)}")
+                schema, table = (None, *self.address.parts)[-2:]
+                cursor.adbc_ingest(table, reader(), mode="append", db_schema_name=schema)
+                if (there := self._rows(cursor)) != rows:  # a trigger may leave out rows that were sent
+                    said = f"the table took {there:,} of {rows:,} rows"
+                    raise raised(Refusal(said, "Look for triggers on it, and at the log of the database."))
+                committing = True
+                connection.commit()
+        except KeyboardInterrupt:
+            raise raised(Refusal("the run was interrupted", "", away=True)) from None
         return True
 
     @contextmanager
-    def _cursor(self) -> Iterator[tuple[Any, Any]]:
+    def _cursor(self, raised: Callable[[Refusal], FunnelError]) -> Iterator[tuple[Any, Any]]:
         with (
-            connected(self.address.server, self.address.name, self.raised, _OWN) as connection,
+            connected(self.address.server, self.address.name, raised, _OWN) as connection,
             closing(connection.cursor()) as cursor,
         ):
             yield connection, cursor
+
+    def _rows(self, cursor: Any) -> int:
+        """How many rows the table has."""
+        cursor.execute(f"SELECT count(*) FROM {self.address.quoted}")
+        return int(cursor.fetchone()[0])
 
     def _before(self, cursor: Any, told: TableComment) -> TableComment | None:
         """The release that stands there; None where there is no table. Raises where it is not ours to replace."""
@@ -150,19 +165,21 @@ class Sink:
             )
         return before
 
-    def _make_room(self, cursor: Any, before: TableComment | None, columns: Sequence[tuple[str, str]]) -> None:
+    def _make_room(
+        self, cursor: Any, before: TableComment | None, columns: Sequence[tuple[str, str]], *, keep: bool
+    ) -> None:
         """An empty table of these columns. One of the same columns is emptied, which keeps its views and indexes; those
         who may read the old table may read the new one.
         """
         table, grants = self.address.quoted, list[tuple[str, str, bool]]()
         if before is not None:
             cursor.execute(COLUMNS, (table,))
-            if self.old == "replace" and cursor.fetchall() == [*columns]:
+            if not keep and cursor.fetchall() == [*columns]:
                 cursor.execute(f"TRUNCATE {table}")
                 return
             cursor.execute(_GRANTS, (table,))
             grants = cursor.fetchall()
-            if self.old == "keep":
+            if keep:
                 cursor.execute(
                     f"ALTER TABLE {table} RENAME TO {identifier(dated(self.address.parts[-1], before))}"
                 )

@@ -87,12 +87,17 @@ def send(also: Also, folder: Path) -> Sent:
 
 def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
     """The error of a database that does not take a release which everybody can see already."""
+    but, there = (
+        ("is not in the database", "is as it was")
+        if refusal.undone
+        else ("may not be in the database", "is as it was, or holds the release, whole")
+    )
     return ReleaseError(
         "also-write",
-        f"release {folder.name} is published, whole and audited, but is not in the database: {refusal.said}",
+        f"release {folder.name} is published, whole and audited, but {but}: {refusal.said}",
         where=also.table,
-        advice=f"{refusal.advice} The table there is as it was. `funnel also` writes the release; so does the next run "
-        "with its own.".strip(),
+        advice=f"{refusal.advice} The table there {there}. `funnel also` writes the release, where it is not; so does "
+        "the next run with its own.".strip(),
         release=str(folder),
     )
 

@@ -201,6 +201,54 @@ def test_a_connection_that_ends_in_the_middle_leaves_the_old_table_whole(server,
     assert comment(server, "open.cut").split()[2] == newest.name
 
 
+def test_whether_a_lost_commit_was_one_is_not_known(server, tmp_path, table) -> None:
+    """A standby that never answers lets the commit wait; whoever ends the connection then ends no more than that."""
+    run(tmp_path, table, server, "open.late")
+    again = subprocess.Popen(
+        [sys.executable, "-m", "funnel", "run", str(tmp_path / "policy.yaml")],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ,
+    )  # fmt: skip
+    local = "SET synchronous_commit = local;"
+    try:
+        server.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        server.run(f"{local} SELECT pg_reload_conf()")
+        waiting = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        server.run(f"""{local} DO $$ BEGIN FOR i IN 1..1200 LOOP
+            EXIT WHEN ({waiting}) > 0; PERFORM pg_sleep(0.05); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$""")
+    finally:
+        server.run(f"{local} ALTER SYSTEM RESET synchronous_standby_names")
+        server.run(f"{local} SELECT pg_reload_conf()")
+    told = " ".join(again.communicate(timeout=60)[1].split())
+    newest = (tmp_path / "releases" / "latest").resolve().name
+    assert comment(server, "open.late").split()[2] == newest
+    assert (again.returncode, "may not be in the database" in told, "The table there is as it was." in told) == (
+        AGAIN, True, False,
+    ), told  # fmt: skip
+    assert not funnel.send_newest(tmp_path / "policy.yaml").written
+
+
+def test_a_table_that_lacks_rows_is_not_called_the_release(server, tmp_path, table) -> None:
+    first = run(tmp_path, table, server, "open.eaten")
+    server.run("""CREATE FUNCTION eat() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER eat BEFORE INSERT ON open.eaten FOR EACH ROW EXECUTE FUNCTION eat()""")
+    with pytest.raises(ReleaseError, match=f"the table took 0 of {ROWS} rows"):
+        run(tmp_path, table, server, "open.eaten")
+    assert comment(server, "open.eaten").split()[2] == first.name
+    server.run("DROP TRIGGER eat ON open.eaten")
+    assert funnel.send_newest(tmp_path / "policy.yaml").written
+    server.run("DELETE FROM open.eaten WHERE ctid IN (SELECT ctid FROM open.eaten LIMIT 1)")
+    assert funnel.send_newest(tmp_path / "policy.yaml").written
+    assert ask(server, "SELECT count(*) FROM open.eaten") == [(ROWS,)]
+
+
+def test_a_group_that_owned_the_old_table_may_read_the_new_one(server, tmp_path, table) -> None:
+    run(tmp_path, table, server, "open.team")
+    server.run("""CREATE ROLE team; GRANT team TO reader, stranger; GRANT USAGE, CREATE ON SCHEMA open TO team;
+        ALTER TABLE open.team OWNER TO team""")
+    run(tmp_path, table, server, "open.team", public=("colour",))
+    assert ask(server, "SELECT count(*) FROM open.team", "stranger") == [(ROWS,)]
+
+
 def test_another_policy_s_table_is_left_alone(server, tmp_path, table) -> None:
     run(tmp_path / "a", table, server, "open.shared")
     with pytest.raises(ReleaseError, match="a release of another policy, test"):
