@@ -111,7 +111,8 @@ def _share(confidence: float) -> float:
 def weights(data: Data) -> pa.Array:
     """Weights (rows,) of the table's rows, none below zero, of which the sum is the number of records.
 
-    The table's own where it has such a column; one where released totals may be read as they stand. Else rows that show
+    The table's own where it has such a column, with that sum on average; one where released totals may be read as they
+    stand. Else rows that show
     (y_1, …, y_k) count for the estimated number of records that are so over the number that say so. Those below zero
     count as none, and the others are fitted to the totals of each block: these are right, and how blocks go together is
     no longer free of bias, as it is in `estimate`.

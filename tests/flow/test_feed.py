@@ -102,6 +102,10 @@ def test_newer_releases_taken_away_with_their_feed_are_noticed_by_whoever_rememb
 
 def test_a_feed_from_elsewhere_may_be_older_than_the_one_beside_but_not_newer(home: Path) -> None:
     assert verified(home, feed="0.json") == "3 of 3 releases of test"
+    others = {"format": "funnel-feed/1", "lists": []}
+    (home / "others.json").write_text(json.dumps(others, separators=(",", ":")) + "\n")
+    told = "3 of 3 releases of test; others.json that was given lists none under this key"
+    assert verified(home, feed="others.json") == told, "nothing was compared"
     (home / "releases" / FEED).unlink()
     assert verified(home, feed="2.json") == "3 of 3 releases of test"
     assert verified(home, feed="1.json") is None, "it does not list the newest"

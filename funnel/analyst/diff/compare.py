@@ -12,6 +12,7 @@ from funnel.analyst.diff.sides import Side
 from funnel.analyst.diff.verdicts import (
     CELLS,
     JUDGES,
+    MERGED,
     UNSEEN,
     at_most,
     attribute,
@@ -135,6 +136,12 @@ def _inside(block: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [column for one in block for column in one.get("columns", [one])]
 
 
+def _in_cells(side: Side) -> set[str]:
+    """The columns inside wide blocks."""
+    blocks = chain(*side.terms["public"])
+    return {folded(column["name"]) for one in blocks for column in one.get("columns", ())}
+
+
 def _wide(side: Side) -> dict[str, dict[str, int]]:
     """How finely the columns of each wide block are told apart, where that is known."""
     return {
@@ -177,7 +184,8 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
             yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else gone)
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
-            judged = attribute(told, tells)
+            judged = attribute(*({"rare": MERGED, **x} if name in wide else x
+                                 for x, wide in ((told, _in_cells(old)), (tells, _in_cells(new)))))
             if as_released and judged[0] != "unchanged":
                 judged = _KNOWN_OTHERWISE
             if told != tells:

@@ -30,7 +30,7 @@ def privacy(old: Terms, new: Terms) -> Judged:
         return "stronger", f"it implies the old one: {forth}"
     if back:
         return "weaker", f"the old one implies it, not the other way round: {back}"
-    return "incomparable", "neither bound implies the other"
+    return "incomparable", "neither bound is known to imply the other"
 
 
 def budgets(old: Terms, new: Terms) -> Judged:
@@ -119,16 +119,26 @@ def _reduced(old: Terms, new: Terms) -> Judged:
 
 
 def _blanks(old: Terms, new: Terms) -> Judged:
+    before, after = (one.get("trim", False) for one in (old, new))
+    if before != after and any("top" in one or one.get("rare", "error") != "error" for one in (old, new)):
+        return "incomparable", "other values are frequent, or rare, where texts that differ in blanks alone are one"
     apart, one = "texts that differ in blanks are told apart", "texts that differ in blanks alone are one"
-    return ordered(old.get("trim", False), new.get("trim", False), apart, one, more_is_weaker=False)
+    return ordered(before, after, apart, one, more_is_weaker=False)
+
+
+MERGED = "merged"
+"""What stands for `rare` in a wide block that does not say it: numbers and dates by `bin`, texts by `other`."""
 
 
 def _rare(old: Terms, new: Terms) -> Judged:
     """A release in which a rare value is an error says nothing of it, for there is none."""
     before, after = old.get("rare") or "error", new.get("rare") or "error"
+    if {before, after} == {MERGED, "bin"}:
+        return "unchanged", ""  # a column that is merged so is one of numbers or dates
     if before != after and "error" not in (before, after):
-        return "incomparable", "other groups of rare values"
-    grade = ("error", "other", "bin").index
+        whose = "of numbers and dates " if MERGED in (before, after) else ""
+        return "incomparable", f"{whose}other groups of rare values"
+    grade = ("error", "other", "bin", MERGED).index
     return ordered(grade(before), grade(after), "more is said of rare values", "less is said of rare values")
 
 

@@ -41,7 +41,8 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
         raise Broken("latest", "an older release stands in the place of the newest", last, one.release)
     place = sorted(releases).index(one.release) + 1
     newer = "" if last == one.release else f"; {last} is newer"
-    return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}"
+    silent = "" if kept is None or one.name in found[-1] else f"; {kept.name} that was given lists none under this key"
+    return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}{silent}"
 
 
 def as_newest(asked: Path) -> bool:

@@ -95,6 +95,11 @@ def wide(name: str, most: int) -> dict:
     return {"name": name, "columns": ["x", "y"], "cells": most}
 
 
+def within(changes: dict) -> dict:
+    """A wide block whose column x has these terms."""
+    return {"name": "w", "columns": [{"name": "x"} | changes, "y"], "cells": 10}
+
+
 NORTH = {"name": "x", "groups": {"North": ["Oslo", "Bergen"]}}
 CASES = {
     "larger epsilon": ({}, {"privacy": {"epsilon": 2.0}}, "weaker", {"privacy.epsilon"}),
@@ -144,6 +149,18 @@ CASES = {
     "rare values binned": (public({"name": "x", "rare": "bin"}), public({"name": "x", "rare": "other"}),
                            "incomparable", {"public.x"}),
     "blanks left out": (public("x"), public({"name": "x", "trim": True}), "stronger", {"public.x"}),
+    # " Oslo" is other, and then Oslo: it is told apart from those with which it was one.
+    "blanks left out of frequent values": (public({"name": "x", "top": 5}),
+                                           public({"name": "x", "top": 5, "trim": True}), "incomparable", {"public.x"}),
+    "rare values of cells no error any more": (public(within({"rare": "error"})), public(within({})), "weaker",
+                                               {"public.x"}),
+    "rare numbers of cells merged as they are": (public(within({"rare": "bin"})), public(within({})), "unchanged",
+                                                 {"public.x"}),
+    "rare values of cells merged otherwise": (public(within({})), public(within({"rare": "other"})), "incomparable",
+                                              {"public.x"}),
+    "blanks left out of rare values": (public({"name": "x", "rare": "other"}),
+                                       public({"name": "x", "rare": "other", "trim": True}), "incomparable",
+                                       {"public.x"}),
     "unseen told or dropped": (public({"name": "x", "unseen": "other"}), public({"name": "x", "unseen": "drop"}),
                                "incomparable", {"public.x.unseen"}),
     "a wide block under another name": (public(wide("w", 50)), public(wide("v", 500)), "incomparable",
