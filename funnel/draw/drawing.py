@@ -88,7 +88,7 @@ def _arrived(
 
 def beside(batch: pa.RecordBatch, answers: pa.RecordBatch) -> pa.RecordBatch:
     """The keys and codes of rows and their answers; whom they are about is told no further."""
-    kept = [name for name in batch.schema.names if name != "entity"]
+    kept = [name for name in batch.schema.names if name not in ("entity", "content")]
     columns = [batch.column(name) for name in kept] + answers.columns
     return pa.RecordBatch.from_arrays(columns, names=[*kept, *answers.schema.names])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import pyarrow as pa
 from funnel.data import AnyProtocol
 from funnel.data.joint import IntArray
 from funnel.draw.draw import CHUNK, Drawer
-from funnel.draw.drawing import Recode, as_it_is
+from funnel.draw.drawing import Recode, as_it_is, beside
 from funnel.draw.entity import Entities, read_entities
 from funnel.draw.keys import Key
 from funnel.draw.people import Words, sample_bits
@@ -24,8 +24,9 @@ _MOST_FLAGS = 1 << 28
 class Reading:
     """Rows in batches of entity, content (a hash of the row) and codes s, x0, x1, …, each counted and drawn for.
 
-    `sizes` are those of the alphabets of s, x0, x1, …; `recode` makes codes of the protocols of them. What is found is
-    of use only where `add` took every batch.
+    `sizes` are those of the alphabets of s, x0, x1, …; `recode` makes codes of the protocols of them. Where rows are
+    `named` they have keys as well, and come back with their answers, for whoever puts them aside to add to the tally.
+    `told` hears how many rows were taken. What is found is of use only where all were.
     """
 
     def __init__(
@@ -34,22 +35,36 @@ class Reading:
         sizes: tuple[int, ...],
         key: Key,
         people: Key,
+        *,
         recode: Recode = as_it_is,
+        named: bool = False,
+        told: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.tally = Tally(protocols)
-        self.rows, self.content = 0, 0
+        self.rows, self.content, self.whole = 0, 0, True
         self._drawer = Drawer(protocols, key, permanent=True)
         self._counts, self._words, self._flags = counter(sizes), Words(people), Flags()
         self._names = ["s", *(f"x{block}" for block in range(len(sizes) - 1))]
-        self._recode = recode
+        self._recode, self._named, self._told = recode, named, told
         self._samples: list[IntArray] = []
 
-    def add(self, batch: pa.RecordBatch) -> bool:
-        """Take the next rows; False where one of them lacks its entity or a code."""
-        if any(column.null_count for column in batch.columns):
-            return False
+    def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take all rows, or those before one that lacks its entity, a key or a code; named ones come with answers."""
+        for batch in batches:
+            if any(column.null_count for column in batch.columns):
+                self.whole = False
+                return
+            rows = self.add(batch)
+            self._told(self.rows)
+            if self._named:
+                yield rows
+
+    def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take the next rows; what comes back is these with their answers."""
         coded = self._recode(batch)
-        self.tally.add(coded, self._drawer.draw(coded))
+        answers = self._drawer.draw(coded)
+        if not self._named:
+            self.tally.add(coded, answers)
         hashes = batch.column("content").to_numpy()
         self.content += (int((hashes >> np.uint64(32)).sum()) << 32) + int((hashes & np.uint64(0xFFFFFFFF)).sum())
         self.rows += batch.num_rows
@@ -62,7 +77,7 @@ class Reading:
             self._flags.add(entities)
             chosen, words = self._words.sample(entities, bits)
             self._samples.append(np.column_stack([words, codes.T[chosen]]))
-        return True
+        return beside(coded, answers)
 
     def cells(self) -> tuple[IntArray, IntArray]:
         """Codes [s, x_0, …] (m, 1+k) of the cells that have records, and how many (m,)."""

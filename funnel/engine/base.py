@@ -21,6 +21,9 @@ Kernel = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
 Parts have numbers of their own, and a part has the same rows in the same order whenever it is done again.
 """
 
+Parts = Callable[[], int]
+"""How many parts rows go to by their keys, for an engine to ask as late as it can."""
+
 
 class Engine(Protocol):
     """The engine of one run, a context manager. Statements come from the plan; an engine adds no meaning to them."""
@@ -68,12 +71,12 @@ class Engine(Protocol):
         """
 
     def gather(
-        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: Parts | None
     ) -> Iterator[pa.RecordBatch]:
         """What a sink makes of the rows that a kernel makes of a query's, part by part, wherever they are.
 
-        Where there are `parts`, the column `part` says to which of them a row belongs; the sink has the number of a
-        part and its rows in order of `keys`, in which the query's are. It may be done again, as the kernel. Raises
+        The sink has the number of a part and its rows in order of `keys`, in which the kernel does not have them; all
+        rows are of one part where there is no number of `parts`. It may be done again, as the kernel. Raises
         SourceError.
         """
 

@@ -12,13 +12,16 @@ import duckdb
 import numpy as np
 
 from funnel.data import Alphabet
-from funnel.engine.base import Kernel, R, T
+from funnel.engine.base import Kernel, Parts, R, T
 from funnel.engine.scratch import Scratch
 from funnel.engine.sources import TROUBLE, Source, describe, unreadable
-from funnel.engine.sql import literal
+from funnel.engine.sql import PART, identifier, listed, literal, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_WAITING = "waiting"
+"""The table of rows that wait until all are there, so that they can be sorted."""
 
 
 class DuckDB:
@@ -156,13 +159,33 @@ class DuckDB:
         yield from kernel(0, self.stream(statement, rows))
 
     def gather(
-        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: Parts | None
     ) -> Iterator[pa.RecordBatch]:
-        """What a sink makes of the rows of each part of a release, which come here in order. Raises SourceError."""
+        """What a sink makes of the rows of each part of a release: sorted once they are made. Raises SourceError."""
         from funnel.engine.parts import by_part
 
-        for part, own in by_part(self.map(statement, rows, kernel)):
+        if not self._waiting(self.map(statement, rows, kernel)):
+            return
+        names = list(map(identifier, keys))
+        placed = [] if parts is None else [f"{part_of(names, str(parts()))} AS {PART}"]
+        order = [PART, *names] if placed else names
+        made = f"SELECT {listed(['*', *placed])} FROM {_WAITING} ORDER BY {listed(order)}"
+        for part, own in by_part(self.stream(made, rows)):
             yield from sink(part, own)
+        self.rows(f"DROP TABLE {_WAITING}")
+
+    def _waiting(self, batches: Iterator[pa.RecordBatch]) -> bool:
+        """Let rows wait in a table, which goes to disk where memory ends; whether there are any."""
+        import pyarrow as pa
+
+        verb = first = f"CREATE TABLE {_WAITING} AS"
+        with self.connection.cursor() as beside:  # rows are being read by the connection itself
+            for batch in batches:
+                with self._reading():
+                    beside.register("coming", pa.Table.from_batches([batch]))
+                    beside.execute(f"{verb} FROM coming")
+                verb = f"INSERT INTO {_WAITING}"
+        return verb != first
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """What is made of each item, one after another."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from funnel.engine.sources import Source
-from funnel.engine.sql import PART, every, identifier, listed, literal, part_of, selection
+from funnel.engine.sql import every, identifier, listed, literal, selection
 from funnel.errors import PolicyError
 from funnel.format.released import with_count
 from funnel.plan.columns import NARROW, ColumnKey
@@ -61,7 +61,7 @@ def compile_plan(
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
     permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
     parted = policy.engine == "spark"  # rows lie in parts then, which are never all in one process
-    one = lock is not None and permanent and not any((names.key, cells, private, parted))
+    one = lock is not None and permanent and not any((cells, private, parted))
     return Plan(
         policy.name,
         policy.sha256,
@@ -76,7 +76,7 @@ def compile_plan(
         everybody,
         people_stage(policy, names),
         _solve(policy) if lock is None else _pin(policy, lock),
-        _draw(policy, names, whose=permanent and lock is None and not any((names.key, cells, private, parted))),
+        _draw(policy, names, whose=permanent and lock is None and not any((cells, private, parted))),
         _write(policy, names),
         Audit(),
         _publish(policy),
@@ -219,10 +219,7 @@ def _draw(policy: Policy, names: Names, *, whose: bool) -> Draw:
         return Draw(policy.draws.kind, (), None)
     parted = policy.parted
     rows = parted.rows if keys and parted is not None and parted.column is None else None
-    place = part_of(keys, "getvariable('parts')")
-    placed = [] if rows is None else [f"{place} AS {PART}"]
-    order = f" ORDER BY {listed([PART, *keys] if placed else keys)}" if keys else ""
-    statement = f"SELECT {listed([*columns, *keys, *placed])} FROM kept {' '.join(joins)}{order}"
+    statement = f"SELECT {listed([*columns, *keys])} FROM kept {' '.join(joins)}"
     return Draw(policy.draws.kind, codes, statement, tuple(keys), whose, rows)
 
 

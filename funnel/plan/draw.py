@@ -16,6 +16,7 @@ from funnel.draw.keys import Key
 from funnel.draw.splitting import draw_counts
 from funnel.draw.tally import Tally, check_distinct
 from funnel.engine import Engine, Source
+from funnel.engine.base import Kernel
 from funnel.errors import InternalError
 from funnel.lock.pinned import with_names
 from funnel.plan.count import Counted
@@ -64,7 +65,7 @@ def draw(
         return _for_counts(_truth(counted, protected.protection.joint), protected.protection.protocols)
     provide_codes(stage, engine, counted)
     protocols, total = protected.protection.protocols, counted.joint.rows
-    tally = Tally(protocols)
+    tally, rows = Tally(protocols), None
     drawing = Drawing(
         protocols,
         key,
@@ -74,20 +75,35 @@ def draw(
         recode=recoding(counted, protected),
         told=lambda done: progress(stage.title, done, total),
     )
-    rows = Kept(aside)
     if stage.keys:
-        parts = 0 if stage.parted is None else -(-total // stage.parted)
-        engine.variables(parts=parts)
-        sink = Aside(aside, stage.keys, tuple(protocols))
-        for found in engine.gather(stage.statement, BATCH, drawing, sink, stage.keys, parts):
-            tally.merge(found)
-            rows.add(found)
+        rows = named(stage, stage.statement, engine, protocols, drawing, tally, aside, lambda: total)
+        rows.check()
     else:
         for found in engine.map(stage.statement, BATCH, drawing):
             tally.merge(found)
     tally.check(_truth(counted, protected.protection.joint))
     source.check_unchanged()
-    return DrawnRows(*tally.released, tuple(tally.tables), rows if stage.keys else None)
+    return DrawnRows(*tally.released, tuple(tally.tables), rows)
+
+
+def named(
+    stage: Draw,
+    statement: str,
+    engine: Engine,
+    protocols: Sequence[AnyProtocol],
+    kernel: Kernel,
+    tally: Tally,
+    aside: Path,
+    total: Callable[[], int],
+) -> Kept:
+    """Rows with a key, answered by a kernel and put aside, and a tally of them; `total` is how many they were."""
+    rows, most = Kept(aside), stage.parted
+    parts = None if most is None else lambda: -(-total() // most)
+    sink = Aside(aside, stage.keys, tuple(protocols))
+    for found in engine.gather(statement, BATCH, kernel, sink, stage.keys, parts):
+        tally.merge(found)
+        rows.add(found)
+    return rows
 
 
 def provide_codes(stage: Draw, engine: Engine, counted: Counted) -> None:

@@ -2,7 +2,6 @@
 
 What somebody may know, and who is absent, is counted behind it, in readings of their own. Several readings are taken
 
-- of rows with a key: they are drawn in the order of their keys, so that all of them have to be sorted first;
 - of wide blocks: what a cell's columns hold is compared with what the lock knows before any row gets a cell;
 - where rare values become others by what is counted, and where rows with missing values are dropped: of those, too, it
   is asked whose they are.
@@ -36,10 +35,11 @@ def once_stage(policy: Policy, names: Names, count: Count, *, whole: bool) -> On
         for name, keys in zip(known, axes, strict=True)
     ]
     codes = [f"{name}.code AS {name.removeprefix('known_')}" for name in known]
+    whose = names.whose_names
     return Once(
         (kept, *tops, *tables),
-        f"SELECT {listed(['entity', 'content', *codes])} FROM "
-        f"(SELECT {listed(['entity', f'{CONTENT} AS content', *labels])} FROM kept) {' '.join(joins)}",
+        f"SELECT {listed([*whose, 'content', *codes])} FROM "
+        f"(SELECT {listed([*whose, f'{CONTENT} AS content', *labels])} FROM kept) {' '.join(joins)}",
         ("DROP VIEW kept", *(f"DROP TABLE {one.split()[3]}" for one in (*tops, *tables)), "DROP VIEW source",
          *((f"DROP VIEW {WHOLE}",) if whole else ())),
     )

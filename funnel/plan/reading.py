@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from funnel.data import Alphabet, Joint, Label
+from funnel.data import Alphabet, AnyProtocol, Joint, Label
 from funnel.data.channel import MAX_CELLS
 from funnel.data.joint import IntArray
 from funnel.draw.once import Reading
@@ -21,12 +22,14 @@ from funnel.ledger.people import PeopleKey, people_key
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_counts
 from funnel.plan.count import Counted
-from funnel.plan.draw import BATCH, DrawnRows, provide_codes, recoding
+from funnel.plan.draw import BATCH, DrawnRows, named, provide_codes, recoding
 from funnel.plan.prepare import Prepared
 from funnel.plan.protect import Protected
-from funnel.plan.stages import Identify, Once
+from funnel.plan.stages import Draw, Identify
 from funnel.policy import Policy
 from funnel.progress import Report
+from funnel.release.named import Kept
+from funnel.release.publish import Publisher
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Read:
     reading: Reading
     key: PeopleKey
     alphabets: tuple[Alphabet, ...]
+    rows: Kept | None
 
     def sample(self) -> tuple[IntArray, list[Label]]:
         """Words (m,) of the people in the sample, and the values of each."""
@@ -52,14 +56,14 @@ class Read:
         tally = self.reading.tally
         tally.check(protected.protection.joint)
         run.source.check_unchanged()
-        return DrawnRows(*tally.released, tuple(tally.tables))
+        return DrawnRows(*tally.released, tuple(tally.tables), self.rows)
 
 
-def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:
+def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progress: Report) -> Read | None:
     """Carry out the stage; None where there is none, or the table asks for the usual readings. Raises SourceError."""
     stage, identify, lock = run.plan.once, run.plan.identify, run.lock
-    alphabets = None if lock is None or run.dry else _known(run.policy, lock)
-    if stage is None or identify is None or lock is None or alphabets is None:
+    alphabets = None if lock is None else _known(run.policy, lock)
+    if stage is None or identify is None or lock is None or alphabets is None or publisher is None:
         return None
     progress(stage.title)
     key = people_key(run.policy.private)
@@ -68,39 +72,59 @@ def read_once(run: Prepared, engine: Engine, progress: Report) -> Read | None:
         engine.provide(f"alphabet_{name}", alphabet)
     engine.prepare(stage.statements)
     engine.variables(people=key.salt)
-    reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key)
-    known = _all_known(engine, stage, reading, progress)
-    joint = _joint(alphabets, reading) if known and reading.rows else None
+    reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key, named=bool(run.plan.draw.keys),
+                      told=lambda done: progress(stage.title, done))  # fmt: skip
+    rows = _carried_out(run.plan.draw, stage.statement, engine, reading, lock.protocols, publisher.scratch)
+    named_all = rows is None or rows.named
+    joint = _joint(alphabets, reading) if reading.whole and reading.rows and named_all else None
     if joint is None:
         engine.prepare(stage.undo)
         return None
     run.source.check_unchanged()
     _check_people(run.policy, engine, identify, reading)
-    return Read(joint, reading, key, tuple(alphabets))
+    return Read(joint, reading, key, tuple(alphabets), rows)
+
+
+def _carried_out(
+    stage: Draw, statement: str, engine: Engine, reading: Reading, protocols: Sequence[AnyProtocol], aside: Path
+) -> Kept | None:
+    """Let a table be read; of rows with a key these and their answers, put aside."""
+    if stage.keys:
+        return named(stage, statement, engine, protocols, reading, reading.tally, aside, lambda: reading.rows)
+    for _ in engine.map(statement, BATCH, reading):
+        pass
+    return None
 
 
 def read_drawing(
-    run: Prepared, engine: Engine, counted: Counted, protected: Protected, progress: Report
+    run: Prepared,
+    engine: Engine,
+    publisher: Publisher | None,
+    counted: Counted,
+    protected: Protected,
+    progress: Report,
 ) -> Read | None:
     """Draw for a table that was counted, and see who is in it; None where that is done apart. Raises SourceError."""
     stage, identify, joint = run.plan.draw, run.plan.identify, counted.joint
-    if not stage.whose or stage.statement is None or identify is None or run.dry:
+    if not stage.whose or stage.statement is None or identify is None or publisher is None:
         return None
     progress(stage.title)
     provide_codes(stage, engine, counted)
     key, alphabets = people_key(run.policy.path(run.policy.release.private)), (joint.secret, *joint.blocks)
     engine.variables(people=key.salt)
     protocols = protected.protection.protocols
-    reading = Reading(protocols, tuple(map(len, alphabets)), run.key, key, recoding(counted, protected))
-    for batch in engine.stream(stage.statement, BATCH):
-        if not reading.add(batch):
-            raise changed(run.source.name)
-        progress(stage.title, reading.rows, joint.rows)
+    reading = Reading(protocols, tuple(map(len, alphabets)), run.key, key, recode=recoding(counted, protected),
+                      named=bool(stage.keys), told=lambda done: progress(stage.title, done, joint.rows))  # fmt: skip
+    rows = _carried_out(stage, stage.statement, engine, reading, protocols, publisher.scratch)
+    if not reading.whole:
+        raise changed(run.source.name)
+    if rows is not None:
+        rows.check()
     run.source.check_unchanged()
     progress(identify.title)
     _check_people(run.policy, engine, identify, reading)
     progress(run.plan.people.title)
-    return Read(joint, reading, key, alphabets)
+    return Read(joint, reading, key, alphabets, rows)
 
 
 def _check_people(policy: Policy, engine: Engine, stage: Identify, reading: Reading) -> None:
@@ -113,15 +137,6 @@ def _check_people(policy: Policy, engine: Engine, stage: Identify, reading: Read
         )  # fmt: skip
     else:
         refuse_repeated(stage.column, repeated)
-
-
-def _all_known(engine: Engine, stage: Once, reading: Reading, progress: Report) -> bool:
-    """Read the table, as far as it holds nothing else than the lock knows: whether that was all of it."""
-    for batch in engine.stream(stage.statement, BATCH):
-        if not reading.add(batch):
-            return False
-        progress(stage.title, reading.rows)
-    return True
 
 
 def _known(policy: Policy, lock: Lock) -> list[Alphabet] | None:

@@ -49,7 +49,7 @@ def execute(
     plan = run.plan
     ahead(solving=lock is None)
     with opened(run) as (engine, publisher):
-        read = read_once(run, engine, progress)
+        read = read_once(run, engine, publisher, progress)
         if read is None:
             later = plan.draw.whose and not dry_run
             counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking, people=not later)
@@ -57,7 +57,7 @@ def execute(
             counted = fit(beside(Counted(policy, read.joint), plan, engine, progress), plan)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
-        read = read or read_drawing(run, engine, counted, protected, progress)
+        read = read or read_drawing(run, engine, publisher, counted, protected, progress)
         whose = take(run, engine, progress, read)
         composed = look_back(run, counted, protected.protection, whose, progress)
         if judged:

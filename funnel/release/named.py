@@ -143,23 +143,31 @@ class Stored:
 
 @dataclass
 class Kept:
-    """Rows that wait in files until the table can be written: the `parts` of it, and `formulas` among their keys."""
+    """Rows that wait in files until the table can be written: the `parts` of it, and `formulas` among their keys.
+
+    They are `named` where each has a key, and no two of them the same.
+    """
 
     folder: Path
     parts: dict[int, Stored] = field(default_factory=dict)
     formulas: int = 0
+    named: bool = True
 
     def add(self, told: pa.RecordBatch) -> None:
-        """What `Aside` tells of a part. Raises SourceError where keys are not those that were looked at."""
+        """What `Aside` tells of a part."""
         said = {key.decode(): value.decode() for key, value in told.schema.metadata.items()}
-        if said["holds"] == "0":
+        self.parts[int(said["part"])] = Stored(self.folder / said["file"])
+        self.formulas += int(said["formulas"])
+        self.named = self.named and said["holds"] == "1"
+
+    def check(self) -> None:
+        """Raises SourceError where keys are not those that were looked at."""
+        if not self.named:
             raise SourceError(
                 "source-changed",
                 "the source changed between counting and drawing: its keys are not those that were looked at",
                 advice="Nothing was published. Run again when the table is at rest, or read from a snapshot.",
             )
-        self.parts[int(said["part"])] = Stored(self.folder / said["file"])
-        self.formulas += int(said["formulas"])
 
 
 def export_named(

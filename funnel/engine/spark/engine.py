@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 
 from funnel.data import Alphabet
-from funnel.engine.base import Kernel, R, T
+from funnel.engine.base import Kernel, Parts, R, T
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import TROUBLE, unreadable
 from funnel.engine.spark import split
 from funnel.engine.spark.session import session
 from funnel.engine.spark.table import ROWS, Parted
 from funnel.engine.spark.task import SCHEMA, Every, Gathered, Task, packed
-from funnel.engine.sql import PART, identifier
+from funnel.engine.sql import PART, identifier, listed, part_of
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -147,13 +147,16 @@ class Spark:
             yield from self._here.map(statement, rows, kernel)
 
     def gather(
-        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: int
+        self, statement: str, rows: int, kernel: Kernel, sink: Kernel, keys: tuple[str, ...], parts: Parts | None
     ) -> Iterator[pa.RecordBatch]:
         """What a sink makes of the rows of each part of a release, by whoever has them. Raises SourceError."""
-        if not (parts and self._in_parts(statement)):
-            yield from sink(0, self.map(statement, rows, kernel))
+        names = list(map(identifier, keys))
+        if parts is None:
+            yield from sink(0, self.map(f"{statement} ORDER BY {listed(names)}", rows, kernel))
             return
-        yield from self._gathered(split.without_order(split.parse(statement)), rows, kernel, sink, keys, parts)
+        number = parts()
+        placed = f"SELECT t.*, {part_of(names, str(number))} AS {PART} FROM ({statement}) t"
+        yield from self._gathered(placed, rows, kernel, sink, keys, number)
 
     def _gathered(
         self, statement: str, rows: int, kernel: Kernel | None, sink: Kernel, keys: tuple[str, ...], parts: int

@@ -36,7 +36,7 @@ def test_steps_come_in_the_order_of_the_work(tmp_path):
     ]  # fmt: skip
     named = [stage.title for stage in compiled(write_policy(tmp_path, release__identify=["person_id"])).stages]
     assert named == [
-        "scan", "inspect", "identify", "count", "name", "solve", "people", "draw", "write", "audit", "publish",
+        "scan", "inspect", "count", "name", "solve", "draw", "identify", "people", "write", "audit", "publish",
     ]  # fmt: skip
     fresh = write_policy(tmp_path, source__entity=None, draws={"kind": "fresh"})
     assert compiled(fresh).identify is None
