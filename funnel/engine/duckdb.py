@@ -178,7 +178,7 @@ class DuckDB:
         """Let rows wait in a table, which goes to disk where memory ends; whether there are any."""
         import pyarrow as pa
 
-        verb = first = f"CREATE TABLE {_WAITING} AS"
+        verb = first = f"CREATE OR REPLACE TABLE {_WAITING} AS"
         with self.connection.cursor() as beside:  # rows are being read by the connection itself
             for batch in batches:
                 with self._reading():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,23 +22,33 @@ def read_columns(
     names: Sequence[str],
     types: Sequence[str],
     ordered: Sequence[bool],
-    progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[SourceColumn, ...]:
-    """The columns of a query for texts, under these names and types; codes take four bytes a record and column.
-
-    Raises SourceError.
-    """
-    columns = [_Texts() for _ in names]
-    done = 0
+    """The columns of a query for texts, under these names and types. Raises SourceError."""
+    columns = Columns(len(names))
     for batch in engine.stream(statement, _BATCH):
-        for column, texts in zip(columns, batch.columns, strict=True):
+        columns.add(batch.columns)
+    return columns.found(names, types, ordered)
+
+
+class Columns:
+    """So many columns of texts, batch by batch; codes take four bytes a record and column."""
+
+    def __init__(self, number: int) -> None:
+        self._texts = [_Texts() for _ in range(number)]
+
+    def add(self, batch: Iterable[pa.Array]) -> None:
+        """Take in the records of a batch."""
+        for column, texts in zip(self._texts, batch, strict=True):
             column.add(texts)
-        done += batch.num_rows
-        progress(done)
-    return tuple(
-        SourceColumn(name, kind, flag, tuple(column.codes), column.whole())
-        for name, kind, flag, column in zip(names, types, ordered, columns, strict=True)
-    )
+
+    def found(
+        self, names: Sequence[str], types: Sequence[str], ordered: Sequence[bool]
+    ) -> tuple[SourceColumn, ...]:
+        """What they hold, under these names and types."""
+        return tuple(
+            SourceColumn(name, kind, flag, tuple(column.codes), column.whole())
+            for name, kind, flag, column in zip(names, types, ordered, self._texts, strict=True)
+        )
 
 
 class _Texts:

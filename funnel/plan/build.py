@@ -14,7 +14,7 @@ from funnel.plan.fit import check_fit, column_of
 from funnel.plan.know import know_stage
 from funnel.plan.names import Names
 from funnel.plan.once import once_stage
-from funnel.plan.people import CONTENT, people_stage
+from funnel.plan.people import people_stage, row_hash
 from funnel.plan.population import NOTHING, WHOLE, Wanted, everybody_stage, own_class
 from funnel.plan.stages import (
     Audit,
@@ -61,12 +61,12 @@ def compile_plan(
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
     permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
     parted = policy.engine == "spark"  # rows lie in parts then, which are never all in one process
-    one = lock is not None and permanent and not any((cells, private, parted))
+    one = lock is not None and permanent and not (private or parted)
     return Plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
-        once_stage(policy, names, count, whole=everybody is not None) if one else None,
+        once_stage(policy, names, cells, count, whole=everybody is not None) if one else None,
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type, parted=parted),
         cells,
@@ -207,7 +207,7 @@ def _draw(policy: Policy, names: Names, *, whose: bool) -> Draw:
     )
     same = "IS NOT DISTINCT FROM" if policy.source.missing == "category" else "="
     codes = tuple(_codes(name, keys) for name, keys in parts)
-    hashed = [f"{CONTENT} AS content"] if whose else []
+    hashed = [f"{row_hash('kept')} AS content"] if whose else []
     columns = (["kept.entity"] if permanent else []) + hashed + [f"codes_{name}.code AS {name}" for name, _ in parts]
     joins = [
         f"JOIN codes_{name} ON "

@@ -40,14 +40,13 @@ def take(run: Prepared, engine: Engine, progress: Callable[[str], None], read: R
     told = read.reading.rows, str(read.reading.content), version
     words, values = read.sample()
     sample = _coded(run.plan.people, words.tolist(), values)
-    found = _file(run.policy, run.plan, read.key, [run.plan.count.statements[0]], told, sample)
+    found = _file(run.policy, run.plan, read.key, _reading(run.plan), told, sample)
     return Whose(run.release, found, read.key)
 
 
 def digest(policy: Policy, plan: Plan, source: Source, engine: Engine, key: PeopleKey) -> PeopleFile:
     """Carry out the stage on a table that was counted. Raises SourceError."""
-    stage, cells = plan.people, () if plan.cells is None else plan.cells.statements
-    read = [*_table(policy, source), *cells, plan.count.statements[0]]
+    stage, read = plan.people, [*_table(policy, source), *_reading(plan)]
     engine.variables(people=key.salt)
     told = engine.row(stage.content)
     return _file(policy, plan, key, read, told, _sampled(stage, engine, key, sample_bits(told[0])))
@@ -63,6 +62,11 @@ def _file(
         "funnel-people/1", table_name(policy.source.table, policy.directory, policy.private), key.fingerprint,
         stage.entity, rows, content, sample_bits(rows), stage.secret, stage.public, labels, sample,
     )  # fmt: skip
+
+
+def _reading(plan: Plan) -> list[str]:
+    """The statements by which rows are read."""
+    return [*(() if plan.cells is None else plan.cells.statements), plan.count.statements[0]]
 
 
 def _table(policy: Policy, source: Source) -> list[str]:

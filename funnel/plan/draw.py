@@ -16,7 +16,7 @@ from funnel.draw.keys import Key
 from funnel.draw.splitting import draw_counts
 from funnel.draw.tally import Tally, check_distinct
 from funnel.engine import Engine, Source
-from funnel.engine.base import Kernel
+from funnel.engine.base import Kernel, Parts
 from funnel.errors import InternalError
 from funnel.lock.pinned import with_names
 from funnel.plan.count import Counted
@@ -76,7 +76,8 @@ def draw(
         told=lambda done: progress(stage.title, done, total),
     )
     if stage.keys:
-        rows = named(stage, stage.statement, engine, protocols, drawing, tally, aside, lambda: total)
+        sink = Aside(aside, stage.keys, tuple(protocols))
+        rows = named(engine, stage.statement, drawing, sink, tally, parts_of(stage, lambda: total))
         rows.check()
     else:
         for found in engine.map(stage.statement, BATCH, drawing):
@@ -87,23 +88,20 @@ def draw(
 
 
 def named(
-    stage: Draw,
-    statement: str,
-    engine: Engine,
-    protocols: Sequence[AnyProtocol],
-    kernel: Kernel,
-    tally: Tally,
-    aside: Path,
-    total: Callable[[], int],
+    engine: Engine, statement: str, kernel: Kernel, sink: Aside, tally: Tally, parts: Parts | None
 ) -> Kept:
-    """Rows with a key, answered by a kernel and put aside, and a tally of them; `total` is how many they were."""
-    rows, most = Kept(aside), stage.parted
-    parts = None if most is None else lambda: -(-total() // most)
-    sink = Aside(aside, stage.keys, tuple(protocols))
-    for found in engine.gather(statement, BATCH, kernel, sink, stage.keys, parts):
+    """Rows with a key, answered by a kernel and put aside in order, and added to a tally. Raises SourceError."""
+    rows = Kept(sink.folder)
+    for found in engine.gather(statement, BATCH, kernel, sink, sink.keys, parts):
         tally.merge(found)
         rows.add(found)
     return rows
+
+
+def parts_of(stage: Draw, rows: Callable[[], int]) -> Parts | None:
+    """Into how many files rows with a key go, once it is known how many there are; None where it is one."""
+    most = stage.parted
+    return None if most is None else lambda: -(-rows() // most)
 
 
 def provide_codes(stage: Draw, engine: Engine, counted: Counted) -> None:

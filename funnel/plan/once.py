@@ -2,7 +2,6 @@
 
 What somebody may know, and who is absent, is counted behind it, in readings of their own. Several readings are taken
 
-- of wide blocks: what a cell's columns hold is compared with what the lock knows before any row gets a cell;
 - where rare values become others by what is counted, and where rows with missing values are dropped: of those, too, it
   is asked whose they are.
 """
@@ -11,13 +10,13 @@ from __future__ import annotations
 
 from funnel.engine.sql import every, identifier, listed
 from funnel.plan.names import Names
-from funnel.plan.people import CONTENT
+from funnel.plan.people import row_hash
 from funnel.plan.population import WHOLE
-from funnel.plan.stages import Count, Once
+from funnel.plan.stages import Count, MakeCells, Once
 from funnel.policy import Policy
 
 
-def once_stage(policy: Policy, names: Names, count: Count, *, whole: bool) -> Once | None:
+def once_stage(policy: Policy, names: Names, cells: MakeCells | None, count: Count, *, whole: bool) -> Once | None:
     """The stage of a plan with permanent draws under a lock, None where it takes several readings.
 
     `whole`: everybody in the source is counted, too.
@@ -25,6 +24,8 @@ def once_stage(policy: Policy, names: Names, count: Count, *, whole: bool) -> On
     if count.rare or policy.source.missing == "drop":
         return None
     kept, _, *tops = count.statements
+    read, blocks = ((), ()) if cells is None else (cells.statements, cells.blocks)
+    view = "kept" if cells is None else "told"
     axes = [names.secret, *names.blocks]
     known = [f"known_{name}" for name in ("s", *(f"x{block}" for block in range(len(names.blocks))))]
     tables = [f"CREATE TEMP TABLE {name} AS SELECT * FROM {name.replace('known', 'alphabet')}" for name in known]
@@ -35,11 +36,15 @@ def once_stage(policy: Policy, names: Names, count: Count, *, whole: bool) -> On
         for name, keys in zip(known, axes, strict=True)
     ]
     codes = [f"{name}.code AS {name.removeprefix('known_')}" for name in known]
-    whose = names.whose_names
+    keys = [identifier(key) for block in blocks for key in block.keys]
+    texts = [f"CAST({key} AS VARCHAR) AS {key}" for key in keys]
+    cell = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]
+    rows = f"SELECT {listed(['*', f'{row_hash(view)} AS content', *cell])} FROM {view}"
+    made = [*read, kept, *tops, *tables]
     return Once(
         (kept, *tops, *tables),
-        f"SELECT {listed([*whose, 'content', *codes])} FROM "
-        f"(SELECT {listed([*whose, f'{CONTENT} AS content', *labels])} FROM kept) {' '.join(joins)}",
-        ("DROP VIEW kept", *(f"DROP TABLE {one.split()[3]}" for one in (*tops, *tables)), "DROP VIEW source",
-         *((f"DROP VIEW {WHOLE}",) if whole else ())),
+        f"SELECT {listed([*names.whose_names, 'content', *codes, *keys])} FROM "
+        f"(SELECT {listed([*names.whose_names, 'content', *labels, *texts])} FROM ({rows})) {' '.join(joins)}",
+        (*(f"DROP {' '.join(one.split()[2:4])}" for one in made), *(f"DROP MACRO {one.macro}" for one in blocks),
+         "DROP VIEW source", *((f"DROP VIEW {WHOLE}",) if whole else ())),
     )

@@ -42,22 +42,31 @@ def partition(
 
     if stage is None:
         return ()
-    from funnel.lock.unseen import check_seen
-
     progress(stage.title)
     engine.prepare(stage.statements)
     kept = {one.name: one for one in pinned}
     found = []
     for block, wide in zip(policy.wide, stage.blocks, strict=True):
         sources = read_columns(engine, wide.statement, wide.columns, wide.types, wide.ordered)
+        if kept:
+            found.append(in_cells(block, wide, kept[wide.name], sources))
+            continue
         _check_texts(wide, sources)
-        made = None if kept else _made(block, wide, sources, stage.support)
-        cells = kept[wide.name] if made is None else made.cells
-        if made is None:
-            check_seen(block, cells, sources)
-        found.append(Partition(cells, sources if made is None else (), made))
+        made = _made(block, wide, sources, stage.support)
+        found.append(Partition(made.cells, (), made))
     engine.prepare(macros(policy, stage, [one.cells for one in found]))
     return tuple(found)
+
+
+def in_cells(
+    block: Block, wide: stages.WideBlock, cells: Cells, sources: tuple[SourceColumn, ...]
+) -> Partition:
+    """A wide block's columns in the cells of a lock. Raises SourceError for values that these do not know."""
+    from funnel.lock.unseen import check_seen
+
+    _check_texts(wide, sources)
+    check_seen(block, cells, sources)
+    return Partition(cells, sources, None)
 
 
 def _check_texts(wide: stages.WideBlock, sources: Sequence[SourceColumn]) -> None:

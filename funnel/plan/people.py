@@ -11,8 +11,6 @@ from funnel.policy import Policy
 SAMPLE = "sampled_people"
 """The table of a run that holds the entities of the sample."""
 _SALT = "getvariable('people')"
-CONTENT = f"hash(kept, {_SALT})"
-"""SQL: the hash of one row."""
 VERSION = f"CAST(hash('', {_SALT}) AS VARCHAR)"
 """SQL: what tells one version of the engine's hash from another."""
 
@@ -39,6 +37,11 @@ def people_stage(policy: Policy, names: Names) -> People:
     )
 
 
+def row_hash(view: str) -> str:
+    """SQL: the hash of one row of a view."""
+    return f"hash({view}, {_SALT})"
+
+
 def _content(view: str, rows: str = "count(*)") -> str:
     """Rows, a sum that does not go by their order, and what tells one version of the engine's hash from another."""
-    return f"SELECT {rows}, CAST(sum(hash({view}, {_SALT})) AS VARCHAR), {VERSION} FROM {view}"
+    return f"SELECT {rows}, CAST(sum({row_hash(view)}) AS VARCHAR), {VERSION} FROM {view}"

@@ -7,29 +7,35 @@ forgotten. A table that holds something else than the lock knows is looked at in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funnel.data import Alphabet, AnyProtocol, Joint, Label
+from funnel.data import Alphabet, Joint, Label
 from funnel.data.channel import MAX_CELLS
 from funnel.data.joint import IntArray
 from funnel.draw.once import Reading
-from funnel.engine import Engine, changed
+from funnel.engine import Engine, Kernel, changed
 from funnel.engine.checks import check_entities, refuse_repeated
+from funnel.errors import SourceError
 from funnel.ledger.people import PeopleKey, people_key
 from funnel.lock.lock import Lock
 from funnel.lock.pinned import kept_counts
 from funnel.plan.count import Counted
-from funnel.plan.draw import BATCH, DrawnRows, named, provide_codes, recoding
+from funnel.plan.draw import BATCH, DrawnRows, named, parts_of, provide_codes, recoding
+from funnel.plan.passing import Passing
 from funnel.plan.prepare import Prepared
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Draw, Identify
 from funnel.policy import Policy
 from funnel.progress import Report
-from funnel.release.named import Kept
+from funnel.release.named import Aside, Kept
 from funnel.release.publish import Publisher
+
+if TYPE_CHECKING:
+    from funnel.plan.partition import Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,7 @@ class Read:
     key: PeopleKey
     alphabets: tuple[Alphabet, ...]
     rows: Kept | None
+    partitions: tuple[Partition, ...] = ()
 
     def sample(self) -> tuple[IntArray, list[Label]]:
         """Words (m,) of the people in the sample, and the values of each."""
@@ -66,32 +73,41 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
     if stage is None or identify is None or lock is None or alphabets is None or publisher is None:
         return None
     progress(stage.title)
-    key = people_key(run.policy.private)
+    key, cells = people_key(run.policy.private), run.plan.cells
     engine.prepare(run.plan.scan.statements)
+    if cells is not None:
+        from funnel.plan.partition import macros  # a table without cells waits for nothing that makes them
+
+        engine.prepare((*cells.statements, *macros(run.policy, cells, lock.cells)))
     for name, alphabet in zip(("s", *(f"x{j}" for j in range(len(lock.protocols)))), alphabets, strict=True):
         engine.provide(f"alphabet_{name}", alphabet)
     engine.prepare(stage.statements)
     engine.variables(people=key.salt)
     reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key, named=bool(run.plan.draw.keys),
                       told=lambda done: progress(stage.title, done))  # fmt: skip
-    rows = _carried_out(run.plan.draw, stage.statement, engine, reading, lock.protocols, publisher.scratch)
-    named_all = rows is None or rows.named
-    joint = _joint(alphabets, reading) if reading.whole and reading.rows and named_all else None
-    if joint is None:
+    passing = Passing(() if cells is None else cells.blocks, reading)
+    sink, joint, partitions = Aside(publisher.scratch, run.plan.draw.keys, lock.protocols), None, None
+    with suppress(SourceError):  # whatever is wrong, the usual readings say it
+        rows = _carried_out(run.plan.draw, stage.statement, engine, passing, reading, sink)
+        if reading.whole and (rows is None or rows.named):
+            joint = _joint(alphabets, reading)
+            partitions = passing.partitions(run.policy, lock.cells, run.plan.inspect.refused)
+    run.source.check_unchanged()
+    if joint is None or partitions is None:
         engine.prepare(stage.undo)
         return None
-    run.source.check_unchanged()
     _check_people(run.policy, engine, identify, reading)
-    return Read(joint, reading, key, tuple(alphabets), rows)
+    return Read(joint, reading, key, tuple(alphabets), rows, partitions)
 
 
 def _carried_out(
-    stage: Draw, statement: str, engine: Engine, reading: Reading, protocols: Sequence[AnyProtocol], aside: Path
+    stage: Draw, statement: str, engine: Engine, kernel: Kernel, reading: Reading, sink: Aside
 ) -> Kept | None:
-    """Let a table be read; of rows with a key these and their answers, put aside."""
+    """Let a table be read by a kernel that is a reading, or brings rows to it; rows with a key are put aside."""
     if stage.keys:
-        return named(stage, statement, engine, protocols, reading, reading.tally, aside, lambda: reading.rows)
-    for _ in engine.map(statement, BATCH, reading):
+        parts = parts_of(stage, lambda: reading.rows)
+        return named(engine, statement, kernel, sink, reading.tally, parts)
+    for _ in engine.map(statement, BATCH, kernel):
         pass
     return None
 
@@ -115,7 +131,8 @@ def read_drawing(
     protocols = protected.protection.protocols
     reading = Reading(protocols, tuple(map(len, alphabets)), run.key, key, recode=recoding(counted, protected),
                       named=bool(stage.keys), told=lambda done: progress(stage.title, done, joint.rows))  # fmt: skip
-    rows = _carried_out(stage, stage.statement, engine, reading, protocols, publisher.scratch)
+    sink = Aside(publisher.scratch, stage.keys, tuple(protocols))
+    rows = _carried_out(stage, stage.statement, engine, reading, reading, sink)
     if not reading.whole:
         raise changed(run.source.name)
     if rows is not None:
@@ -153,7 +170,7 @@ def _known(policy: Policy, lock: Lock) -> list[Alphabet] | None:
 def _joint(alphabets: Sequence[Alphabet], reading: Reading) -> Joint | None:
     """The counts over the values that occur; None where the usual stages have something to refuse."""
     cells, counts = reading.cells()
-    if len(counts) > MAX_CELLS:
+    if not 0 < len(counts) <= MAX_CELLS:
         return None
     found, codes = [], []
     for alphabet, column in zip(alphabets, cells.T, strict=True):

@@ -54,7 +54,7 @@ def execute(
             later = plan.draw.whose and not dry_run
             counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking, people=not later)
         else:
-            counted = fit(beside(Counted(policy, read.joint), plan, engine, progress), plan)
+            counted = fit(beside(Counted(policy, read.joint, partitions=read.partitions), plan, engine, progress), plan)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
         read = read or read_drawing(run, engine, publisher, counted, protected, progress)

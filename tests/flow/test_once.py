@@ -18,14 +18,15 @@ from funnel.policy import load
 from tests.flow.conftest import nothing_published
 from tests.support.policies import write_policy
 
-FILES = ("protocol.json", "released.json", "data.parquet")
-KEPT = ("counts.json", "draws.json", "people.json", "drift.json", "population.json", "known.json")
+FILES = ("protocol.json", "released.json", "cells.json", "data.parquet", "data/part-*.parquet")
+KEPT = ("counts.json", "draws.json", "people.json", "drift.json", "population.json", "known.json", "distances.json")
 
 
-def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHAR) || 'p'", more: str = "") -> None:
+def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHAR) || 'p'", more: str = "",
+           dated: str = "") -> None:  # fmt: skip
     """People with a secret, a number that is binned, and two texts, one of them missing at times."""
     duckdb.sql(f"""COPY (SELECT {entity} AS id, 's' || (i * 7 % 3) AS s, (i * 13 % 50) AS age,
-        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z
+        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z, i AS n{dated}
         FROM range({rows}) t(i) {more}) TO '{folder}/people.parquet'""")
 
 
@@ -51,8 +52,8 @@ def released(policy: Path, *, locked: bool = True) -> tuple[list[str], dict[str,
     summary = execute(loaded, lock=lock, progress=lambda stage, *_: told.setdefault(stage))
     release = Path(summary.release)
     kept = policy.parent / "private" / release.name
-    found = {name: (release / name).read_bytes() for name in FILES}
-    return list(told), found | {name: (kept / name).read_bytes() for name in KEPT if (kept / name).exists()}
+    files = [file for folder, names in ((release, FILES), (kept, KEPT)) for name in names for file in folder.glob(name)]
+    return list(told), {file.name: file.read_bytes() for file in files}
 
 
 @pytest.mark.long
@@ -72,31 +73,54 @@ def test_one_reading_finds_what_several_do(locked, entity, monkeypatch):
         assert funnel.audit_release(release, locked.parent / "private").passed
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"source": {"filter": "age > 3"}},
-        {"privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]}, "public": [["x", {"name": "z", "top": 2}]]},
-    ],
-    ids=["filter", "knows"],
-)
-def test_those_who_are_absent_and_what_is_known_are_counted_behind_the_one_reading(locked, changes, monkeypatch):
+WIDE = {"name": "w", "columns": ["age", "x", {"name": "z", "top": 2}], "cells": {"most": 12, "minimum": 200}}
+ONCE = {
+    "filter": {"source": {"filter": "age > 3"}},
+    "knows": {
+        "privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]},
+        "public": [["x", {"name": "z", "top": 2}]],
+    },
+    "keys": {"release__identify": ["id"]},
+    "keys of several files": {"release__identify": ["n", "id"], "release__partition": {"rows": 3000}},
+    "cells": {"public": [WIDE], "mechanism": "randomised-response"},
+    "cells beside values": {
+        "public": [WIDE | {"columns": ["age", "x"]}, "z"],
+        "source": {"filter": "age > 3"},
+        "mechanism": "randomised-response",
+    },
+    "cells and keys": {"public": [WIDE], "mechanism": "randomised-response", "release__identify": ["id"]},
+    "known cells": {
+        "public": [WIDE | {"columns": ["age", {"name": "x", "groups": {"a": ["x0", "x1"]}}]}],
+        "privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]},
+    },
+}
+"""What else but plain values can be counted and drawn in one reading."""
+
+
+def changed(folder: Path, changes: dict[str, object]) -> Path:
+    """The policy of `locked` with such changes."""
     source = {"table": "people.parquet", "entity": "id", "missing": "category"} | changes.get("source", {})
     usual = {
         "public": [{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
         "privacy": {"notion": "lip", "epsilon": 1.5},
     }
-    policy = write_policy(locked.parent, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
+    return write_policy(folder, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
+
+
+@pytest.mark.parametrize("changes", ONCE.values(), ids=ONCE)
+def test_more_than_values_is_counted_and_drawn_in_one_reading(locked, changes, monkeypatch):
+    """Keys and cells in the one reading; who is absent, and what is known, in readings behind it: the same bytes."""
+    policy = changed(locked.parent, changes)
     funnel.make_lock(policy, force=True)
     stages, one = released(policy)
     assert "count and draw" in stages
-    assert not {"inspect", "count", "people", "draw"} & set(stages)
+    assert not {"inspect", "identify", "cells", "count", "name", "people", "draw"} & set(stages)
     with monkeypatch.context() as patched:
         patched.setattr(running, "read_once", lambda *_: None)
         stages, several = released(policy)
     assert {"inspect", "identify", "count", "people", "draw"} < set(stages)
     assert one == several
-    people(locked.parent, more="UNION ALL SELECT 'q', 's0', 13, 'new', 'z1'")  # what was begun in one is given up
+    people(locked.parent, more="UNION ALL SELECT 'q', 's0', 13, 'new', 'z1', 1")  # what was begun in one is given up
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy, locked=True)
     assert refused.value.code == "unseen-value"
@@ -106,10 +130,10 @@ def test_those_who_are_absent_and_what_is_known_are_counted_behind_the_one_readi
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"more": "UNION ALL SELECT '3p', 's0', 3, 'x1', 'z1'"}, "entity-repeated"),
-        ({"more": "UNION ALL SELECT NULL, 's0', 3, 'x1', 'z1'"}, "entity-null"),
-        ({"more": "UNION ALL SELECT 'q', 's0', 3, 'new', 'z1'"}, "unseen-value"),
-        ({"more": "UNION ALL SELECT 'q', 's0', -3, 'x1', 'z1'"}, "below-bins"),
+        ({"more": "UNION ALL SELECT '3p', 's0', 3, 'x1', 'z1', 1"}, "entity-repeated"),
+        ({"more": "UNION ALL SELECT NULL, 's0', 3, 'x1', 'z1', 1"}, "entity-null"),
+        ({"more": "UNION ALL SELECT 'q', 's0', 3, 'new', 'z1', 1"}, "unseen-value"),
+        ({"more": "UNION ALL SELECT 'q', 's0', -3, 'x1', 'z1', 1"}, "below-bins"),
         ({"more": "WHERE i % 3 = 0"}, "one-secret"),
         ({"more": "WHERE i < 0"}, "source-empty"),
         ({"more": "WHERE (i * 7 % 3 = 0) = (i * 13 % 50 < 10)"}, "lock-leaks"),
@@ -124,6 +148,38 @@ def test_what_is_refused_is_refused_as_ever(locked, change, code):
     assert nothing_published(locked.parent)
 
 
+DATED = {"name": "w", "columns": ["age", {"name": "d", "round": "month"}], "cells": {"most": 4, "minimum": 200}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "code"),
+    [
+        ({"release__identify": ["n"]}, "'q', 's0', 3, 'x1', 'z1', 1", "identify-repeated"),
+        ({"release__identify": ["n"]}, "'q', 's0', 3, 'x1', 'z1', NULL", "identify-null"),
+        ({"public": [WIDE]}, "'q', 's0', 3, 'new', 'z1', 1", "unseen-value"),
+        ({"public": [WIDE | {"columns": ["age", "z"]}]}, "'q', 's0', 3, 'x1', NULL, 1", "unseen-value"),
+        ({"public": [WIDE]}, "'3p', 's0', 3, 'x1', 'z1', 1", "entity-repeated"),
+        ({"public": [DATED]}, "'q', 's0', 3, 'x1', 'z1', 1, 'never'", "not-a-date"),
+        (
+            {"public": [WIDE | {"columns": ["x", {"name": "age", "bins": [0, 10, 30], "rare": "other"}]}]},
+            "'q', 's0', -3, 'x1', 'z1', 1",
+            "below-bins",
+        ),
+    ],
+    ids=["key twice", "no key", "unseen", "missing", "person twice", "no date", "below"],
+)
+def test_what_is_refused_of_keys_and_cells_is_refused_as_ever(locked, changes, more, code):
+    dated = ", '2026-0' || (i % 2 + 1) || '-03' AS d" if code == "not-a-date" else ""
+    people(locked.parent, dated=dated)
+    policy = changed(locked.parent, changes | {"mechanism": "randomised-response"})
+    funnel.make_lock(policy, force=True)
+    people(locked.parent, more=f"UNION ALL SELECT {more}", dated=dated)
+    with pytest.raises(FunnelError) as refused:
+        funnel.run(policy, locked=True)
+    assert refused.value.code == code, refused.value
+    assert nothing_published(locked.parent)
+
+
 MORE = {
     "two blocks": {},
     "one from two": {"privacy__notion": "srlip"},
@@ -131,18 +187,15 @@ MORE = {
     "filter": {"source": {"filter": "age > 3"}},
     "dropped": {"source": {"missing": "drop"}},
     "sets": {"privacy": {"notion": "ldp-x", "epsilon": 1.5}, "mechanism": "unary-encoding", "public": ["x"]},
+    "keys": {"release__identify": ["id"]},
+    "keys of several files": {"release__identify": ["n", "id"], "release__partition": {"rows": 3000}},
 }
 
 
 @pytest.mark.parametrize("changes", MORE.values(), ids=MORE)
 def test_draws_check_what_else_would_be_read_apart(locked, changes, monkeypatch):
     """Whose rows they are is found with the draws: the same bytes as in readings of their own."""
-    usual = {
-        "public": [{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
-        "privacy": {"notion": "lip", "epsilon": 1.5},
-    }
-    source = {"table": "people.parquet", "entity": "id", "missing": "category"} | changes.get("source", {})
-    policy = write_policy(locked.parent, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
+    policy = changed(locked.parent, changes)
     stages, one = released(policy, locked=False)
     assert stages.index("draw") < stages.index("identify") < stages.index("people")
     monkeypatch.setattr(running, "read_drawing", lambda *_: None)
@@ -163,21 +216,21 @@ def test_people_who_are_there_twice_are_found_with_the_draws(locked, entity):
 
 @pytest.mark.parametrize("pinned", [True, False])
 def test_who_is_there_twice_is_refused_where_one_of_the_rows_is_left_out(locked, pinned):
-    people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1'")
+    people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1', 1")
     policy = locked.read_text().replace("missing: category", "missing: drop")
     locked.write_text(policy)
     if pinned:
         people(locked.parent)
         funnel.make_lock(locked, force=True)
         assert funnel.run(locked, locked=True).release
-        people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1'")
+        people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1', 1")
     with pytest.raises(FunnelError) as refused:
         funnel.run(locked, locked=pinned)
     assert refused.value.code == "entity-repeated"
 
 
 def test_a_secret_that_is_new_takes_the_usual_readings(locked):
-    other = f"SELECT id || 'q' AS id, 's9' AS s, age, x, z FROM '{locked.parent}/people.parquet' WHERE hash(id) % 5 = 0"
+    other = f"SELECT id || 'q' AS id, 's9' AS s, age, x, z, n FROM '{locked.parent}/people.parquet' WHERE hash(id) % 5 = 0"
     duckdb.sql(f"COPY (FROM '{locked.parent}/people.parquet' UNION ALL {other}) TO '{locked.parent}/more.parquet'")
     (locked.parent / "more.parquet").replace(locked.parent / "people.parquet")
     stages, _ = released(locked)
