@@ -41,7 +41,7 @@ class Reading:
         told: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.tally = Tally(protocols)
-        self.rows, self.content, self.whole = 0, 0, True
+        self.rows, self.left_out, self.content, self.whole = 0, 0, 0, True
         self._drawer = Drawer(protocols, key, permanent=True)
         self._counts, self._words, self._flags = counter(sizes), Words(people), Flags()
         self._names = ["s", *(f"x{block}" for block in range(len(sizes) - 1))]
@@ -51,8 +51,8 @@ class Reading:
     def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take all rows, or those before one that lacks its entity, a key or a code; named ones come with answers."""
         for batch in batches:
-            if any(column.null_count for column in batch.columns):
-                self.whole = False
+            self.whole = self.whole and not any(column.null_count for column in batch.columns)
+            if not self.whole:
                 return
             rows = self.add(batch)
             self._told(self.rows)
@@ -79,6 +79,13 @@ class Reading:
             self._samples.append(np.column_stack([words, codes.T[chosen]]))
         return beside(coded, answers)
 
+    def leave_out(self, entities: pa.Array) -> None:
+        """Take rows for which nothing is drawn, by whom they are about."""
+        self.left_out += len(entities)
+        self.whole = self.whole and not entities.null_count
+        if self.whole:
+            self._flags.add(read_entities(entities))
+
     def cells(self) -> tuple[IntArray, IntArray]:
         """Codes [s, x_0, …] (m, 1+k) of the cells that have records, and how many (m,)."""
         return self._counts.result()
@@ -91,7 +98,7 @@ class Reading:
     def repeated(self) -> int | None:
         """How many rows repeat an entity; None where entities are no whole numbers that lie close together."""
         found = self._flags.found()
-        return None if found is None else self.rows - found
+        return None if found is None else self.rows + self.left_out - found
 
 
 class Flags:

@@ -105,8 +105,8 @@ def _scan(policy: Policy, reader: str, predicate: str | None, *, whole: bool) ->
 def _inspect(policy: Policy, names: Names) -> Inspect:
     columns = list(dict.fromkeys(names.used + ([names.entity] if policy.source.entity else [])))
     counts = [f"count({names.present(name)})" for name in columns]
-    where = f" AND {names.present_only}" if policy.source.missing == "drop" else ""
-    wrong = [f"count_if({key.raw} = {literal(label)}{where})" for _, key, label in names.measured]
+    where = [one for one in (names.present_only,) if one]
+    wrong = [f"count_if({every([f'{key.raw} = {literal(label)}', *where])})" for _, key, label in names.measured]
     refused = tuple((name, label) for name, _, label in names.measured)
     return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
 
@@ -160,10 +160,8 @@ def _rare(attribute: Attribute, key: ColumnKey, kind: str, lock: str | None) -> 
 
 def _kept(policy: Policy, names: Names) -> str:
     """The view of every record's raw keys; those of wide blocks from their columns in the view `told`."""
-    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
     if not any(names.inner):
-        raw = [f"{key.raw} AS {identifier(key.name)}" for key in [*names.keys, *names.own]]
-        return f"CREATE TEMP VIEW kept AS SELECT {listed(raw + names.whose)} FROM source{where}"
+        return f"CREATE TEMP VIEW kept AS {names.rows}{names.where}"
     known = [*names.own, *(one.key for inner in names.inner for one in inner if policy.privacy.asks_own)]
     told = [identifier(key.name) for key in [*names.plain, *known]] + names.whose_names
     cells = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]
@@ -174,8 +172,7 @@ def _name(policy: Policy, names: Names) -> Name:
     """Rows, those without a part of their key, and how many keys there are."""
     keys = _keys(policy)
     absent = " OR ".join(f"{key} IS NULL" for key in keys)
-    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
-    listing = f"SELECT {listed(expression for expression, _ in names.key)} FROM source{where}"
+    listing = f"SELECT {listed(expression for expression, _ in names.key)} FROM source{names.where}"
     counts = f"count(*), count(*) FILTER (WHERE {absent})"
     return Name(policy.release.identify, listing, f"SELECT {counts} FROM ({listing})")
 

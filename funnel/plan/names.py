@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from funnel.engine.sql import every, identifier
+from funnel.engine.sql import every, identifier, listed
 from funnel.plan.columns import (
     NARROW,
     ColumnKey,
@@ -22,6 +22,9 @@ from funnel.plan.columns import (
 )
 from funnel.plan.fit import column_of
 from funnel.policy import Attribute, Policy
+
+THERE = "there"
+"""The column that says whether a row lacks no value, where rows that do are left out."""
 
 
 def _plain_key(name: str, attribute: Attribute, kind: str) -> ColumnKey:
@@ -65,7 +68,7 @@ class Names:
         ]
         self.entity = find(policy.source.entity or "")
         self.entity_type = schema.get(self.entity, "")
-        self.schema = schema
+        self.schema, self._drops = schema, policy.source.missing == "drop"
         self.trimmed = {find(one.name) for block in policy.blocks for one in block.attributes if one.trim}
 
     def present(self, column: str) -> str:
@@ -133,6 +136,27 @@ class Names:
         return (["entity"] if self.entity else []) + [f"k{index}" for index in range(len(self.key))]
 
     @property
+    def rows(self) -> str:
+        """SQL of every row of the source: what is read of it, by the names of keys, and whose it is."""
+        read = [f"{key.raw} AS {identifier(key.name)}" for key in [*self.read, *self.own]]
+        return f"SELECT {listed(read + self.whose)} FROM source"
+
+    @property
+    def read(self) -> list[ColumnKey]:
+        """The keys of all used columns; those inside wide blocks behind the others."""
+        return self.plain + [one.key for inner in self.inner for one in inner]
+
+    @property
     def present_only(self) -> str:
-        """The condition that no used column is missing."""
-        return every(f"{self.present(name)} IS NOT NULL" for name in self.used)
+        """The condition that no used column is missing; empty where rows are kept that lack one."""
+        return every(f"{self.present(name)} IS NOT NULL" for name in self.used) if self._drops else ""
+
+    @property
+    def where(self) -> str:
+        """The clause that leaves rows out that lack a used column."""
+        return f" WHERE {self.present_only}" if self._drops else ""
+
+    @property
+    def is_there(self) -> str:
+        """The same of a row as it was read."""
+        return every(f"{identifier(key.name)} IS NOT NULL" for key in self.read) if self._drops else ""

@@ -1,13 +1,19 @@
-"""The columns inside wide blocks, on their way past a reading that counts and draws by the cells of a lock."""
+"""What comes by on the way to a reading that counts and draws at once, and is no part of a row that is drawn for.
+
+These are the columns inside wide blocks, and rows that lack a value and are left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from funnel.engine import Kernel
+import pyarrow.compute as pc
+
+from funnel.draw.once import Reading
 from funnel.engine.wide import Columns
 from funnel.plan import stages
+from funnel.plan.names import THERE
 from funnel.policy import Policy
 
 if TYPE_CHECKING:
@@ -16,19 +22,22 @@ if TYPE_CHECKING:
     from funnel.cells.cells import Cells
     from funnel.plan.partition import Partition
 
-
 class Passing:
-    """A kernel that keeps the columns inside wide blocks for itself, and gives all others to the next one."""
+    """A kernel that keeps the columns inside wide blocks for itself, and gives the others to a reading."""
 
-    def __init__(self, blocks: Sequence[stages.WideBlock], kernel: Kernel) -> None:
-        self._blocks, self._kernel = blocks, kernel
+    def __init__(self, blocks: Sequence[stages.WideBlock], reading: Reading) -> None:
+        self._blocks, self._reading = blocks, reading
         self._columns = [Columns(len(wide.keys)) for wide in blocks]
 
     def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the next kernel makes of the rows of a part."""
-        return self._kernel(part, map(self._taken, batches) if self._blocks else batches)
+        """What the reading makes of the rows of a part."""
+        return self._reading(part, map(self._taken, batches))
 
     def _taken(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if THERE in batch.schema.names:
+            there = batch.column(THERE)
+            self._reading.leave_out(batch.filter(pc.invert(there)).column("entity"))
+            batch = batch.filter(there).drop_columns([THERE])
         for wide, columns in zip(self._blocks, self._columns, strict=True):
             columns.add(batch.column(key) for key in wide.keys)
         return batch.drop_columns([key for wide in self._blocks for key in wide.keys])

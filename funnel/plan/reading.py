@@ -96,7 +96,7 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
     if joint is None or partitions is None:
         engine.prepare(stage.undo)
         return None
-    _check_people(run.policy, engine, identify, reading)
+    _check_people(engine, identify, reading.repeated())
     return Read(joint, reading, key, tuple(alphabets), rows, partitions)
 
 
@@ -139,14 +139,13 @@ def read_drawing(
         rows.check()
     run.source.check_unchanged()
     progress(identify.title)
-    _check_people(run.policy, engine, identify, reading)
+    _check_people(engine, identify, None if run.policy.source.missing == "drop" else reading.repeated())
     progress(run.plan.people.title)
     return Read(joint, reading, key, alphabets, rows)
 
 
-def _check_people(policy: Policy, engine: Engine, stage: Identify, reading: Reading) -> None:
-    """Refuse people with two rows; where flags do not hold all that have come, by another reading of their column."""
-    repeated = None if policy.source.missing == "drop" else reading.repeated()
+def _check_people(engine: Engine, stage: Identify, repeated: int | None) -> None:
+    """Refuse people with two rows; by another reading of their column, where it is not known how many have."""
     if repeated is None:
         check_entities(
             engine, stage.column, engine.row(stage.spread)[0],

@@ -20,17 +20,11 @@ def cells_stage(policy: Policy, names: Names, lock: str | None) -> MakeCells | N
     if not policy.wide:
         return None
     return MakeCells(
-        (_read(policy, names), *_tops(policy, names, lock), _told(names)),
+        (f"CREATE TEMP VIEW read AS {names.rows}{names.where}", *_tops(policy, names, lock),
+         f"CREATE TEMP VIEW told AS {told(names, 'read')}"),
         tuple(_wide(j, block, names.inner[j]) for j, block in enumerate(policy.blocks) if block.cells),
         policy.estimate.minimum,
     )
-
-
-def _read(policy: Policy, names: Names) -> str:
-    keys = names.plain + [one.key for inner in names.inner for one in inner] + names.own
-    raw = [f"{key.raw} AS {identifier(key.name)}" for key in keys]
-    where = f" WHERE {names.present_only}" if policy.source.missing == "drop" else ""
-    return f"CREATE TEMP VIEW read AS SELECT {listed(raw + names.whose)} FROM source{where}"
 
 
 def _tops(policy: Policy, names: Names, lock: str | None) -> Iterator[str]:
@@ -52,10 +46,11 @@ def top(key: ColumnKey, count: int, table: str, records: str, lock: str | None) 
     )
 
 
-def _told(names: Names) -> str:
+def told(names: Names, rows: str) -> str:
+    """SQL of rows with what conditions are about, from a table of them as they were read."""
     plain = [identifier(key.name) for key in names.plain + names.own]
     inner = [f"{one.value} AS {identifier(one.key.name)}" for inner in names.inner for one in inner]
-    return f"CREATE TEMP VIEW told AS SELECT {listed(plain + inner + names.whose_names)} FROM read"
+    return f"SELECT {listed(plain + inner + names.whose_names)} FROM {rows}"
 
 
 def _wide(index: int, block: Block, inner: Sequence[Inner]) -> WideBlock:

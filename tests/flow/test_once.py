@@ -26,7 +26,8 @@ def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHA
            dated: str = "") -> None:  # fmt: skip
     """People with a secret, a number that is binned, and two texts, one of them missing at times."""
     duckdb.sql(f"""COPY (SELECT {entity} AS id, 's' || (i * 7 % 3) AS s, (i * 13 % 50) AS age,
-        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z, i AS n{dated}
+        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z,
+        i AS n{dated}
         FROM range({rows}) t(i) {more}) TO '{folder}/people.parquet'""")
 
 
@@ -89,6 +90,13 @@ ONCE = {
         "mechanism": "randomised-response",
     },
     "cells and keys": {"public": [WIDE], "mechanism": "randomised-response", "release__identify": ["id"]},
+    "dropped": {"source": {"missing": "drop"}},
+    "dropped numbers": {"source": {"missing": "drop", "entity": "n"}},
+    "dropped cells with keys": {
+        "source": {"missing": "drop", "entity": "n", "filter": "age > 3"},
+        "public": [WIDE],
+        "release__identify": ["id"],
+    },
     "known cells": {
         "public": [WIDE | {"columns": ["age", {"name": "x", "groups": {"a": ["x0", "x1"]}}]}],
         "privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]},
@@ -120,7 +128,7 @@ def test_more_than_values_is_counted_and_drawn_in_one_reading(locked, changes, m
         stages, several = released(policy)
     assert {"inspect", "identify", "count", "people", "draw"} < set(stages)
     assert one == several
-    people(locked.parent, more="UNION ALL SELECT 'q', 's0', 13, 'new', 'z1', 1")  # what was begun in one is given up
+    people(locked.parent, more="UNION ALL SELECT 'q', 's0', 13, 'new', 'z1', -9")  # what was begun in one is given up
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy, locked=True)
     assert refused.value.code == "unseen-value"
@@ -214,24 +222,25 @@ def test_people_who_are_there_twice_are_found_with_the_draws(locked, entity):
     assert nothing_published(locked.parent)
 
 
+@pytest.mark.parametrize("entity", ["id", "n"])
 @pytest.mark.parametrize("pinned", [True, False])
-def test_who_is_there_twice_is_refused_where_one_of_the_rows_is_left_out(locked, pinned):
-    people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1', 1")
-    policy = locked.read_text().replace("missing: category", "missing: drop")
-    locked.write_text(policy)
+def test_who_is_there_twice_is_refused_where_one_of_the_rows_is_left_out(locked, pinned, entity):
+    twice, nobody = ("'3p', 's0', 3, NULL, 'z1', 1", "NULL, 's0', 3, NULL, 'z1', NULL")
+    policy = changed(locked.parent, {"source": {"missing": "drop", "entity": entity}})
     if pinned:
-        people(locked.parent)
-        funnel.make_lock(locked, force=True)
-        assert funnel.run(locked, locked=True).release
-        people(locked.parent, more="UNION ALL SELECT '3p', 's0', 3, NULL, 'z1', 1")
-    with pytest.raises(FunnelError) as refused:
-        funnel.run(locked, locked=pinned)
-    assert refused.value.code == "entity-repeated"
+        funnel.make_lock(policy, force=True)
+        assert funnel.run(policy, locked=True).release
+    for one, code in (twice, "entity-repeated"), (nobody, "entity-null"):
+        people(locked.parent, more=f"UNION ALL SELECT {one}")
+        with pytest.raises(FunnelError) as refused:
+            funnel.run(policy, locked=pinned)
+        assert refused.value.code == code
 
 
 def test_a_secret_that_is_new_takes_the_usual_readings(locked):
-    other = f"SELECT id || 'q' AS id, 's9' AS s, age, x, z, n FROM '{locked.parent}/people.parquet' WHERE hash(id) % 5 = 0"
-    duckdb.sql(f"COPY (FROM '{locked.parent}/people.parquet' UNION ALL {other}) TO '{locked.parent}/more.parquet'")
+    table = f"'{locked.parent}/people.parquet'"
+    other = f"SELECT id || 'q' AS id, 's9' AS s, * EXCLUDE (id, s) FROM {table} WHERE hash(id) % 5 = 0"
+    duckdb.sql(f"COPY (FROM {table} UNION ALL {other}) TO '{locked.parent}/more.parquet'")
     (locked.parent / "more.parquet").replace(locked.parent / "people.parquet")
     stages, _ = released(locked)
     assert {"count and draw", "inspect", "count", "people", "draw"} < set(stages)
