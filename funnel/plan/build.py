@@ -66,7 +66,7 @@ def compile_plan(
         policy.name,
         policy.sha256,
         _scan(policy, source.reading(texts), predicate, whole=everybody is not None),
-        once_stage(policy, names, cells, count, whole=everybody is not None) if one else None,
+        once_stage(names, cells, count, whole=everybody is not None) if one else None,
         _inspect(policy, names),
         None if policy.source.entity is None else _identify(names.entity, names.entity_type, parted=parted),
         cells,

@@ -32,7 +32,7 @@ def merge(engine: Engine, rare: Rare, minimum: int) -> tuple[int, int]:
     values, counts = [row[0] for row in rows], np.array([row[1] for row in rows], np.int64)
     if rare.known is not None:
         known = [row[0] for row in engine.rows(f"SELECT v0 FROM {identifier(rare.known)}")]
-        become = _of_lock(rare, values, known)
+        become = of_lock(rare, values, known)
     elif rare.rule == "other":
         become = _others(rare, values, counts, minimum)
     else:
@@ -54,7 +54,7 @@ def _check_number(engine: Engine, rare: Rare) -> None:
         )
 
 
-def _of_lock(rare: Rare, values: Sequence[Text], known: Sequence[str]) -> list[Text]:
+def of_lock(rare: Rare, values: Sequence[Text], known: Sequence[str]) -> list[Text]:
     """The lock's own values stay; what others become is settled by these."""
     if rare.rule == "bin":
         kept = sorted(known, key=lambda one: number(one, rare.kind))

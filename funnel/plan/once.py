@@ -1,8 +1,8 @@
 """The stage that counts and draws in one reading, where a lock says beforehand which values there are.
 
 What somebody may know, and who is absent, is counted behind it, in readings of their own. Rows that are left out for
-want of a value come by as well: of those, too, it is asked whose they are. Several readings are taken where rare values
-become others by what is counted.
+want of a value come by as well: of those, too, it is asked whose they are. Of blocks with rare values the labels come
+by, each to become what the lock says.
 """
 
 from __future__ import annotations
@@ -13,29 +13,34 @@ from funnel.plan.people import row_hash
 from funnel.plan.population import WHOLE
 from funnel.plan.stages import Count, MakeCells, Once
 from funnel.plan.wide import told
-from funnel.policy import Policy
 
 
-def once_stage(policy: Policy, names: Names, cells: MakeCells | None, count: Count, *, whole: bool) -> Once | None:
-    """The stage of a plan with permanent draws under a lock, None where it takes several readings.
+def label_of(key: str) -> str:
+    """The column with the label of a key."""
+    return f"label_{key}"
 
-    `whole`: everybody in the source is counted, too.
-    """
-    if count.rare:
-        return None
+
+def once_stage(names: Names, cells: MakeCells | None, count: Count, *, whole: bool) -> Once:
+    """The stage of a plan with permanent draws under a lock. `whole`: everybody in the source is counted, too."""
     kept, _, *tops = count.statements
     read, blocks = ((), ()) if cells is None else (cells.statements, cells.blocks)
     view, rows = ("kept", names.rows) if cells is None else ("told", told(names, f"({names.rows})"))
-    axes = [names.secret, *names.blocks]
-    known = [f"known_{name}" for name in ("s", *(f"x{block}" for block in range(len(names.blocks))))]
-    tables = [f"CREATE TEMP TABLE {name} AS SELECT * FROM {name.replace('known', 'alphabet')}" for name in known]
-    labels = [f"{key.label} AS {identifier(f'label_{key.name}')}" for keys in axes for key in keys]
-    joins = [
-        f"LEFT JOIN {name} ON "
-        + every(f"{identifier(f'label_{key.name}')} IS NOT DISTINCT FROM {name}.v{i}" for i, key in enumerate(keys))
-        for name, keys in zip(known, axes, strict=True)
+    axes = {"s": names.secret} | {f"x{block}": keys for block, keys in enumerate(names.blocks)}
+    merged = {key.name for _, key, _ in names.rare}
+    joined = {name: keys for name, keys in axes.items() if merged.isdisjoint(key.name for key in keys)}
+    tables = [f"CREATE TEMP TABLE known_{name} AS SELECT * FROM alphabet_{name}" for name in joined]
+    labels = [
+        f"{key.text if key.name in merged else key.label} AS {label_of(key.name)}"
+        for keys in axes.values()
+        for key in keys
     ]
-    codes = [f"{name}.code AS {name.removeprefix('known_')}" for name in known]
+    joins = [
+        f"LEFT JOIN known_{name} ON "
+        + every(f"{label_of(key.name)} IS NOT DISTINCT FROM known_{name}.v{i}" for i, key in enumerate(keys))
+        for name, keys in joined.items()
+    ]
+    codes = [f"known_{name}.code AS {name}" for name in joined]
+    codes += [label_of(key.name) for name, keys in axes.items() if name not in joined for key in keys]
     keys = [identifier(key) for block in blocks for key in block.keys]
     texts = [f"CAST({key} AS VARCHAR) AS {key}" for key in keys]
     cell = [f"{key.raw} AS {identifier(key.name)}" for key in names.cells]

@@ -1,19 +1,25 @@
 """What comes by on the way to a reading that counts and draws at once, and is no part of a row that is drawn for.
 
-These are the columns inside wide blocks, and rows that lack a value and are left out.
+These are the columns inside wide blocks, rows that lack a value and are left out, and labels that may be rare.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, starmap
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
+from funnel.data import Alphabet
 from funnel.draw.once import Reading
+from funnel.engine import Engine
+from funnel.engine.sql import identifier
 from funnel.engine.wide import Columns
-from funnel.plan import stages
 from funnel.plan.names import THERE
+from funnel.plan.once import label_of
+from funnel.plan.stages import Plan, Rare
+from funnel.plan.tabulate import Merged
 from funnel.policy import Policy
 
 if TYPE_CHECKING:
@@ -21,13 +27,20 @@ if TYPE_CHECKING:
 
     from funnel.cells.cells import Cells
     from funnel.plan.partition import Partition
+    from funnel.plan.settled import Settled
+
 
 class Passing:
-    """A kernel that keeps the columns inside wide blocks for itself, and gives the others to a reading."""
+    """A kernel that takes out of a table's rows what a reading does not know, and gives it the rest, as codes.
 
-    def __init__(self, blocks: Sequence[stages.WideBlock], reading: Reading) -> None:
-        self._blocks, self._reading = blocks, reading
-        self._columns = [Columns(len(wide.keys)) for wide in blocks]
+    `alphabets` are those of the blocks in a lock.
+    """
+
+    def __init__(self, plan: Plan, engine: Engine, alphabets: Sequence[Alphabet], reading: Reading) -> None:
+        self._blocks = () if plan.cells is None else plan.cells.blocks
+        self._columns = [Columns(len(wide.keys)) for wide in self._blocks]
+        self._rare, self._reading = plan.count.rare, reading
+        self._settled = _settled(self._rare, engine, alphabets) if self._rare else {}
 
     def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the reading makes of the rows of a part."""
@@ -40,7 +53,11 @@ class Passing:
             batch = batch.filter(there).drop_columns([THERE])
         for wide, columns in zip(self._blocks, self._columns, strict=True):
             columns.add(batch.column(key) for key in wide.keys)
-        return batch.drop_columns([key for wide in self._blocks for key in wide.keys])
+        for block, settled in self._settled.items():
+            codes = settled.codes([batch.column(label) for label in _labels(block, settled)])
+            batch = batch.append_column(f"x{block}", codes)
+        passed = chain((key for wide in self._blocks for key in wide.keys), *starmap(_labels, self._settled.items()))
+        return batch.drop_columns(list(passed))
 
     def partitions(
         self, policy: Policy, pinned: Sequence[Cells], refused: Sequence[tuple[str, str]]
@@ -50,12 +67,48 @@ class Passing:
         None where there is such a label, or a column of nothing but missing values. Raises SourceError where a column
         is not what cells are made of, or holds what these do not know.
         """
-        from funnel.plan.partition import in_cells
-
-        kept, found, wrong = {one.name: one for one in pinned}, [], set(refused)
+        kept, wrong = {one.name: one for one in pinned}, set(refused)
+        found: list[Partition] = []
         for block, wide, columns in zip(policy.wide, self._blocks, self._columns, strict=True):
+            from funnel.plan.partition import (
+                in_cells,  # a table without cells waits for nothing that makes them
+            )
+
             sources = columns.found(wide.columns, wide.types, wide.ordered)
             if any(set(one.values) <= {None} or wrong & {(one.name, text) for text in one.values} for one in sources):
                 return None
             found.append(in_cells(block, wide, kept[wide.name], sources))
         return tuple(found)
+
+    def merged(self, engine: Engine) -> tuple[Merged, ...]:
+        """What became of rare values; the engine gets the tables of it, for the statements that come behind."""
+        found = []
+        for rare in self._rare:
+            block, place = _place(rare)
+            column = self._settled[block].columns[place]
+            engine.provide(rare.name, Alphabet(("value", "label"), tuple(column.labels.items())))
+            found.append(column.merged(rare.column))
+        return tuple(found)
+
+
+def _place(rare: Rare) -> tuple[int, int]:
+    """The block of a column with rare values, and its place there."""
+    block, place = rare.name.removeprefix("rare_x").split("_")
+    return int(block), int(place)
+
+
+def _settled(rare: Sequence[Rare], engine: Engine, alphabets: Sequence[Alphabet]) -> dict[int, Settled]:
+    """What settles the labels of each block that has rare values."""
+    from funnel.plan.settled import Merging, Settled
+
+    merging = dict[int, dict[int, Merging]]()
+    for one in rare:
+        block, place = _place(one)
+        known = [str(row[0]) for row in engine.rows(f"SELECT v0 FROM {identifier(str(one.known))}")]
+        merging.setdefault(block, {})[place] = Merging(one, known)
+    return {block: Settled(alphabets[block], own) for block, own in merging.items()}
+
+
+def _labels(block: int, settled: Settled) -> list[str]:
+    """The columns of the labels of a block."""
+    return [label_of(f"x{block}_{place}") for place in range(len(settled.columns))]

@@ -29,6 +29,7 @@ from funnel.plan.passing import Passing
 from funnel.plan.prepare import Prepared
 from funnel.plan.protect import Protected
 from funnel.plan.stages import Draw, Identify
+from funnel.plan.tabulate import Merged
 from funnel.policy import Policy
 from funnel.progress import Report
 from funnel.release.named import Aside, Kept
@@ -48,6 +49,7 @@ class Read:
     alphabets: tuple[Alphabet, ...]
     rows: Kept | None
     partitions: tuple[Partition, ...] = ()
+    merged: tuple[Merged, ...] = ()
 
     def sample(self) -> tuple[IntArray, list[Label]]:
         """Words (m,) of the people in the sample, and the values of each."""
@@ -57,6 +59,10 @@ class Read:
 
     def _texts(self, axis: int, codes: IntArray) -> list[Label]:
         return [self.alphabets[axis].values[code] for code in codes.tolist()]
+
+    def counted(self, policy: Policy) -> Counted:
+        """What was counted, before it is known what else there is to know."""
+        return Counted(policy, self.joint, partitions=self.partitions, merged=self.merged)
 
     def drawn(self, run: Prepared, protected: Protected) -> DrawnRows:
         """What was drawn, once it is known that it may be. Raises SourceError, PlanError."""
@@ -85,7 +91,7 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
     engine.variables(people=key.salt)
     reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key, named=bool(run.plan.draw.keys),
                       told=lambda done: progress(stage.title, done))  # fmt: skip
-    passing = Passing(() if cells is None else cells.blocks, reading)
+    passing = Passing(run.plan, engine, alphabets[1:], reading)
     sink, joint, partitions = Aside(publisher.scratch, run.plan.draw.keys, lock.protocols), None, None
     with suppress(SourceError):  # whatever is wrong, the usual readings say it
         rows = _carried_out(run.plan.draw, stage.statement, engine, passing, reading, sink)
@@ -97,7 +103,7 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
         engine.prepare(stage.undo)
         return None
     _check_people(engine, identify, reading.repeated())
-    return Read(joint, reading, key, tuple(alphabets), rows, partitions)
+    return Read(joint, reading, key, tuple(alphabets), rows, partitions, passing.merged(engine))
 
 
 def _carried_out(

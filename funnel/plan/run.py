@@ -9,7 +9,7 @@ from funnel.lock.lock import Lock
 from funnel.plan.ahead import ahead
 from funnel.plan.also import send
 from funnel.plan.compiled import USUAL, Limits
-from funnel.plan.count import Counted, beside, count, fit
+from funnel.plan.count import beside, count, fit
 from funnel.plan.digest import take
 from funnel.plan.draw import draw, names_since
 from funnel.plan.estimate import LOOK, RELEASE, Taking
@@ -54,7 +54,7 @@ def execute(
             later = plan.draw.whose and not dry_run
             counted = count(policy, plan, engine, progress, lock=lock, taking=run.taking, people=not later)
         else:
-            counted = fit(beside(Counted(policy, read.joint, partitions=read.partitions), plan, engine, progress), plan)
+            counted = fit(beside(read.counted(policy), plan, engine, progress), plan)
         protected = protect(plan.protect, counted, lock, progress)
         counted = with_everybody(run, counted, protected)
         read = read or read_drawing(run, engine, publisher, counted, protected, progress)

@@ -334,7 +334,7 @@ class Plan:
     @property
     def may_be_read_once(self) -> bool:
         """Whether one reading can count and draw, once a lock says beforehand which values there are."""
-        more = (self.know, self.everybody, self.count.noise, self.count.rare)
+        more = (self.know, self.everybody, self.count.noise)
         return self.draw.kind == "permanent" and not any(more)
 
     def reads(self, columns: Iterable[str]) -> tuple[str, ...]:

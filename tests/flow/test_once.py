@@ -26,8 +26,8 @@ def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHA
            dated: str = "") -> None:  # fmt: skip
     """People with a secret, a number that is binned, and two texts, one of them missing at times."""
     duckdb.sql(f"""COPY (SELECT {entity} AS id, 's' || (i * 7 % 3) AS s, (i * 13 % 50) AS age,
-        CASE WHEN i % 11 = 0 THEN NULL ELSE 'x' || (i * i % 5) END AS x, 'z' || ((i // 3 + i * 7 % 3) % 4) AS z,
-        i AS n{dated}
+        CASE WHEN i % 11 = 0 THEN NULL WHEN i % 50 IN (5, 6) THEN 'y' || (i % 2) ELSE 'x' || (i * i % 5) END AS x,
+        'z' || ((i // 3 + i * 7 % 3) % 4) AS z, i AS n{dated}
         FROM range({rows}) t(i) {more}) TO '{folder}/people.parquet'""")
 
 
@@ -54,7 +54,8 @@ def released(policy: Path, *, locked: bool = True) -> tuple[list[str], dict[str,
     release = Path(summary.release)
     kept = policy.parent / "private" / release.name
     files = [file for folder, names in ((release, FILES), (kept, KEPT)) for name in names for file in folder.glob(name)]
-    return list(told), {file.name: file.read_bytes() for file in files}
+    merged = {"merged": repr(summary.counted.merged).encode()}
+    return list(told), merged | {file.name: file.read_bytes() for file in files}
 
 
 @pytest.mark.long
@@ -154,6 +155,38 @@ def test_what_is_refused_is_refused_as_ever(locked, change, code):
         funnel.run(locked, locked=True)
     assert refused.value.code == code, refused.value
     assert nothing_published(locked.parent)
+
+
+ONE_GROUP = {"name": "z", "groups": {"a": ["z0", "z1", "z2", "z3"]}}
+RARE = {
+    "apart": {"public": [{"name": "age", "rare": "bin"}, {"name": "x", "rare": "other"}], "estimate": {"minimum": 500}},
+    "in a block": {
+        "public": [[ONE_GROUP, {"name": "x", "rare": "other"}], {"name": "age", "rare": "bin"}],
+        "source": {"missing": "drop", "entity": "n"},
+        "release__identify": ["n", "id"],
+        "estimate": {"minimum": 500},
+    },
+    "known": {
+        "public": [[ONE_GROUP, {"name": "x", "rare": "other"}]],
+        "privacy": {"notion": "srlip", "epsilon": 1.5, "knows": ["x"]},
+        "estimate": {"minimum": 500},
+    },
+}
+
+
+@pytest.mark.parametrize("changes", RARE.values(), ids=RARE)
+def test_rare_values_and_new_ones_become_what_the_lock_says_in_one_reading(locked, changes, monkeypatch):
+    policy = changed(locked.parent, changes | {"mechanism": "randomised-response"})
+    funnel.make_lock(policy, force=True, room=0.3)
+    people(locked.parent, more="UNION ALL SELECT 'q' || i, 's' || (i % 3), 15, 'new', 'z1', -i FROM range(1, 31) t(i)")
+    stages, one = released(policy)
+    assert "count and draw" in stages
+    assert not {"inspect", "identify", "count", "name", "people", "draw"} & set(stages)
+    monkeypatch.setattr(running, "read_once", lambda *_: None)
+    stages, several = released(policy)
+    assert {"inspect", "identify", "count", "people", "draw"} < set(stages)
+    assert one == several
+    assert b"Merged(column='x', values=3, records=" in one["merged"]
 
 
 DATED = {"name": "w", "columns": ["age", {"name": "d", "round": "month"}], "cells": {"most": 4, "minimum": 200}}
