@@ -41,6 +41,11 @@ class Columns:
         for column, texts in zip(self._texts, batch, strict=True):
             column.add(texts)
 
+    @property
+    def values(self) -> list[set[str | None]]:
+        """The texts of each."""
+        return [set(column.codes) for column in self._texts]
+
     def found(
         self, names: Sequence[str], types: Sequence[str], ordered: Sequence[bool]
     ) -> tuple[SourceColumn, ...]:

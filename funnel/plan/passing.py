@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from funnel.cells.cells import Cells
+    from funnel.plan.labelling import Labelling, Labels
     from funnel.plan.partition import Partition
-    from funnel.plan.settled import Settled
 
 
 class Passing:
@@ -40,7 +40,7 @@ class Passing:
         self._blocks = () if plan.cells is None else plan.cells.blocks
         self._columns = [Columns(len(wide.keys)) for wide in self._blocks]
         self._rare, self._reading = plan.count.rare, reading
-        self._settled = _settled(self._rare, engine, alphabets) if self._rare else {}
+        self._labelling = _labelling(self._rare, engine, alphabets) if self._rare else {}
 
     def __call__(self, part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the reading makes of the rows of a part."""
@@ -53,30 +53,30 @@ class Passing:
             batch = batch.filter(there).drop_columns([THERE])
         for wide, columns in zip(self._blocks, self._columns, strict=True):
             columns.add(batch.column(key) for key in wide.keys)
-        for block, settled in self._settled.items():
-            codes = settled.codes([batch.column(label) for label in _labels(block, settled)])
+        for block, labelling in self._labelling.items():
+            codes = labelling.codes([batch.column(label) for label in _labels(block, labelling)])
             batch = batch.append_column(f"x{block}", codes)
-        passed = chain((key for wide in self._blocks for key in wide.keys), *starmap(_labels, self._settled.items()))
+        passed = chain((key for wide in self._blocks for key in wide.keys), *starmap(_labels, self._labelling.items()))
         return batch.drop_columns(list(passed))
 
-    def partitions(
-        self, policy: Policy, pinned: Sequence[Cells], refused: Sequence[tuple[str, str]]
-    ) -> tuple[Partition, ...] | None:
-        """All rows that came, in the cells of a lock; `refused` are columns with labels for which they have no use.
+    def is_refused(self, refused: Sequence[tuple[str, str]]) -> bool:
+        """Whether a column holds a label for which it has no use (`refused` has both), or no value at all."""
+        wide = (pair for block, own in zip(self._blocks, self._columns, strict=True)
+                for pair in zip(block.columns, own.values, strict=True))  # fmt: skip
+        rare = ((one.column, set(self._labels_of(one).become)) for one in self._rare)
+        return any(texts <= {None} or texts & {label for name, label in refused if name == column}
+                   for column, texts in chain(wide, rare))  # fmt: skip
 
-        None where there is such a label, or a column of nothing but missing values. Raises SourceError where a column
-        is not what cells are made of, or holds what these do not know.
+    def partitions(self, policy: Policy, pinned: Sequence[Cells]) -> tuple[Partition, ...]:
+        """All rows that came, in the cells of a lock.
+
+        Raises SourceError where a column is not what cells are made of, or holds what these do not know.
         """
-        kept, wrong = {one.name: one for one in pinned}, set(refused)
-        found: list[Partition] = []
+        kept, found = {one.name: one for one in pinned}, list["Partition"]()
         for block, wide, columns in zip(policy.wide, self._blocks, self._columns, strict=True):
-            from funnel.plan.partition import (
-                in_cells,  # a table without cells waits for nothing that makes them
-            )
+            from funnel.plan.partition import in_cells
 
             sources = columns.found(wide.columns, wide.types, wide.ordered)
-            if any(set(one.values) <= {None} or wrong & {(one.name, text) for text in one.values} for one in sources):
-                return None
             found.append(in_cells(block, wide, kept[wide.name], sources))
         return tuple(found)
 
@@ -84,11 +84,14 @@ class Passing:
         """What became of rare values; the engine gets the tables of it, for the statements that come behind."""
         found = []
         for rare in self._rare:
-            block, place = _place(rare)
-            column = self._settled[block].columns[place]
-            engine.provide(rare.name, Alphabet(("value", "label"), tuple(column.labels.items())))
-            found.append(column.merged(rare.column))
+            labels = self._labels_of(rare)
+            engine.provide(rare.name, Alphabet(("value", "label"), tuple(labels.become.items())))
+            found.append(labels.merged(rare.column))
         return tuple(found)
+
+    def _labels_of(self, rare: Rare) -> Labels:
+        block, place = _place(rare)
+        return self._labelling[block].columns[place]
 
 
 def _place(rare: Rare) -> tuple[int, int]:
@@ -97,18 +100,18 @@ def _place(rare: Rare) -> tuple[int, int]:
     return int(block), int(place)
 
 
-def _settled(rare: Sequence[Rare], engine: Engine, alphabets: Sequence[Alphabet]) -> dict[int, Settled]:
-    """What settles the labels of each block that has rare values."""
-    from funnel.plan.settled import Merging, Settled
+def _labelling(rare: Sequence[Rare], engine: Engine, alphabets: Sequence[Alphabet]) -> dict[int, Labelling]:
+    """What labels the rows of each block that has rare values."""
+    from funnel.plan.labelling import Labelling, Merging
 
     merging = dict[int, dict[int, Merging]]()
     for one in rare:
         block, place = _place(one)
         known = [str(row[0]) for row in engine.rows(f"SELECT v0 FROM {identifier(str(one.known))}")]
         merging.setdefault(block, {})[place] = Merging(one, known)
-    return {block: Settled(alphabets[block], own) for block, own in merging.items()}
+    return {block: Labelling(alphabets[block], own) for block, own in merging.items()}
 
 
-def _labels(block: int, settled: Settled) -> list[str]:
+def _labels(block: int, labelling: Labelling) -> list[str]:
     """The columns of the labels of a block."""
-    return [label_of(f"x{block}_{place}") for place in range(len(settled.columns))]
+    return [label_of(f"x{block}_{place}") for place in range(len(labelling.columns))]

@@ -92,14 +92,14 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
     reading = Reading(lock.protocols, tuple(map(len, alphabets)), run.key, key, named=bool(run.plan.draw.keys),
                       told=lambda done: progress(stage.title, done))  # fmt: skip
     passing = Passing(run.plan, engine, alphabets[1:], reading)
-    sink, joint, partitions = Aside(publisher.scratch, run.plan.draw.keys, lock.protocols), None, None
+    sink, joint = Aside(publisher.scratch, run.plan.draw.keys, lock.protocols), None
     with suppress(SourceError):  # whatever is wrong, the usual readings say it
         rows = _carried_out(run.plan.draw, stage.statement, engine, passing, reading, sink)
-        if reading.whole and (rows is None or rows.named):
+        if reading.whole and (rows is None or rows.named) and not passing.is_refused(run.plan.inspect.refused):
+            partitions = passing.partitions(run.policy, lock.cells)
             joint = _joint(alphabets, reading)
-            partitions = passing.partitions(run.policy, lock.cells, run.plan.inspect.refused)
     run.source.check_unchanged()
-    if joint is None or partitions is None:
+    if joint is None:
         engine.prepare(stage.undo)
         return None
     _check_people(engine, identify, reading.repeated())

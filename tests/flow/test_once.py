@@ -202,12 +202,17 @@ DATED = {"name": "w", "columns": ["age", {"name": "d", "round": "month"}], "cell
         ({"public": [WIDE]}, "'3p', 's0', 3, 'x1', 'z1', 1", "entity-repeated"),
         ({"public": [DATED]}, "'q', 's0', 3, 'x1', 'z1', 1, 'never'", "not-a-date"),
         (
+            {"public": [{"name": "age", "bins": [0, 1, 2, 30], "rare": "other"}], "estimate": {"minimum": 700}},
+            "'q', 's0', -3, 'x1', 'z1', 1",
+            "below-bins",
+        ),
+        (
             {"public": [WIDE | {"columns": ["x", {"name": "age", "bins": [0, 10, 30], "rare": "other"}]}]},
             "'q', 's0', -3, 'x1', 'z1', 1",
             "below-bins",
         ),
     ],
-    ids=["key twice", "no key", "unseen", "missing", "person twice", "no date", "below"],
+    ids=["key twice", "no key", "unseen", "missing", "person twice", "no date", "rare below", "below"],
 )
 def test_what_is_refused_of_keys_and_cells_is_refused_as_ever(locked, changes, more, code):
     dated = ", '2026-0' || (i % 2 + 1) || '-03' AS d" if code == "not-a-date" else ""

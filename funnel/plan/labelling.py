@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merging:
-    """How a column's rare values are merged: by these values that a lock `known`s."""
+    """How a column's rare values are merged: those that a lock has are `known`, and stay."""
 
     rare: Rare
     known: Sequence[str]
 
 
-class Column:
-    """The values of a column as they come, and what becomes of each: `labels`, and their records."""
+class Labels:
+    """The values of a column as they come, what they `become`, and their records."""
 
     def __init__(self, alphabet: Alphabet, merging: Merging | None) -> None:
-        self.labels: dict[Text, Text] = {}
+        self.become: dict[Text, Text] = {}
         self._records: dict[Text, int] = {}
         self._place = {value: code for code, (value,) in enumerate(alphabet.values)}
         self._merging = merging
@@ -40,21 +40,21 @@ class Column:
         """The codes (n,) of texts in the alphabet, -1 for what it does not hold."""
         encoded = texts.dictionary_encode(null_encoding="encode")
         values, indices = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-        new = [value for value in values if value not in self.labels]
+        new = [value for value in values if value not in self.become]
         become = new if self._merging is None else of_lock(self._merging.rare, new, self._merging.known)
-        self.labels |= dict(zip(new, become, strict=True))
+        self.become |= dict(zip(new, become, strict=True))
         for value, records in zip(values, np.bincount(indices, minlength=len(values)).tolist(), strict=True):
             self._records[value] = self._records.get(value, 0) + records
-        own = np.array([self._place.get(self.labels[value], -1) for value in values], np.int64)
+        own = np.array([self._place.get(self.become[value], -1) for value in values], np.int64)
         return np.asarray(own[indices])
 
     def merged(self, name: str) -> Merged:
         """How many values became another one, and of how many records."""
-        moved = [value for value, label in self.labels.items() if value != label]
+        moved = [value for value, label in self.become.items() if value != label]
         return Merged(name, len(moved), sum(self._records[value] for value in moved))
 
 
-class Settled:
+class Labelling:
     """The codes of a block in a lock's alphabet, of rows whose columns are merged one by one, by their places."""
 
     def __init__(self, alphabet: Alphabet, merging: Mapping[int, Merging]) -> None:
@@ -66,7 +66,7 @@ class Settled:
         nobody = Alphabet(("",), ((None,),))
         self._recoder = Recoder(Joint(nobody, tuple(alphabets), cells, np.ones(len(cells), np.int64)))
         self._order = np.lexsort(cells.T[::-1])
-        self.columns = [Column(one, merging.get(place)) for place, one in enumerate(alphabets)]
+        self.columns = [Labels(one, merging.get(place)) for place, one in enumerate(alphabets)]
 
     def codes(self, columns: Sequence[pa.Array]) -> pa.Array:
         """Codes (n,) of rows; missing for what the lock does not know, and for all once values are too many."""
@@ -75,5 +75,5 @@ class Settled:
         parts = [column.codes(texts) for column, texts in zip(self.columns, columns, strict=True)]
         found = self._recoder(parts)
         unknown = np.logical_or.reduce([found < 0, *(own < 0 for own in parts)])
-        unknown |= max(len(column.labels) for column in self.columns) > MOST_VALUES
+        unknown |= max(len(column.become) for column in self.columns) > MOST_VALUES
         return pa.array(self._order[found], mask=unknown)
