@@ -12,7 +12,10 @@ sum      Of independent groups of draws the usual LDP adds up: P(y_1, …, y_m |
 
 An earlier release of other columns, or of columns cut otherwise, is no function of the current x. Given (x, x') its
 answer y' is independent of the others, and m <= P(y'|x') <= M with M/m = e^ε'. So P(y, y'|s) <= M P(y|s) and
-P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' more.
+P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' more. Who may know some x'_J beside x_J
+may learn more from y than is measured given x_J alone: there only the sum bounds, for P(y, y'|s, x_J, x'_J) and
+P(y, y'|x_J, x'_J) are means over (x, x') of the same P(y|x) P(y'|x'). Where somebody is absent, being so may follow
+from x', of which nobody counted how it goes together with s: there nothing does.
 
 A record whose values change draws anew for each value, and nothing is known of how x changes with s. Let it have k
 values, and let it be given of every block at which times its part of them changed. For each value v of a block the
@@ -191,11 +194,14 @@ class _History:
 
     def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
-        if self.notion.knows_beyond({column for one in self.foreign for column in one.columns}):
+        beyond = self.notion.knows_beyond({column for one in self.foreign for column in one.columns})
+        if beyond and is_absent([one for group in self.fitting for one in group] + self.covered + self.foreign):
             return None, "sum"
         if any(one.present and one.present.unseen for one in (*self.covered, *self.foreign)):
             return None, "sum"
         other = Fraction(0) if not self.foreign else self._bounded(self.foreign)
+        if beyond:
+            return min(self._summed(other), default=(None, "sum"))
         exact = None if self.covered or self.coupled else self.exact()
         found: list[tuple[float, Way]] = []
         if exact is not None:

@@ -183,12 +183,17 @@ def test_a_lock_pins_what_may_be_known(folder: Path) -> None:
 
 
 def test_columns_of_earlier_releases_may_be_known_too(folder: Path) -> None:
-    """Of those nothing is known tonight: no finite bound, unless the columns that others know are named."""
-    privacy = {"notion": "srlip", "epsilon": 0.8, "knows": 1}
+    """What draws tell between any two values bounds it, where that is finite and nobody is absent."""
+    privacy = {"notion": "srlip", "epsilon": 0.05, "knows": 1}
     first, *_ = released(folder, public=["job"], privacy=privacy)
-    assert first.composed.together.figure is not None
-    second, release, _ = released(folder, public=[AGE], privacy=privacy, accept="unbounded")
-    assert second.composed.together.figure is None
+    second, release, _ = released(folder, public=[AGE], privacy=privacy)
+    told = second.composed.together
+    assert (told.how, told.figure) == ("sum", told.varying)
+    assert told.figure > first.composed.together.figure
+    assert audit(folder, release) == set()
+    source = BASE["source"] | {"filter": "job <> 'a'"}
+    third, release, _ = released(folder, public=[AGE], privacy=privacy, source=source, accept="unbounded")
+    assert third.composed.together.figure is None
     assert audit(folder, release) == set()
 
 

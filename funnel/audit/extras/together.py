@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from itertools import chain
 
 import numpy as np
 
@@ -63,7 +64,9 @@ class Composition:
 
     def _bounds(self, how: str) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
-        if self._known_beyond() or any(one.drops for one in (*self.within, *self.beyond)):
+        beyond = self._known_beyond()
+        absent = beyond and any(one.present for one in (*chain(*self.same), *self.within, *self.beyond))
+        if absent or any(one.drops for one in (*self.within, *self.beyond)) or (beyond and how != "sum"):
             yield None, None
         elif how in ("exact", "unchanged") and not (self.within or self.beyond or self.tangled):
             yield self._measured, Fraction(0)
@@ -84,17 +87,21 @@ class Composition:
         return asked.notion == "srlip" and bool(columns & {*(knows if isinstance(knows, tuple) else columns)})
 
     def _sums(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
-        """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none."""
-        more, found = self._sum(self.beyond), False
+        """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none.
+
+        Of all draws it bounds also what is told to who knows columns beyond x: both chances are means over what he
+        does not know of products of the same chances, whatever he does.
+        """
+        more, found, told = self._sum(self.beyond), False, bool(self.beyond) and not self._known_beyond()
         if more is not None:
             asked, within = self._asked(), self._sum(self.within)
             if asked is not None and within is not None:
                 found = True
                 yield None, asked + within + more
-            if self.beyond and not self.reading:
+            if told and not self.reading:
                 found = True
                 yield self._of_x(), more
-            if self.beyond and not self.within and not self.tangled:
+            if told and not self.within and not self.tangled:
                 found = True
                 yield self._measured, more
         if not found or more is None:

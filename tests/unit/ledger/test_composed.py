@@ -20,7 +20,7 @@ from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.stated import own_figure
 from funnel.measure.composition import identity
-from funnel.notions import LdpX, Notion
+from funnel.notions import LdpX, Notion, Srlip
 from tests.support.composing import NOTIONS, OF_ANOTHER, learnt
 from tests.support.ledger import TOGETHER
 from tests.support.strategies import joints, protocols
@@ -64,6 +64,45 @@ def test_releases_of_other_columns_tell_no_more_than_is_stated(data: st.DataObje
     assert found.how in ("sum", "ceiling")
     if found.figure is not None:
         assert learnt(seen, notion.measure) <= found.figure + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), knows=st.sampled_from([None, 1, 2, ("Z",), ("X", "Z")]))
+def test_who_knows_columns_of_other_releases_learns_no_more_than_is_stated(
+    data: st.DataObject, knows: int | tuple[str, ...] | None
+) -> None:
+    """Whatever he knows of x and z, and however s, x and z go together; as no chance is zero, there is a bound."""
+    size = 2
+    table = data.draw(st.lists(st.lists(st.integers(1, 5), min_size=size, max_size=size), min_size=2, max_size=3))
+    chances = st.lists(st.integers(1, 7), min_size=size, max_size=size)
+    own, other = (simple([one, [8 - part for part in one]]) for one in (data.draw(chances), data.draw(chances)))
+    notion = Srlip(notion="srlip", epsilon=9.0, knows=knows)
+    found = looked_at(notion, Joint.from_table(table), drawn(own), drawn(other, columns=("Z",)))
+    people = {
+        (s, x, z): Fraction(table[s][x] * weight, sum(weights))
+        for s, x in itertools.product(range(len(table)), range(size))
+        for weights in [data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any))]
+        for z, weight in enumerate(weights)
+    }
+    named = [place for place, name in enumerate(("X", "Z"), start=1) if not isinstance(knows, tuple) or name in knows]
+    most = knows if isinstance(knows, int) else len(named)
+    real = 0.0
+    for known in itertools.chain.from_iterable(itertools.combinations(named, many) for many in range(most + 1)):
+        groups: dict = defaultdict(lambda: defaultdict(Fraction))
+        for (s, x, z), many in people.items():
+            for (y, p), (v, q) in itertools.product(enumerate(law(own, s, x)), enumerate(law(other, s, z))):
+                if many:
+                    groups[tuple((s, x, z)[place] for place in known)][s, (y, v)] += many * p * q
+        real = max(real, *(learnt(scaled(seen), "srlip") for seen in groups.values()))
+    assert found.how == "sum"
+    assert found.figure is not None
+    assert real <= found.figure + 1e-9
+
+
+def scaled(seen: dict) -> dict:
+    """To sum to one."""
+    whole = sum(seen.values())
+    return {key: part / whole for key, part in seen.items()}
 
 
 @settings(max_examples=60, deadline=None)
