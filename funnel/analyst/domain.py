@@ -127,8 +127,10 @@ class Domain:
         low, high = (np.ma.filled(one, np.nan).astype(float) for one in (low, high))
         if ((some_ > 0) & ((low != high) | (some_ < all_))).any():
             raise _cut(text, columns)
+        if np.isinf(low).any():
+            raise _refused(text, "it is infinite for some value", "Leave that out, as in 1 / nullif(hours, 0).")
         found = np.full([self.shape[part] for part in parts], np.nan)
-        found[tuple(np.asarray(one, np.int64) for one in index)] = low
+        found[tuple(np.asarray(one, np.int64) for one in index)] = low if index else low[0]  # of no column: one number
         return found
 
     def _create(self, connection: duckdb.DuckDBPyConnection, part: int, columns: Sequence[_Operand]) -> None:
