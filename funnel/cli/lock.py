@@ -34,7 +34,7 @@ def lock(
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Keep the protocol under another epsilon or budget: everybody answers as before."),
+        typer.Option("--keep", help="Keep the protocol under another epsilon or budget: the chances stay as they are."),
     ] = False,
     json: Json = False,
     memory: Memory = "2GB",

@@ -304,7 +304,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         allowed = " and ".join(f"`{key}: {math.ceil(nats * 1e4) / 1e4:g}`" for key, nats in needed.items())
         found.append(
             f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
-            f"`funnel lock --keep {file}`; everybody answers as before."
+            f"`funnel lock --keep {file}`; the chances of answers stay as they are."
         )
     again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
     room = min(max(again, lock.room, 0.01), 0.9)
