@@ -127,8 +127,8 @@ def with_names(moved: DriftFile, private: Path, rows: Sequence[Path], keys: int)
     names = listed(f"k{index}" for index in range(keys))
     both = (listed(literal(str(path)) for path in paths) for paths in ([kept], rows))
     then, now = (f"SELECT {names} FROM read_parquet([{paths}])" for paths in both)
-    came, went = _numbers(kept, rows[0].parent, [f"{now} EXCEPT {then}", f"{then} EXCEPT {now}"])
-    return replace(moved, new_keys=came, gone_keys=went)
+    here, gone, same = _numbers(kept, rows[0].parent, [now, then, f"{now} INTERSECT {then}"])
+    return replace(moved, new_keys=here - same, gone_keys=gone - same)  # no key is there twice
 
 
 def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
