@@ -49,7 +49,9 @@ def readings(plan: Plan) -> str:
     several = f"{sum(times for _, times in own)} times at most ({told})"
     once = "where it holds only values that the lock knows"
     if plan.once is not None:
-        times = 1 + sum(_reads(one, plan) for one in (plan.know, plan.everybody) if one is not None)
+        behind = sum(_reads(one, plan) for one in (plan.know, plan.everybody) if one is not None)
+        texts = plan.identify is not None and not plan.identify.integer  # of which it is asked apart who is there twice
+        times = 1 + behind + texts
         return f"{'once' if times == 1 else f'{times} times'} {once}, else {several} more"
     return f"{several}; under a lock once {once}" if plan.may_be_read_once else several
 

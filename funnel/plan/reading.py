@@ -102,7 +102,7 @@ def read_once(run: Prepared, engine: Engine, publisher: Publisher | None, progre
     if joint is None:
         engine.prepare(stage.undo)
         return None
-    _check_people(engine, identify, reading.repeated())
+    _check_people(engine, identify, reading)
     return Read(joint, reading, key, tuple(alphabets), rows, partitions, passing.merged(engine))
 
 
@@ -145,16 +145,18 @@ def read_drawing(
         rows.check()
     run.source.check_unchanged()
     progress(identify.title)
-    _check_people(engine, identify, None if run.policy.source.missing == "drop" else reading.repeated())
+    _check_people(engine, identify, None if run.policy.source.missing == "drop" else reading)
     progress(run.plan.people.title)
     return Read(joint, reading, key, alphabets, rows)
 
 
-def _check_people(engine: Engine, stage: Identify, repeated: int | None) -> None:
-    """Refuse people with two rows; by another reading of their column, where it is not known how many have."""
+def _check_people(engine: Engine, stage: Identify, reading: Reading | None) -> None:
+    """Refuse people with two rows; by other readings of their column, where one did not have all rows or flags."""
+    repeated = None if reading is None else reading.repeated()
     if repeated is None:
+        rows = engine.row(stage.spread)[0] if reading is None else reading.rows + reading.left_out
         check_entities(
-            engine, stage.column, engine.row(stage.spread)[0],
+            engine, stage.column, rows,
             integer=stage.integer, spread=stage.spread, dense=stage.dense, listing=stage.listing,
         )  # fmt: skip
     else:
