@@ -71,6 +71,7 @@ CATALOGUE: dict[str, str] = {
     "partition": "the table cannot lie in folders by the values of this column",
     "cells-support": "a wide block cannot have cells or values of the records that it asks for",
     "cells-most": "a wide block asks for more cells than a protocol can have",
+    "cells-size": "the columns of a wide block take more combinations than can be held at once",
     "rare-values": "a column has values that too few records share",
     "nothing-to-propose": "the table has no columns that a starter policy could use",
     "one-secret": "the sensitive columns take a single value",

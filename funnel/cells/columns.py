@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from funnel.data.joint import FloatArray
+from funnel.cells.counts import tallied
+from funnel.data.joint import FloatArray, IntArray
 
 Codes = npt.NDArray[np.int32]
 OTHER = "other"
@@ -23,7 +24,8 @@ _TEMPORAL = ("DATE", "TIMESTAMP", "TIME")
 class SourceColumn:
     """A column as the table has it: `codes` (n,) into `values`, texts as SQL casts them, each once; None is missing.
 
-    `type` is the SQL type. An `ordered` column holds numbers, dates or times; its values may come in any order.
+    `type` is the SQL type. An `ordered` column holds numbers, dates or times; its values may come in any order. Rows
+    stand for so many `records` (n,); None: for one each.
     """
 
     name: str
@@ -31,6 +33,12 @@ class SourceColumn:
     ordered: bool
     values: tuple[str | None, ...]
     codes: Codes
+    records: IntArray | None = None
+
+    @property
+    def counts(self) -> IntArray:
+        """The records of each value (v,)."""
+        return tallied(self.codes, len(self.values), self.records)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,18 @@ from funnel.data.joint import IntArray
 AnyCodes = npt.NDArray[np.signedinteger]
 
 
-def counted(column: AnyCodes, size: int, cells: AnyCodes, number: int) -> IntArray:
+def tallied(column: AnyCodes, size: int, records: IntArray | None = None) -> IntArray:
+    """How often every value occurs (v,), where rows stand for so many `records` (n,); None: for one each."""
+    return np.bincount(column, records, size).astype(np.int64, copy=False)  # sums below 2^53, which floats hold
+
+
+def counted(
+    column: AnyCodes, size: int, cells: AnyCodes, number: int, records: IntArray | None = None
+) -> IntArray:
     """How often every value occurs in every cell (m, v)."""
     place = np.multiply(cells, size, dtype=np.int64)
     place += column
-    return np.bincount(place, minlength=number * size).reshape(number, size)
+    return tallied(place, number * size, records).reshape(number, size)
 
 
 def direction(joint: IntArray) -> IntArray:
@@ -32,13 +39,13 @@ def direction(joint: IntArray) -> IntArray:
     return np.argsort(vector.round(9), kind="stable")
 
 
-def met(columns: Sequence[AnyCodes], widths: Sequence[int]) -> list[IntArray]:
+def met(columns: Sequence[AnyCodes], widths: Sequence[int], records: IntArray | None = None) -> list[IntArray]:
     """How often every value of each column meets every value of all columns, side by side (v, Σ widths), itself too."""
     ends = np.cumsum(widths)
     found = np.zeros((ends[-1], ends[-1]), np.int64)
     places = [slice(end - width, end) for end, width in zip(ends.tolist(), widths, strict=True)]
     for a, (column, place) in enumerate(zip(columns, places, strict=True)):
         for b in range(a + 1):
-            table = counted(columns[b], widths[b], column, widths[a])
+            table = counted(columns[b], widths[b], column, widths[a], records)
             found[place, places[b]], found[places[b], place] = table, table.T
     return [found[place] for place in places]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.cells.columns import Codes, Vocabulary
+from funnel.cells.counts import tallied
 from funnel.cells.law import Marginal, RowLaw
 from funnel.cells.profile import BITS, Profile
 from funnel.data.joint import FloatArray, IntArray
@@ -35,9 +36,11 @@ class Distances:
         return max((value for key, value in self.of.items() if len(key) == columns), default=0.0)
 
 
-def coding(column: Vocabulary, codes: Codes, quantiles: int = QUANTILES) -> IntArray:
+def coding(
+    column: Vocabulary, codes: Codes, quantiles: int = QUANTILES, records: IntArray | None = None
+) -> IntArray:
     """By which code every value (v,) of a column goes: a quantile where it is ordered, else its own."""
-    counts = np.bincount(codes, minlength=len(column))
+    counts = tallied(codes, len(column), records)
     if not column.ordered:
         return np.arange(len(column))
     numbers = len(column) - (column.values[-1] is None)
@@ -54,12 +57,17 @@ def expected(
     codes: Sequence[Codes],
     codings: Sequence[IntArray],
     keys: Iterable[Marginal],
+    records: IntArray | None = None,
 ) -> Distances:
-    """Distances between a table (codes of its columns) and what rows of labels with this distribution (m,) expect."""
-    true = [coded[column] for coded, column in zip(codings, codes, strict=True)]
+    """Distances between a table (codes of its columns) and what rows of labels with this distribution (m,) expect.
+
+    Rows of the table stand for so many `records` (n,); None: for one each.
+    """
+    true = [coded.astype(np.int32)[column] for coded, column in zip(codings, codes, strict=True)]
     sizes = [int(coded.max()) + 1 for coded in codings]
     rows = law(profiles, labels / labels.sum(), codings)
-    return Distances({key: float(np.abs(_table(true, sizes, key) - rows.marginal(key)).sum()) / 2 for key in keys})
+    far = {key: np.abs(_table(true, sizes, key, records) - rows.marginal(key)).sum() for key in keys}
+    return Distances({key: float(one) / 2 for key, one in far.items()})
 
 
 def law(profiles: Sequence[Profile], labels: FloatArray, codings: Sequence[IntArray]) -> RowLaw:
@@ -81,10 +89,13 @@ def _coded(profile: Profile, coding: IntArray) -> FloatArray:
     return found
 
 
-def _table(codes: Sequence[IntArray], sizes: Sequence[int], key: Marginal) -> FloatArray:
+def _table(
+    codes: Sequence[Codes], sizes: Sequence[int], key: Marginal, records: IntArray | None
+) -> FloatArray:
     """The shares of the coded values of some columns, in an array with an axis for each."""
     place = np.zeros(len(codes[0]), np.int64)
     for column in key:
         place = place * sizes[column] + codes[column]
     shape = [sizes[column] for column in key]
-    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape) / len(place)
+    counts = tallied(place, int(np.prod(shape)), records)
+    return np.asarray(counts.reshape(shape) / counts.sum())

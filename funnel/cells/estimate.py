@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from funnel.cells.columns import Codes, Vocabulary
-from funnel.cells.counts import counted, direction, met
+from funnel.cells.counts import counted, direction, met, tallied
 from funnel.cells.distance import coding
 from funnel.cells.fit import fit
 from funnel.cells.pooling import told
@@ -38,15 +38,19 @@ _LEAST = 1e-3
 
 
 def profiles(
-    columns: Sequence[Vocabulary], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int
-) -> tuple[Profile, ...]:
-    """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,)."""
-    groups = [_grouped(column, own) for column, own in zip(columns, codes, strict=True)]
+    columns: Sequence[Vocabulary], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int,
+    records: IntArray | None = None,
+) -> tuple[Profile, ...]:  # fmt: skip
+    """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,).
+
+    Rows stand for so many `records` (n,); None: for one each.
+    """
+    groups = [_grouped(column, own, records) for column, own in zip(columns, codes, strict=True)]
     widths = [int(group.max()) + 1 for group in groups]
-    beside = met([group[own] for group, own in zip(groups, codes, strict=True)], widths)
+    beside = met([group[own] for group, own in zip(groups, codes, strict=True)], widths, records)
     masses, tables = list[FloatArray](), list[FloatArray]()
     for place, column in enumerate(columns):
-        counts = counted(codes[place], len(column), cells, len(tree))
+        counts = counted(codes[place], len(column), cells, len(tree), records)
         order = _order(groups[place], beside[place], column.ordered)
         masses.append(told(counts, tree.nesting, support, order, tree.possible(place, len(column))).masses())
         tables.append(masses[-1] @ np.eye(widths[place])[groups[place]])
@@ -82,11 +86,11 @@ def _told(pair: IntArray, support: int) -> FloatArray:
     return told(pair, Nesting.flat(len(pair)), support, np.arange(pair.shape[1])).masses()
 
 
-def _grouped(column: Vocabulary, codes: Codes) -> IntArray:
+def _grouped(column: Vocabulary, codes: Codes, records: IntArray | None) -> IntArray:
     """The group of every value (v,): quantiles of an ordered column, else the most frequent values and all others."""
     if column.ordered:
-        return coding(column, codes, QUANTILES)
-    totals = np.bincount(codes, minlength=len(column))
+        return coding(column, codes, QUANTILES, records)
+    totals = tallied(codes, len(column), records)
     found = np.full(len(column), GROUPS - 1)
     found[np.argsort(-totals, kind="stable")[: GROUPS - 1]] = np.arange(min(len(column), GROUPS - 1))
     return found

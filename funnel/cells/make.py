@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes, SourceColumn
+from funnel.cells.counts import tallied
 from funnel.cells.estimate import profiles
 from funnel.cells.profile import rounded
 from funnel.cells.rare import Merged, Rule, merge
@@ -23,11 +22,15 @@ MOST = 4096
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Cells, and of the table they were made from: the cell of every record (n,) and its columns as released."""
+    """Cells, and of the table they were made from: the cell of every row (n,) and its columns as released.
+
+    Rows stand for so many `records` (n,); None: for one each.
+    """
 
     cells: Cells
     labels: IntArray
     merged: tuple[Merged, ...]
+    records: IntArray | None = None
 
     @property
     def codes(self) -> tuple[Codes, ...]:
@@ -53,16 +56,17 @@ def make(
     _check(name, sources, most, minimum, support)
     merged = tuple(merge(source, support, (rare or {}).get(source.name, "other")) for source in sources)
     columns, codes = tuple(one.column for one in merged), [one.codes for one in merged]
-    tree = grow(codes, [len(one) for one in columns], [one.ordered for one in columns], most, minimum)
+    records = sources[0].records
+    tree = grow(codes, [len(one) for one in columns], [one.ordered for one in columns], most, minimum, records)
     labels = tree.assign(codes)
-    shares = rounded(np.bincount(labels, minlength=len(tree)).astype(float))
-    told = profiles(columns, codes, labels, tree, support)
+    shares = rounded(tallied(labels, len(tree), records).astype(float))
+    told = profiles(columns, codes, labels, tree, support, records)
     cells = Cells(name, columns, tree, told, shares, os.urandom(32) if seed is None else seed)
-    return Made(cells, labels, merged)
+    return Made(cells, labels, merged, records)
 
 
 def _check(name: str, sources: Sequence[SourceColumn], most: int, minimum: int, support: int) -> None:
-    rows = len(sources[0].codes)
+    rows = int(sources[0].counts.sum())
     if not 1 <= most <= MOST:
         raise PlanError(
             "cells-most",

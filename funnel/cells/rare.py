@@ -38,7 +38,7 @@ class Merged:
 
 def merge(source: SourceColumn, support: int, rule: Rule = "other") -> Merged:
     """The column as it can be released. Raises PlanError where that is not possible, or against the rule."""
-    return merge_counted(source, np.bincount(source.codes, minlength=len(source.values)), support, rule)
+    return merge_counted(source, source.counts, support, rule)
 
 
 def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Rule) -> Merged:

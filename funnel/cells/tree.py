@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.cells.columns import Codes
-from funnel.cells.counts import direction, met
+from funnel.cells.counts import direction, met, tallied
 from funnel.data.joint import FloatArray, IntArray
 
 CODES = 32
 """Codes of a column inside a cell at most, while a split is looked for."""
 SAMPLE = 1 << 14
-"""Records of a cell that are looked at, while a split is looked for, at least; and fewer than twice as many."""
+"""Records of a cell that are looked at, while a split is looked for, at least; and fewer than twice as many.
+
+They are evenly spaced among its rows in their order, so that rows are best sorted by their values."""
 MOST_DEPTH = 100
 """Conditions on the way to a cell at most: SQL is nested as deep."""
 Mask = npt.NDArray[np.bool_]
@@ -163,17 +165,19 @@ class _Growing:
 
 
 def grow(
-    codes: Sequence[Codes], sizes: Sequence[int], ordered: Sequence[bool], most: int, minimum: int
-) -> Tree:
+    codes: Sequence[Codes], sizes: Sequence[int], ordered: Sequence[bool], most: int, minimum: int,
+    records: IntArray | None = None,
+) -> Tree:  # fmt: skip
     """Split, the largest gain first, into at most `most` cells of at least `minimum` records each.
 
     `codes` (n,) of every column count from 0 to below its size; those of an ordered column are split at a threshold.
+    Rows stand for so many `records` (n,); None: for one each.
     """
-    logs = _logs(len(codes[0]))
+    logs = _logs(2 * SAMPLE)
     below = dict[int, tuple[int, int]]()
 
     def opened(rows: IntArray, depth: int) -> _Growing:
-        found = _best(codes, sizes, ordered, rows, minimum, logs) if depth < MOST_DEPTH else None
+        found = _best(codes, sizes, ordered, rows, minimum, logs, records) if depth < MOST_DEPTH else None
         return _Growing(rows, depth, found)
 
     grown = [opened(np.arange(len(codes[0])), 0)]
@@ -226,25 +230,29 @@ def _best(
     rows: IntArray,
     minimum: int,
     logs: FloatArray,
+    records: IntArray | None,
 ) -> _Split | None:
     """The split of some rows that gains most, None where none leaves the minimum on both sides, or gains.
 
     Of many rows an evenly spaced part is looked at; how many go where is counted for all.
     """
-    if len(rows) < 2 * minimum:
+    own = None if records is None else records[rows]
+    total = len(rows) if own is None else int(own.sum())
+    if total < 2 * minimum:
         return None
-    some = rows[:: max(len(rows) // SAMPLE, 1)]
-    counts = [np.bincount(column[rows], minlength=size) for column, size in zip(codes, sizes, strict=True)]
+    some, times = _some(rows, own, total)
+    looked = len(some) if times is None else total
+    counts = [tallied(column[rows], size, own) for column, size in zip(codes, sizes, strict=True)]
     maps = [_coarse(one, flag) for one, flag in zip(counts, ordered, strict=True)]
     widths = [int(table.max()) + 1 for table in maps]
-    beside = met([table[column[some]] for table, column in zip(maps, codes, strict=True)], widths)
+    beside = met([table[column[some]] for table, column in zip(maps, codes, strict=True)], widths, times)
     best: _Split | None = None
     for column in (place for place, width in enumerate(widths) if width > 1):
         order = np.arange(widths[column]) if ordered[column] else direction(beside[column])
         held = np.cumsum(np.bincount(maps[column], weights=counts[column])[order])[:-1]
-        enough = (held >= minimum) & (len(rows) - held >= minimum)
-        gain, place = _scan(beside[column][order], enough, len(some), len(codes), logs)
-        gain *= len(rows) / len(some)
+        enough = (held >= minimum) & (total - held >= minimum)
+        gain, place = _scan(beside[column][order], enough, looked, len(codes), logs)
+        gain *= total / looked
         if gain > (best.gain if best else 1e-9):
             goes = np.zeros(widths[column], bool)
             goes[order[: place + 1]] = True
@@ -252,6 +260,14 @@ def _best(
             # The part with the first value goes left, whichever sign a principal component has.
             best = _Split(gain, column, left if left[np.flatnonzero(counts[column])[0]] else ~left)
     return best
+
+
+def _some(rows: IntArray, records: IntArray | None, total: int) -> tuple[IntArray, IntArray | None]:
+    """Rows of an evenly spaced part of so many records, and how many each stands for; of few all of them."""
+    step = max(total // SAMPLE, 1)
+    if records is None or step == 1:
+        return rows[::step], records
+    return rows[np.searchsorted(np.cumsum(records), np.arange(0, total, step), side="right")], None
 
 
 def _coarse(counts: IntArray, ordered: bool) -> IntArray:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from funnel.cells.cells import Cells
 from funnel.cells.columns import SourceColumn, Vocabulary
 from funnel.data.alphabet import readable
@@ -39,8 +37,8 @@ def check_seen(block: Block, cells: Cells, sources: Sequence[SourceColumn]) -> N
 
 def _unknown(column: Vocabulary, source: SourceColumn) -> Iterator[tuple[str | None, int]]:
     """Values that the column has no place for, with their records."""
-    known, counts = set(column.values), np.bincount(source.codes, minlength=len(source.values))
-    for value, rows in zip(source.values, counts.tolist(), strict=True):
+    known = set(column.values)
+    for value, rows in zip(source.values, source.counts.tolist(), strict=True):
         new = column.missing is None if value is None else _listed(column) and value not in known
         if new and rows:
             yield value, rows

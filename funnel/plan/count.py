@@ -13,6 +13,7 @@ from funnel.data import Alphabet, Joint
 from funnel.data.alphabet import Paths
 from funnel.data.population import Population
 from funnel.engine import Engine, checks, counting
+from funnel.errors import PlanError
 from funnel.measure.exact import rational
 from funnel.notions import Notion
 from funnel.plan.estimate import LOOK, Taking, taken
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from funnel.ledger.estimates import Spent
     from funnel.lock.lock import Lock
     from funnel.plan.partition import Partition
+
+MOST_SORTED = 100_000_000
+"""Rows with names that the process of a Spark job sorts into folders: that takes it minutes, and a disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ def look(
             engine, one.column, counts[0],
             integer=one.integer, spread=one.spread, dense=one.dense, listing=one.listing,
         )  # fmt: skip
-    partitions = _partitions(policy, plan, engine, progress, lock)
+    partitions = _partitions(policy, plan, engine, progress, counts[0], lock)
     progress(plan.count.title)
     merged = tabulate(engine, plan.count)
     if plan.naming is not None:
@@ -131,14 +135,14 @@ def look(
 
 
 def _partitions(
-    policy: Policy, plan: Plan, engine: Engine, progress: Callable[[str], None], lock: Lock | None
+    policy: Policy, plan: Plan, engine: Engine, progress: Callable[[str], None], records: int, lock: Lock | None
 ) -> tuple[Partition, ...]:
-    """Those of the wide blocks; a table without any waits for nothing that makes cells."""
+    """Those of the wide blocks of so many records; a table without any waits for nothing that makes cells."""
     if plan.cells is None:
         return ()
     from funnel.plan.partition import partition
 
-    return partition(policy, plan.cells, engine, progress, () if lock is None else lock.cells)
+    return partition(policy, plan.cells, engine, progress, records, () if lock is None else lock.cells)
 
 
 def count(
@@ -228,6 +232,24 @@ def _check_written(policy: Policy, blocks: Sequence[Alphabet], rows: int) -> Non
         from funnel.release.folders import check_folders
 
         check_folders(folders.column, folders.rows, blocks, rows)
+    if folders is None or folders.column is not None:
+        _check_together(policy, rows)
+
+
+def _check_together(policy: Policy, rows: int) -> None:
+    """That one process can write so many rows which are not written file by file. Raises PlanError."""
+    columns = sum(len(block.columns) for block in policy.wide)
+    if columns:
+        from funnel.engine.wide import MOST_CODES
+
+        if rows > (most := MOST_CODES // columns):
+            said = f"{rows:,} rows of {columns} columns would be filled in from cells at once; {most:,} are the most"
+            advice = "Write `partition: {rows: 1000000}` under `release`: such files are filled in one by one."
+            raise PlanError("cells-size", said, advice=advice)
+    if policy.engine == "spark" and policy.parted and policy.release.identify and rows > MOST_SORTED:
+        said = f"{rows:,} rows with names would be sorted into folders by one process; {MOST_SORTED:,} are the most"
+        advice = "Write `partition: {rows: 1000000}` under `release`: such files are written wherever their rows are."
+        raise PlanError("partition", said, advice=advice)
 
 
 def vocabulary(column: Vocabulary) -> Alphabet:

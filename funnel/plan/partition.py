@@ -12,7 +12,7 @@ from funnel.cells.make import Made, make
 from funnel.engine import Engine
 from funnel.engine.checks import check_identifier
 from funnel.engine.sql import identifier, listed, literal
-from funnel.engine.wide import read_columns
+from funnel.engine.wide import check_size, read_columns
 from funnel.errors import InternalError
 from funnel.plan import stages
 from funnel.plan.columns import NARROW
@@ -33,11 +33,13 @@ def partition(
     stage: stages.MakeCells | None,
     engine: Engine,
     progress: Callable[[str], None],
+    records: int,
     pinned: Sequence[Cells] = (),
 ) -> tuple[Partition, ...]:
     """Make the cells of every wide block, or take the `pinned` ones; either way the engine learns their macros.
 
-    Raises PlanError where the table cannot have such cells, SourceError for values that pinned cells do not know.
+    There are so many `records` at most. Raises PlanError where the table cannot have such cells, SourceError for values
+    that pinned cells do not know.
     """
 
     if stage is None:
@@ -47,6 +49,7 @@ def partition(
     kept = {one.name: one for one in pinned}
     found = []
     for block, wide in zip(policy.wide, stage.blocks, strict=True):
+        check_size(engine, wide.name, wide.statement, len(wide.columns), records)
         sources = read_columns(engine, wide.statement, wide.columns, wide.types, wide.ordered)
         if kept:
             found.append(in_cells(block, wide, kept[wide.name], sources))
@@ -76,7 +79,7 @@ def _check_texts(wide: stages.WideBlock, sources: Sequence[SourceColumn]) -> Non
     """
     for one in sources:
         if not one.ordered or one.type in NARROW:
-            check_identifier(one.name, len(one.values), len(one.codes), text=not one.ordered)
+            check_identifier(one.name, len(one.values), int(one.counts.sum()), text=not one.ordered)
 
 
 def _made(block: Block, wide: stages.WideBlock, sources: Sequence[SourceColumn], support: int) -> Made:

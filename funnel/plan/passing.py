@@ -60,7 +60,12 @@ class Passing:
         return batch.drop_columns(list(passed))
 
     def is_refused(self, refused: Sequence[tuple[str, str]]) -> bool:
-        """Whether a column holds a label for which it has no use (`refused` has both), or no value at all."""
+        """Whether a column holds a label for which it has no use (`refused` has both), or no value at all.
+
+        Or columns of a wide block hold more than can be held here: other readings say it all.
+        """
+        if any(own.are_too_many for own in self._columns):
+            return True
         wide = (pair for block, own in zip(self._blocks, self._columns, strict=True)
                 for pair in zip(block.columns, own.values, strict=True))  # fmt: skip
         rare = ((one.column, set(self._labels_of(one).become)) for one in self._rare)

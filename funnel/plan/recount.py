@@ -64,7 +64,8 @@ def _recounted(policy: Policy, lock: Lock | None, opened: Release) -> Recounted:
         for name, values in kept_values(policy, lock).items():
             engine.provide(name, values)
         engine.prepare(plan.scan.statements)
-        parts = partition(policy, plan.cells, engine, silent, () if lock is None else lock.cells)
+        records = 0 if plan.cells is None else engine.row(plan.inspect.statement)[0]
+        parts = partition(policy, plan.cells, engine, silent, records, () if lock is None else lock.cells)
         tabulate(engine, plan.count)
         names = None if plan.naming is None else _names(plan.naming, engine)
         people = take_digest(policy, plan, source, engine, people_key(opened.root))

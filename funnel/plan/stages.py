@@ -85,7 +85,7 @@ class WideBlock:
 
 @dataclass(frozen=True)
 class MakeCells:
-    """Read the columns of each wide block once, without the secret, and partition what they hold into cells.
+    """Count what the columns of each wide block hold, without the secret, and partition it into cells.
 
     The conditions found become a macro, which the statements behind call: a plan knows no values. `support` is how many
     records share a value that is released.

@@ -65,7 +65,7 @@ def _wide(index: int, block: Block, inner: Sequence[Inner]) -> WideBlock:
         tuple(one.ordered for one in inner),
         tuple(one.key.name for one in inner),
         f"cell_{index}",
-        f"SELECT {texts} FROM told",
+        f"SELECT {texts}, count(*) AS n FROM told GROUP BY ALL",
         block.cells.most,
         block.cells.minimum,
     )

@@ -28,7 +28,7 @@ from funnel.audit.kernel import check as kernel
 from funnel.cells.make import make
 from funnel.engine.spark.engine import Spark
 from funnel.engine.spark.task import Every, Gathered, Task
-from funnel.errors import AuditFailure, FunnelError, SourceError
+from funnel.errors import AuditFailure, FunnelError, PlanError, SourceError
 from funnel.format import canonical
 from funnel.plan import run
 from funnel.plan.compiled import Limits, planned
@@ -341,6 +341,74 @@ def test_filled_rows_are_the_same_by_both_engines(
     assert files(here) == files(there)
     assert len(files(here)) == 3
     assert written_again(there)
+
+
+UNTIED = (
+    "SELECT i AS id, ['u', 'v'][i % 2 + 1] AS answer, 'c' || (hash(i) % 3) AS colour, "
+    "(hash(3 * i) % 90 + 0.5)::DOUBLE AS age, 'c' || (hash(7 * i) % 5) AS city FROM range(9000) t(i)"
+)
+"""Whose columns have nothing to do with one another, so that splits are those of the records that are looked at."""
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_cells_are_the_same_however_a_table_is_divided_of_which_a_part_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    """Its rows then come in another order."""
+    monkeypatch.setattr("funnel.cells.tree.SAMPLE", 256)
+    monkeypatch.setattr("funnel.plan.partition.make", partial(make, seed=bytes(32)))
+    duckdb.sql(f"COPY ({UNTIED}) TO '{tmp_path}/people.parquet'")
+    here = released(tmp_path / "a", tmp_path / "people.parquet", public=[CELLS], release__partition={"rows": 5000})
+    cut = [f"SELECT * FROM '{tmp_path}/people.parquet' WHERE id % {parts} = {part}" for part in range(parts)]
+    monkeypatch.setattr("funnel.engine.spark.table.Parted.pieces", lambda *_: tuple(cut[::-1]))
+    there = released(tmp_path / "b", tmp_path / "people.parquet", public=[CELLS], **SPARK)
+    assert (here / "cells.json").read_bytes() == (there / "cells.json").read_bytes()
+    private = there.parent.parent / "private"
+    found = funnel.audit_release(there, private, table=tmp_path / "people.parquet")
+    assert found.passed, found.text()
+
+
+@pytest.mark.parametrize("ask", [funnel.explain, funnel.run])
+def test_a_wide_block_of_too_many_combinations_is_refused_with_their_number(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
+) -> None:
+    """Counted by the engine, and nothing of them is held: by both in the same words."""
+    monkeypatch.setattr("funnel.engine.wide.MOST_CODES", 300)
+    monkeypatch.setattr("funnel.plan.partition.read_columns", read_here)
+    said = []
+    for engine in ({}, SPARK):
+        source = {"table": str(places / "parts"), "entity": "id", "missing": "category"}
+        policy = write_policy(tmp_path, source=source, sensitive=["answer"], public=[CELLS], **engine)
+        with pytest.raises(PlanError, match="cells-size") as caught:
+            ask(policy)
+        said.append(str(caught.value))
+        nothing_published(tmp_path)
+    combinations = duckdb.sql(f"SELECT count(*) FROM (SELECT DISTINCT colour, age, city FROM ({PEOPLE}))").fetchall()
+    assert f"take {combinations[0][0]} combinations; cells are made of 100 at most" in said[0]
+    assert said[0] == said[1]
+
+
+TOGETHER: dict[str, tuple[dict[str, Any], str, str]] = {
+    "cells": ({"public": [CELLS]}, "funnel.engine.wide.MOST_CODES", "900 rows of 3 columns would be filled in"),
+    "folders": ({"release__identify": "id", "release__partition": "colour", **SPARK}, "funnel.plan.count.MOST_SORTED",
+                "900 rows with names would be sorted"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", [funnel.explain, funnel.run])
+@pytest.mark.parametrize("case", TOGETHER)
+def test_what_one_process_would_write_is_refused_where_it_is_too_large(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any, case: str
+) -> None:
+    """With what is too large, and what to do, which then goes."""
+    asked, limit, said = TOGETHER[case]
+    monkeypatch.setattr(limit, 899)
+    source = {"table": str(places / "people.parquet"), "entity": "id", "missing": "category"}
+    asked = {"source": source, "sensitive": ["answer"], "public": PUBLIC} | asked
+    with pytest.raises(PlanError, match=said):
+        ask(write_policy(tmp_path, **asked))
+    nothing_published(tmp_path)
+    ask(write_policy(tmp_path, **asked | {"release__partition": {"rows": 300}}))
 
 
 def changed_row(rows: pa.Table) -> pa.Table:

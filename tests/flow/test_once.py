@@ -226,6 +226,17 @@ def test_what_is_refused_of_keys_and_cells_is_refused_as_ever(locked, changes, m
     assert nothing_published(locked.parent)
 
 
+def test_more_combinations_than_can_be_held_are_left_to_readings_that_count_them(locked, monkeypatch):
+    policy = changed(locked.parent, {"public": [WIDE], "mechanism": "randomised-response"})
+    funnel.make_lock(policy, force=True)
+    monkeypatch.setattr("funnel.engine.wide._WAITING", 0)
+    monkeypatch.setattr("funnel.engine.wide.MOST_CODES", 30)
+    with pytest.raises(FunnelError, match=r"take [0-9]+ combinations; cells are made of 10 at most") as refused:
+        funnel.run(policy, locked=True)
+    assert refused.value.code == "cells-size"
+    assert nothing_published(locked.parent)
+
+
 MORE = {
     "two blocks": {},
     "one from two": {"privacy__notion": "srlip"},

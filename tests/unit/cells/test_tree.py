@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from funnel.cells import distance
+from funnel.cells.columns import SourceColumn
 from funnel.cells.fill import fill
-from funnel.cells.make import make
+from funnel.cells.make import Made, make
+from funnel.cells.record import written
+from funnel.cells.tree import SAMPLE
 from funnel.errors import PlanError
 from tests.support.wide import between, marginals, mixed, source
 
@@ -103,3 +108,38 @@ def test_a_constant_column_is_constant_in_every_row() -> None:
     columns = [*mixed(3), source("same", ["all"] * 2000, "VARCHAR")]
     made = make("x", columns, most=10, minimum=50, support=10)
     assert set(fill(made.cells.profiles, made.labels, made.cells.seed)[-1].tolist()) == {0}
+
+
+@pytest.mark.parametrize("rows", [2_000, 3 * SAMPLE])
+def test_cells_of_combinations_with_their_records_are_those_of_the_records(rows: int) -> None:
+    """Also where a part of the records is looked at, which is evenly spaced among them."""
+    draw = np.random.default_rng(8)
+    group = draw.integers(0, 6, rows)
+    codes = [(group + draw.integers(0, 3, rows)).astype(np.int32) for _ in range(4)]
+    order = np.lexsort(codes[::-1])
+    codes = [one[order] for one in codes]
+    several, records = np.unique(np.column_stack(codes), axis=0, return_counts=True)
+    assert len(several) < rows / 3
+    kinds = [("VARCHAR", False), ("INTEGER", True), ("VARCHAR", False), ("DOUBLE", True)]
+    values = tuple(map(str, range(8)))
+
+    def made(columns: Sequence[np.ndarray], of: np.ndarray | None) -> Made:
+        told = zip(columns, kinds, strict=True)
+        sources = [SourceColumn(f"x{i}", kind, ordered, values, np.ascontiguousarray(own, np.int32), of)
+                   for i, (own, (kind, ordered)) in enumerate(told)]  # fmt: skip
+        return make("x", sources, most=40, minimum=30, support=10, seed=bytes(32))
+
+    one, other = made(codes, None), made(list(several.T), records)
+    assert len(one.cells) > 10
+    assert written(one.cells) == written(other.cells)
+    assert [each.records for each in one.merged] == [each.records for each in other.merged]
+    far = [_far(each) for each in (one, other)]
+    assert len(far[0]) == 4 + 6
+    assert far[0] == far[1]
+
+
+def _far(made: Made) -> dict[tuple[int, ...], float]:
+    """Distances of all single columns and pairs, where every label is as frequent."""
+    codings = [distance.coding(one.column, one.codes, records=made.records) for one in made.merged]
+    keys, labels = marginals(4, 0, np.random.default_rng(1)), np.ones(len(made.cells))
+    return distance.expected(made.cells.profiles, labels, made.codes, codings, keys, made.records).of
