@@ -189,6 +189,16 @@ def test_releases_that_are_gone_are_told_and_releases_of_nobody_fail(night, tmp_
     assert f"another ledger: {foreign.name}" in strange.text()
 
 
+def test_the_ledger_is_not_said_to_be_broken_where_a_release_is_another_one_s(night, tmp_path):
+    night(**FRESH)
+    other = Path(night(**FRESH, name="other", release__private="own")["release"])
+    audit = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert f"another ledger: {other.name}" in audit.text()
+    (foreign,) = [one for one in audit.releases if not one.passed]
+    claims = {one.claim: one.status for one in foreign.findings}
+    assert (foreign.release.name, claims["evidence"], claims["ledger-chain"]) == (other.name, "failed", "passed")
+
+
 def test_releases_in_another_folder_are_not_said_to_be_gone(night, tmp_path):
     """Policies that share a private folder may publish in folders of their own: one is no witness of the other."""
     night(**FRESH)

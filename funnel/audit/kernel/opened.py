@@ -162,11 +162,12 @@ class Opened:
 
     @Once
     def folder(self) -> Path:
-        """The release's own folder of private files. Raises Broken where there is none to look at."""
+        """The release's own folder of private files, in PRIVATE or that itself. Raises Broken where none was given."""
         if self.private is None:
             raise Broken(evidence.NAME, NEEDS_PRIVATE, "--private DIR", None)
         inside: Path = self.private / self.manifest.release
-        return inside if inside.is_dir() else self.private
+        of_all = inside.is_dir() or not (self.private / evidence.NAME).exists()  # where its evidence may be missing
+        return inside if of_all else self.private
 
     @Once
     def channel(self) -> channel.Channel:
