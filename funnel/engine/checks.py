@@ -139,7 +139,8 @@ def refuse_repeated(column: str, repeated: int) -> None:
         raise SourceError(
             "entity-repeated",
             f"{repeated:,} rows repeat the {column} of another row",
-            advice="funnel protects one row per person: aggregate the source to one row each, or filter it.",
+            advice="funnel protects one row per person: aggregate the source to one row each. "
+            "Where a filter leaves one of several, no finite bound is known, for to be absent is an answer too.",
         )
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import funnel
 from funnel.audit.audit import audit_release
+from funnel.errors import SourceError
 from funnel.plan.recount import recounting
 from tests.support.absence import odds_moved, vanished
 from tests.support.audited import failures, statuses
@@ -97,6 +98,9 @@ def test_of_several_rows_of_a_person_of_which_releases_take_one_nothing_is_known
     }
     pq.write_table(pa.table(columns), clinic / "people.parquet")
     terms = {"privacy": {"notion": "ldp", "epsilon": 0.1}, "mechanism": "optimal"}
+    with pytest.raises(SourceError, match="rows repeat the id of another row") as refused:
+        run(clinic, **terms)
+    assert "Where a filter leaves one of several, no finite bound is known" in (refused.value.advice or "")
     found = [run(clinic, **terms, source__filter=f"year = {year}") for year in (2020, 2021)]
     tables = [duckdb.sql(f"SELECT job FROM '{one.release}/data.parquet' GROUP BY ALL").fetchall() for one in found]
     assert [len(one) for one in tables] == [2, 2], "each job is published as it is"
