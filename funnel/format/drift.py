@@ -22,8 +22,9 @@ class Unseen:
 
 @dataclass(frozen=True)
 class DriftFile:
-    """Leakage in nats of `measure` by the lock and in this release, None where infinite; records of either.
+    """Leakage in nats of `measure`, None where infinite, and records: of the lock, as it states them, and tonight's.
 
+    `leakage_then` is rounded up to the decimals that the lock has, `leakage_now` is as measured.
     `distance` is the total variation between the distributions of secret and public values, `divergence` the Rényi
     divergence of `order` from the reference to the current one in nats (None: infinite); both None where the counts of
     the lock are not kept (`known`). `radius` is that of the lock's uncertainty set, `inside` whether the current

@@ -79,7 +79,8 @@ def words(found: DriftFile) -> str:
     """One line for a person."""
     if found.noisy:
         return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
-    parts = [f"{found.measure} {_nats(found.leakage_then)} then, {_nats(found.leakage_now)} nats now"]
+    then = "without bound" if found.leakage_then is None else f"at most {found.leakage_then:g}"
+    parts = [f"{found.measure} {then} then, {_nats(found.leakage_now)} nats now"]
     if found.distance is not None:
         parts.append(f"{found.distance:.2%} of the distribution moved")
     if found.inside is not None:

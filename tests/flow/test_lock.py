@@ -252,6 +252,15 @@ def test_a_kept_lock_under_another_epsilon_is_not_said_to_be_measured_anew(comma
     assert "measured, more" not in told.out
 
 
+def test_on_the_locks_own_night_its_leakage_has_not_moved(command, folder):
+    """The lock states it rounded up, to few decimals where there are few records; beside it stands what is measured."""
+    policy = write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 2.0}})
+    assert command("lock", policy).code == 0
+    (said,) = [line for line in command("run", policy, "--locked").out.splitlines() if line.startswith("drift")]
+    then, now = map(float, re.findall(r"lip at most ([0-9.]+) then, ([0-9.]+) nats now; 0.00%", said)[0])
+    assert now < then < 2
+
+
 def test_a_lock_on_the_same_night_is_up_to_date(folder):
     policy = write_policy(folder, **BASE)
     made = funnel.make_lock(policy)
