@@ -22,9 +22,9 @@ def found_for(
     """
     if engine == "duckdb":
         return find(table, directory, dialect)
-    from funnel.engine.spark import of_files, parted
+    from funnel.engine.spark import parted
 
-    return parted(find(of_files(table), directory, dialect), settings)
+    return parted(table, directory, dialect, settings)
 
 
 def open_engine(

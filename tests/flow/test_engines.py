@@ -27,6 +27,7 @@ from funnel.audit.extras.export import Files
 from funnel.audit.kernel import check as kernel
 from funnel.cells.make import make
 from funnel.engine.spark.engine import Spark
+from funnel.engine.spark.stored import Stored
 from funnel.engine.spark.task import Every, Gathered, Task
 from funnel.errors import AuditFailure, FunnelError, PlanError, SourceError
 from funnel.format import canonical
@@ -505,7 +506,6 @@ NOT_READ = {
     "a database": as_database,
     "Delta": as_delta,
     "Iceberg": as_iceberg,
-    "an object store": lambda _: "s3://bucket.invalid/people/",
     "PostgreSQL": lambda _: "postgresql://reader@host.invalid/people#public.people",
 }
 
@@ -518,6 +518,59 @@ def test_tables_that_spark_does_not_read_are_refused_with_what_to_do(tmp_path: P
     policy = write_policy(tmp_path, source=source, draws=None, sensitive=["answer"], public=["colour"], **SPARK)
     with pytest.raises(SourceError, match=r"(?s)tables are Parquet, CSV or JSON lines in files.*Write the table as"):
         ask(policy)
+
+
+BUCKET = """
+import sys
+import funnel
+try:
+    print(funnel.run(sys.argv[1]).release)
+except funnel.FunnelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("there", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_store_is_read_through_a_file_system_that_the_policy_names(
+    places: Path, by_duckdb, tmp_path: Path, there: bool
+) -> None:
+    """Folders of partitions in Parquet: the same bytes as from files. Hadoop lets a folder here pass for a bucket."""
+    settings = SETTINGS | {
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        "spark.hadoop.fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+        "spark.hadoop.fs.viewfs.mounttable.bucket.link./people": f"file://{places}/parts",
+    }
+    table = "s3://bucket/people" if there else "s3://bucket/people/nobody"
+    source = {"table": table, "entity": "id", "missing": "category"}
+    policy = write_policy(
+        tmp_path, source=source, sensitive=["answer"], public=PUBLIC, engine="spark", spark=settings
+    )
+    found = subprocess.run([sys.executable, "-c", BUCKET, str(policy)], capture_output=True, text=True, check=False)
+    if there:
+        assert content(Path(found.stdout.strip())) == by_duckdb, found
+    else:
+        assert "[source-missing]" in found.stdout, found
+        nothing_published(tmp_path)
+
+
+def test_a_store_that_spark_has_no_file_system_for_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    policy = write_policy(tmp_path, source={"table": "s3://bucket.invalid/people/"}, draws=None, sensitive=["answer"],
+                          public=["colour"], **SPARK)  # fmt: skip
+    with pytest.raises(SourceError, match=r"(?s)UnsupportedFileSystemException.*hadoop-aws") as caught:
+        funnel.run(policy)
+    assert caught.value.code == "source-unreachable"
+    nothing_published(tmp_path)
+
+
+def test_a_store_that_changes_between_readings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what its file system says of its files."""
+    stored, listed = Stored("s3://bucket/people", {}), [("s3://bucket/people/a.parquet", 10, 1)]
+    monkeypatch.setattr(Stored, "_listed", lambda _: tuple(listed))
+    assert stored._found
+    stored.check_unchanged()
+    listed[0] = ("s3://bucket/people/a.parquet", 10, 2)
+    with pytest.raises(SourceError, match="source-changed"):
+        stored.check_unchanged()
 
 
 def test_without_java_it_says_what_to_install(places: Path, tmp_path: Path) -> None:

@@ -6,6 +6,6 @@ small tables are.
 """
 
 from funnel.engine.spark.engine import Spark
-from funnel.engine.spark.table import Parted, of_files, parted
+from funnel.engine.spark.table import Parted, parted
 
-__all__ = ["Parted", "Spark", "of_files", "parted"]
+__all__ = ["Parted", "Spark", "parted"]

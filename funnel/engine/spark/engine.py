@@ -17,7 +17,7 @@ from funnel.engine.base import Kernel, Parts, R, T
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import TROUBLE, unreadable
 from funnel.engine.spark import split
-from funnel.engine.spark.session import session
+from funnel.engine.spark.session import kind_of, session, told_by
 from funnel.engine.spark.table import ROWS, Parted
 from funnel.engine.spark.task import SCHEMA, Every, Gathered, Task, packed
 from funnel.engine.sql import PART, identifier, listed, part_of
@@ -44,9 +44,9 @@ class Spark:
         self, source: Parted, *, memory: str = "2GB", threads: int | None = None, scratch: Path | None = None
     ) -> None:
         self._table, self._memory, self._known = source, memory, split.Known()
+        self._session = session(source.settings, threads)
         self._here = DuckDB(source, memory=memory, threads=threads, scratch=scratch)
         try:
-            self._session = session(source.settings, threads)
             with self._reading():
                 self._pieces = source.pieces(self._session)
                 self._frame = source.frame(self._session, None if self._pieces is None else len(self._pieces))
@@ -93,9 +93,9 @@ class Spark:
             self._table.check_unchanged()
             raise SourceError(
                 "source-unreadable",
-                f"Spark cannot read the table, or its processes cannot work on it ({_kind(error)})",
+                f"Spark cannot read the table, or its processes cannot work on it ({kind_of(error)})",
                 where=self._table.name,
-                values=_told(error),
+                values=told_by(error),
                 advice="Check the files, the memory of its processes, and that they have funnel and its packages.",
             ) from None
 
@@ -311,17 +311,3 @@ def _projected(plan: Any) -> Iterator[str]:
             found = told.get("Projections", [])
             yield from [found] if isinstance(found, str) else found
         yield from _projected(node["children"])
-
-
-def _kind(error: Exception) -> str:
-    """What Spark calls a failure, which names no value."""
-    from pyspark.errors import PySparkException
-
-    return (error.getCondition() if isinstance(error, PySparkException) else None) or type(error).__name__
-
-
-def _told(error: Exception) -> str:
-    """The line in which a failure says what it was, of the many around it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:") or ("Error: " in line and "at " not in line)]
-    return (causes or lines or [type(error).__name__])[-1]

@@ -123,3 +123,20 @@ def _last_line(log: Path) -> str | None:
     """What Spark said last."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1] if lines else None
+
+
+def kind_of(error: Exception) -> str:
+    """What Spark, or its Java, calls a failure, which names no value."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getSimpleName())
+    return (error.getCondition() if isinstance(error, PySparkException) else None) or type(error).__name__
+
+
+def told_by(error: Exception) -> str:
+    """The line in which a failure says what it was, of the many around it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:") or ("Error: " in line and "at " not in line)]
+    return (causes or lines or [type(error).__name__])[-1]

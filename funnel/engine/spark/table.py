@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from funnel.engine.sources import Dialect, find
 from funnel.engine.sources.base import Source, refused
 from funnel.engine.sources.files import Files
 from funnel.engine.sources.lines import Lines
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Text
+from funnel.engine.spark.stored import SCHEMES, Stored
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import InternalError, SourceError
 
@@ -40,7 +42,7 @@ class Parted(Source):
     """
 
     name: str
-    inner: Files
+    inner: Files | Stored
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -100,11 +102,13 @@ class Parted(Source):
     @cached_property
     def _guessed(self) -> dict[str, str]:
         """Columns and types where all that arrives are texts; none where types arrive."""
-        return {} if isinstance(self.inner, Parquet) else self._described
+        return {} if isinstance(self.inner, Parquet | Stored) else self._described
 
     @cached_property
     def _described(self) -> dict[str, str]:
-        """Columns and types, as DuckDB finds them. Raises duckdb.Error."""
+        """Columns and types, as DuckDB finds them. Raises duckdb.Error, SourceError."""
+        if isinstance(self.inner, Stored):
+            return self.inner.types
         rows = duckdb.execute(f"DESCRIBE SELECT * FROM {self.inner.reading()}").fetchall()
         return {str(row[0]): str(row[1]) for row in rows}
 
@@ -131,6 +135,8 @@ class Parted(Source):
         """The table in Spark, before a row of it is read; or the numbers of so many `parts`, one in each."""
         if parts is not None:
             return session.range(0, parts, 1, max(parts, 1))
+        if isinstance(self.inner, Stored):
+            return self.inner.frame(session)
         reader = session.read
         schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in self.arriving)
         reader = reader.schema(schema).option("mode", "FAILFAST")
@@ -200,15 +206,17 @@ def _written(source: Text) -> dict[str, Any]:
     }
 
 
-def of_files(table: str) -> str:
-    """The name of a table that is no address: nobody there is asked for what would not be read. Raises SourceError."""
-    if "://" in table:
+def parted(table: str, directory: Path, dialect: Dialect, settings: Mapping[str, str]) -> Parted:
+    """The table that a policy in `directory` names, for Spark; nobody is asked for what would not be read.
+
+    Raises SourceError where it is of a kind that Spark is not asked to read here.
+    """
+    scheme, address, _ = table.partition("://")
+    if address and scheme not in SCHEMES:
         raise _unread(table)
-    return table
-
-
-def parted(source: Source, settings: Mapping[str, str]) -> Parted:
-    """A source for Spark. Raises SourceError where it is of a kind that Spark is not asked to read here."""
+    if address:
+        return Parted(table, Stored(table, dict(settings)), dict(settings))
+    source = find(table, directory, dialect)
     packed = isinstance(source, Text | Lines) and any(file.suffix.lower() == ".zst" for file in source.files)
     if not isinstance(source, Parquet | Text | Lines) or packed:
         raise _unread(source.name)
@@ -216,6 +224,6 @@ def parted(source: Source, settings: Mapping[str, str]) -> Parted:
 
 
 def _unread(where: str) -> SourceError:
-    said = "with `engine: spark` tables are Parquet, CSV or JSON lines in files, plain or as .gz"
+    said = "with `engine: spark` tables are Parquet, CSV or JSON lines in files, plain or as .gz, or Parquet in stores"
     advice = "Write the table as Parquet where all machines can read it, or leave `engine` out."
     return refused(said, where, advice)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.engine.parts import apart, by_part
-from funnel.engine.sources import Dialect, find
+from funnel.engine.sources import Dialect
 from funnel.engine.spark.table import _pieces, parted
 from funnel.engine.spark.task import Task
 from funnel.engine.sql import part_of
@@ -59,7 +59,7 @@ def test_a_part_has_the_columns_and_types_of_the_whole_table(tmp_path: Path) -> 
     for folder, query in {"g=007": "SELECT 1::TINYINT AS a", "g=x": "SELECT 300 AS a, 'b' AS B"}.items():
         (tmp_path / folder).mkdir()
         duckdb.sql(query).write_parquet(str(tmp_path / folder / "one.parquet"))
-    table = parted(find(str(tmp_path), tmp_path, Dialect()), {})
+    table = parted(str(tmp_path), tmp_path, Dialect(), {})
     whole = duckdb.sql(f"SELECT a, b, g FROM {table.inner.reading()} ORDER BY a").to_arrow_table()
     parts = []
     for piece in _pieces([(file, 1, 1) for file in table.files], 1, 1):
