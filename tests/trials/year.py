@@ -31,7 +31,7 @@ from tests.trials.nights.seconds import SECONDS
 from tests.trials.nights.shell import Outcome
 from tests.trials.nights.summary import Night, judged, summary
 from tests.trials.nights.table import Table, Truth
-from tests.trials.nights.world import World
+from tests.trials.nights.world import ROOM, World
 
 SIZE = 4000
 UNSEEN = 0.02
@@ -162,7 +162,7 @@ class Year:
         scripted = self.world.night % SCRIPTED == 1
         outcome = self.world.by_script() if scripted else self.world.run()
         if outcome.error == "lock-leaks":
-            shown = "funnel lock people.yaml` shows its cost, promise by promise; `--force`"
+            shown = f"funnel lock --room {ROOM} people.yaml` shows its cost, promise by promise; `--force`"
             self.world.answered(outcome, "lock-leaks", shown)
             self._relock(why, "the table had drifted too far")
             outcome = self.world.run()
