@@ -33,6 +33,10 @@ _REFUSALS: dict[str, Said] = {
 }
 """What states of SQL say, by their first letters, and what to do."""
 _AWAY = ("08", "57", "53")
+_BROKEN_OFF = (
+    "the statement was broken off: the run was interrupted, or it took longer than the role may (statement_timeout)",
+    "Run again, or give the role more time.",
+)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,6 @@ def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:
         if state.startswith(start):
             return Refusal(said, advice)
     if not state or state.startswith(_AWAY):
-        said = "the database cannot be reached, or ended the connection"
-        return Refusal(said, "Check host and port, and run again.", True)
+        lost = ("the database cannot be reached, or ended the connection", "Check host and port, and run again.")
+        return Refusal(*(_BROKEN_OFF if state == "57014" else lost), away=True)
     return Refusal(f"the database refuses it (SQL state {state})", "See the log of the database.")

@@ -227,6 +227,21 @@ def test_whether_a_lost_commit_was_one_is_not_known(server, tmp_path, table) -> 
     assert not funnel.send_newest(tmp_path / "policy.yaml").written
 
 
+def test_a_role_with_too_little_time_is_told_that_and_not_of_the_host(server, tmp_path, table) -> None:
+    first = run(tmp_path, table, server, "open.short")
+    server.run("""CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END';
+        CREATE TRIGGER wait BEFORE INSERT ON open.short FOR EACH ROW EXECUTE FUNCTION wait();
+        ALTER ROLE reader SET statement_timeout = '1s'""")
+    try:
+        with pytest.raises(ReleaseError, match="the statement was broken off") as caught:
+            run(tmp_path, table, server, "open.short")
+    finally:
+        server.run("ALTER ROLE reader RESET statement_timeout")
+    assert "host" not in str(caught.value) and "The table there is as it was." in str(caught.value)
+    assert comment(server, "open.short").split()[2] == first.name
+
+
 def test_a_table_that_lacks_rows_is_not_called_the_release(server, tmp_path, table) -> None:
     first = run(tmp_path, table, server, "open.eaten")
     server.run("""CREATE FUNCTION eat() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
