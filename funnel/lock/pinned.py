@@ -127,7 +127,9 @@ def with_names(moved: DriftFile, private: Path, rows: Sequence[Path], keys: int)
     names = listed(f"k{index}" for index in range(keys))
     both = (listed(literal(str(path)) for path in paths) for paths in ([kept], rows))
     then, now = (f"SELECT {names} FROM read_parquet([{paths}])" for paths in both)
-    here, gone, same = _numbers(kept, rows[0].parent, [now, then, f"{now} INTERSECT {then}"])
+    alike = f"({now} UNION ALL ({then} LIMIT 0))", f"({then} UNION ALL ({now} LIMIT 0))"  # of the same types
+    common = " NATURAL SEMI JOIN ".join(alike)
+    here, gone, same = _numbers(kept, rows[0].parent, [now, then, f"FROM {common}"])
     return replace(moved, new_keys=here - same, gone_keys=gone - same)  # no key is there twice
 
 
@@ -136,7 +138,7 @@ def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
     import duckdb
 
     try:
-        with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as connection:
+        with duckdb.connect(":memory:", config={"temp_directory": str(scratch), "memory_limit": "1GB"}) as connection:
             folders = listed(literal(str(folder)) for folder in (kept.parent, scratch))
             connection.execute(f"SET allowed_directories = [{folders}]")
             connection.execute("SET enable_external_access = false")
