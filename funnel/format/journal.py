@@ -74,7 +74,7 @@ class Together:
     """The composed leakage of all releases so far: in nats, rounded up (`figure`) and as measured; None: no bound.
 
     `varying` is the usual LDP of the whole history in nats (None: no bound), which times k bounds what is told of a
-    record that had k values, where it is known when each of its columns changed.
+    record that had k values, where it is known in which releases each of its columns was the same.
     """
 
     measure: Text

@@ -18,13 +18,13 @@ P(y, y'|x_J, x'_J) are means over (x, x') of the same P(y|x) P(y'|x'). Where som
 from x', of which nobody counted how it goes together with s: there nothing does.
 
 A record whose values change draws anew for each value, and nothing is known of how x changes with s. Let it have k
-values, and let it be given of every block at which times its part of them changed. For each value v of a block the
-answers there have the law above restricted to the releases in which it was v, so they move odds by at most ε_X of that
-block's history (`spread`; restricting is data processing). The values' draws are independent, no block has more than k,
-and the ε_X of blocks add up to that of all, so any two such paths differ by at most k times it: what holds for every
-path holds for means over paths, whatever their distribution given s. Draws that are fresh have one factor per release
-whatever x does. That a value changed is not part of this, nor in which block it did: where a record answers otherwise
-under an unchanged protocol, the change shows.
+values, and let it be given of every block in which releases its part of them was the same. For each value v of a block
+the answers there have the law above restricted to the releases in which it was v, so they move odds by at most ε_X of
+that block's history (`spread`; restricting is data processing). The values' draws are independent, no block has more
+than k, and the ε_X of blocks add up to that of all, so any two such paths differ by at most k times it: what holds for
+every path holds for means over paths, whatever their distribution given s. Draws that are fresh have one factor per
+release whatever x does. That a value changed is not part of this, nor in which block, nor which one came back: where a
+record answers otherwise under an unchanged protocol, or as it did before, that shows.
 A value is what the record was drawn for: one that a new lock takes out of `other` is another one from then on.
 """
 
@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any, Literal
 
 from funnel.data import AnyProtocol, Joint
@@ -46,7 +47,7 @@ from funnel.measure.composition import composed, identity, measurable, silence, 
 from funnel.measure.exact import log_above, rational
 from funnel.measure.figures import round_up
 from funnel.measure.leakage import AnyLeakage
-from funnel.measure.overlap import Input, Pooling, all_inputs
+from funnel.measure.overlap import Input, all_inputs, drawn_as
 from funnel.notions import Notion
 
 Way = Literal["exact", "ceiling", "sum"]
@@ -68,8 +69,8 @@ def together(
     The secret is that of `joint`, whatever the release itself hides; `alone` is None where nobody measured it yet.
     `before` is what each earlier release stated of the same (None: nothing), and the figure is never below; it is None
     where no finite bound is known. `varying` is the usual LDP of the whole history: k times this bounds what a
-    record's k values tell, where it is known when those of each block changed; nothing is known of that where somebody
-    is absent.
+    record's k values tell, where it is known in which releases those of each block were the same; nothing is known of
+    that where somebody is absent.
     `everybody` has those too whom a release leaves out: absence is part of what is told (`presence`).
     """
 
@@ -245,11 +246,8 @@ class _History:
 
     def _knows(self, one: DrawRecord, values: Sequence[Label]) -> bool:
         """Whether a draw is defined for all current records."""
-        if isinstance(one.protocol, Pooling):
-            return True
         hidden: Sequence[Label | None] = (None,) if one.reads is None else self.joint.secret.values
-        known = set() if one.protocol is None else set(all_inputs(one.protocol))
-        return {(s, x) for s in hidden for x in values} <= known
+        return one.protocol is not None and None not in drawn_as(one.protocol, [*product(hidden, values)])
 
     def _bounded(self, draws: Sequence[DrawRecord]) -> Fraction | None:
         """ε_X between all values that were ever drawn for."""
@@ -320,8 +318,7 @@ def _added(groups: Sequence[Sequence[DrawRecord]], values: Sequence[Any] | None)
 
 
 def _pairs_of(protocols: Sequence[AnyProtocol], values: Sequence[Any] | None) -> list[Input] | None:
-    """All pairs of secret and public value of which the public one is among `values`."""
+    """Each of `values`, with each of the secret that is read: also one that was drawn for as `other`."""
     if values is None:
         return None
-    wanted = set(values)
-    return list(dict.fromkeys(pair for one in protocols for pair in all_inputs(one) if pair[1] in wanted))
+    return [*product(dict.fromkeys(s for one in protocols for s, _ in all_inputs(one)), values)]

@@ -226,7 +226,7 @@ class LedgerView:
         varying = (
             "no finite bound for a person whose values change"
             if latest.varying is None
-            else f"at most {latest.varying:.4f} nats for each value, to who knows when which column changed"
+            else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
         left = self.policy.privacy.unmeasured
         return [

@@ -70,6 +70,21 @@ def audit(folder: Path, release: str, *, table: bool = False) -> Any:
     return audit_release(Path(release), folder / "private", recount=recount)
 
 
+def test_those_absent_now_whose_value_was_other_then_are_not_left_out_of_the_bound(clinic: Path) -> None:
+    """Of those in the west tonight leaves out, each who has hiv was `other` then, and answers tell `other` from `a`."""
+    groups = [("flu", "a", "east"), ("flu", "b", "east"), ("hiv", "a", "east"), ("hiv", "b", "east")]
+    groups += [("flu", "a", "west"), ("flu", "a", "west"), ("hiv", "b", "west")]
+    people = [(number, *one) for number, one in enumerate(one for one in groups for _ in range(60))]
+    names = ("id", "diagnosis", "job", "ward")
+    pq.write_table(pa.table(dict(zip(names, zip(*people, strict=True), strict=True))), clinic / "people.parquet")
+    lip = {"privacy": {"notion": "lip", "epsilon": 1.0}, "mechanism": "optimal"}
+    first = run(clinic, public=[{"name": "job", "top": 1}], **lip)
+    assert first.composed.together.figure < 1
+    second = run(clinic, source__filter="ward = 'east'", **lip)
+    assert second.composed.together.figure is None
+    everything_holds(clinic, str(second.release))
+
+
 def test_a_second_table_without_those_who_have_it_tells_who_has_it(clinic: Path) -> None:
     """Two published tables alone say of some that they certainly have not what the filter reads: no finite bound."""
     first = run(clinic)

@@ -205,8 +205,9 @@ def group_spread(blocks: Sequence[Weights | Sets | Drawer], values: Sequence[Lab
         quotients = [Fraction(own, other) for own, other in rows]
         return log(max(quotients) / min(quotients))
     drawers = [one if isinstance(one, Drawer) else Drawer.of(one) for one in blocks if not isinstance(one, Sets)]
-    every = dict.fromkeys(asked for one in drawers for asked in one.columns)
-    asked = [one for one in every if values is None or one[1] in values]
+    asked = list(dict.fromkeys(asked for one in drawers for asked in one.columns))
+    if values is not None:  # also those without a name of their own
+        asked = list(product(dict.fromkeys(s for s, _ in asked), values))
     told = {one: frozenset(i for i, drawer in enumerate(drawers) if drawer.name(one)) for one in asked}
     worst = 0.0
     for both in {one & other for one in set(told.values()) for other in set(told.values())} - {frozenset()}:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
@@ -63,10 +63,12 @@ class DrawnBlock:
             return None if self.protocol is None else frozenset(x for _, x in self.protocol.columns)
         return frozenset(self.protocol.inputs)
 
-    @property
-    def pools(self) -> bool:
-        """Whether values that had no name were drawn for as `other`."""
-        return isinstance(self.protocol, Drawer) and self.protocol.pools
+    def knows(self, values: Set[Label]) -> bool:
+        """Whether all of these were drawn for, those that had no name as `other`."""
+        if isinstance(self.protocol, Drawer):
+            secrets = {s for s, _ in self.protocol.columns}
+            return all(self.protocol.name(asked) for asked in product(secrets, values))
+        return self.known is not None and values <= self.known
 
     @property
     def pairs(self) -> set[tuple[str, str]]:

@@ -116,7 +116,7 @@ class Composition:
         total = 0.0
         for alphabet, parts in zip(self.ground.blocks, self.same, strict=True):
             values = set(alphabet.values)
-            known = all(one.pools or (one.known is not None and values <= one.known) for one in parts)
+            known = all(one.knows(values) for one in parts)
             if self.tangled or (not known and self.ground.asked.notion != "ldp-x"):
                 return None
             total += sum(group_spread(group, alphabet.values) for group in groups_of(parts))

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,8 @@ from funnel.audit.extras.overlaps import Drawer, group_spread, law_of
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.channel import Channel
 from funnel.data.convert import block_record
+from funnel.data.population import Population
+from funnel.format.journal import Present
 from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread
@@ -113,7 +116,7 @@ def test_the_ledger_states_what_all_answers_tell(data, history, notion) -> None:
 @settings(max_examples=60, deadline=None)
 @given(history=histories())
 def test_each_value_of_a_record_tells_no_more_than_is_stated(history) -> None:
-    """Any two ways of having values at times that are known: the odds are at most k times `varying`, for k values."""
+    """Any two ways of having values, the same when another one has: the odds are at most k times `varying`, for k."""
     *earlier, (own, key) = history
     table = np.ones((2, len(own.inputs)), np.int64)
     joint = Joint(Alphabet(("S",), (("a",), ("b",))), (own.inputs,), np.argwhere(table > 0), table[table > 0])
@@ -160,6 +163,14 @@ def test_of_several_columns_it_is_known_which_of_them_changed_when() -> None:
     assert largest(by_records[0, 1]) == math.inf
 
 
+def test_whether_a_value_came_back_is_known_as_well() -> None:
+    """Two ways of changing at the same times, of as many values each: an answer that repeats tells which came back."""
+    one = (named(["u", "v", "w"], [[3, 1], [1, 3], [2, 2]]), "k")
+    came_back, stayed_away = along([one] * 4, "vwvu"), along([one] * 4, "vwuv")
+    assert largest([came_back, stayed_away]) == math.inf
+    assert largest([came_back, along([one] * 4, "uvuw")]) <= 3 * math.log(3) + 1e-9
+
+
 def largest(laws: Sequence[dict[object, Fraction]]) -> float:
     """max ln P(answers)/P'(answers) of any two laws."""
     pairs = itertools.permutations(laws, 2)
@@ -174,6 +185,32 @@ def directions(rows: Sequence[Sequence[Fraction]]) -> dict[tuple[Fraction, ...],
         if any(row):
             found[tuple(Fraction(part, max(row)) for part in row)] += max(row)
     return dict(found)
+
+
+@settings(max_examples=80, deadline=None)
+@given(history=histories())
+def test_the_usual_ldp_between_values_is_also_of_those_that_had_no_name(history) -> None:
+    """Of releases that tonight's is not among, none may name a value: it was drawn for as `other` all the same."""
+    *earlier, (own, _) = [(one, "k") for one, _ in history]
+    values = [x for x in own.inputs.values if x != (OTHER,)]
+    laws = [chances(earlier, value) for (value,) in values]
+    audited = group_spread([Drawer.of(block_record(one), pools=True) for one, _ in earlier], values)
+    assert audited == pytest.approx(largest(laws))
+
+
+@pytest.mark.parametrize(("absent", "bounded"), [("a", True), ("c", False)])
+def test_those_who_are_absent_now_were_drawn_for_as_other_where_their_value_had_no_name(absent, bounded) -> None:
+    """Of the absent s0 has `a`, and s1 has `a` or what was `other`, which never said y1: that rules s1 out."""
+    old, own = named(["a", OTHER], [[2, 2], [4, 0]]), named(["a", "c"], [[2, 2], [2, 2]])
+    secret = Alphabet(("S",), (("s0",), ("s1",)))
+    cells = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0, 0], [1, "ac".index(absent)]])
+    here = np.array([True, True, True, True, False, False])
+    everybody = Population(secret, (own.inputs,), ("p",), cells, here[:, None], np.full(6, 10))
+    joint = everybody.among(here, (own.inputs,))
+    now = replace(drawn(own, "k"), meaning=("base",), present=Present("p", ("z",), (), 0, 20))
+    alone = NOTIONS[0].leakage(Channel(joint, [own]))
+    found = together(NOTIONS[0], joint, [now], [drawn(old, "k")], alone, [OF_ANOTHER], everybody)
+    assert (found.figure is not None, found.how) == (bounded, "exact")
 
 
 @settings(max_examples=80, deadline=None)
