@@ -129,7 +129,7 @@ class Aside:
 
 
 @dataclass(frozen=True)
-class Stored:
+class RowFile:
     """Rows in a file, in order; whoever iterates opens it."""
 
     path: Path
@@ -149,14 +149,14 @@ class Kept:
     """
 
     folder: Path
-    parts: dict[int, Stored] = field(default_factory=dict)
+    parts: dict[int, RowFile] = field(default_factory=dict)
     formulas: int = 0
     named: bool = True
 
     def add(self, told: pa.RecordBatch) -> None:
         """What `Aside` tells of a part."""
         said = {key.decode(): value.decode() for key, value in told.schema.metadata.items()}
-        self.parts[int(said["part"])] = Stored(self.folder / said["file"])
+        self.parts[int(said["part"])] = RowFile(self.folder / said["file"])
         self.formulas += int(said["formulas"])
         self.named = self.named and said["holds"] == "1"
 
