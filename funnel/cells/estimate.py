@@ -37,13 +37,21 @@ _LEAST = 1e-3
 """Pairs whose distance is less without being tied together are left so."""
 
 
+class TellingSplits(Exception):  # noqa: N818 - nothing is wrong, the tree is to be another one
+    """By the splits of a `column` a small count of its values in some cell follows from what is told."""
+
+    def __init__(self, column: int) -> None:
+        super().__init__(column)
+        self.column = column
+
+
 def profiles(
     columns: Sequence[Vocabulary], codes: Sequence[Codes], cells: IntArray, tree: Tree, support: int,
     records: IntArray | None = None,
 ) -> tuple[Profile, ...]:  # fmt: skip
     """A profile of every column, in order, from the codes (n,) of its rows and their cells (n,).
 
-    Rows stand for so many `records` (n,); None: for one each.
+    Rows stand for so many `records` (n,); None: for one each. Raises TellingSplits.
     """
     groups = [_grouped(column, own, records) for column, own in zip(columns, codes, strict=True)]
     widths = [int(group.max()) + 1 for group in groups]
@@ -52,7 +60,10 @@ def profiles(
     for place, column in enumerate(columns):
         counts = counted(codes[place], len(column), cells, len(tree), records)
         order = _order(groups[place], beside[place], column.ordered)
-        masses.append(told(counts, tree.nesting, support, order, tree.possible(place, len(column))).masses())
+        sums = told(counts, tree.nesting, support, order, tree.possible(place, len(column)))
+        if sums.gives_away(support):
+            raise TellingSplits(place)
+        masses.append(sums.masses())
         tables.append(masses[-1] @ np.eye(widths[place])[groups[place]])
     pairs = _pairs(beside, widths)
     far = distances(tables, pairs)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from funnel.cells.cells import Cells
 from funnel.cells.columns import Codes, SourceColumn
 from funnel.cells.counts import tallied
-from funnel.cells.estimate import profiles
-from funnel.cells.profile import rounded
+from funnel.cells.estimate import TellingSplits, profiles
+from funnel.cells.profile import Profile, rounded
 from funnel.cells.rare import Merged, Rule, merge
 from funnel.cells.tree import grow
 from funnel.data.joint import IntArray
@@ -58,9 +58,14 @@ def make(
     columns, codes = tuple(one.column for one in merged), [one.codes for one in merged]
     records = sources[0].records
     tree = grow(codes, [len(one) for one in columns], [one.ordered for one in columns], most, minimum, records)
-    labels = tree.assign(codes)
+    told: tuple[Profile, ...] | None = None
+    while told is None:
+        labels = tree.assign(codes)
+        try:
+            told = profiles(columns, codes, labels, tree, support, records)
+        except TellingSplits as found:
+            tree = tree.without(found.column)
     shares = rounded(tallied(labels, len(tree), records).astype(float))
-    told = profiles(columns, codes, labels, tree, support, records)
     cells = Cells(name, columns, tree, told, shares, os.urandom(32) if seed is None else seed)
     return Made(cells, labels, merged, records)
 

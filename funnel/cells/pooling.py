@@ -10,7 +10,8 @@ The masses are those that repeat all these sums, and otherwise say as little as 
 fitting: W. E. Deming, F. F. Stephan, Annals of Mathematical Statistics 11, 1940). They are a function of the sums
 alone. No hidden entry follows from them: parts and pools are the two sides of a graph whose edges are the hidden
 entries, an entry is determined by the sums exactly if it is a bridge (D. Gusfield, SIAM Journal on Computing 17,
-1988), and there is none.
+1988), and there is none. But where the conditions of cells leave some of them only one value, as many are told, and
+then another cell may be the only one left: a tree with a small count that follows so is not used (`gives_away`).
 
 Which entries of a table follow from sums of others: the bridges of a graph.
 """
@@ -46,6 +47,11 @@ class ToldSums:
     def hidden(self) -> Mask:
         """The entries (m, v) that are told in sums only."""
         return self.parts >= 0
+
+    def gives_away(self, support: int) -> bool:
+        """Whether a count of fewer than `support` follows from the sums; then conditions left some cells no choice."""
+        small = (self.counts > 0) & (self.counts < support)
+        return bool((bridges(self.parts, self.pools) & small).any())
 
     def sums(self) -> tuple[IntArray, IntArray]:
         """The records of every part and of every pool, by their numbers."""

@@ -117,6 +117,22 @@ class Tree:
             open_ += [(node.yes, rows[yes]), (node.no, rows[~yes])]
         return found
 
+    def without(self, column: int) -> Tree:
+        """One cell in place of all below a split of a column, the one of its splits with the fewest cells."""
+        spans = self._spans()
+        splits = [place for place, node in enumerate(self.nodes) if node.column == column]
+        gone = min(splits, key=lambda place: spans[place][1] - spans[place][0])
+        first, last = spans[gone]
+        fewer = last - first - 1
+
+        def moved(node: Node) -> Node:
+            yes, no = (place - 2 * fewer * (place > gone) for place in (node.yes, node.no))
+            return Node(node.column, node.left, yes, no, node.cell - fewer * (node.cell >= last))
+
+        leaf = Node(-1, np.empty(0, bool), -1, -1, first)
+        kept = (*self.nodes[:gone], leaf, *self.nodes[gone + 2 * fewer + 1 :])
+        return Tree(tuple(map(moved, kept)))
+
     def distances(self) -> IntArray:
         """Cost matrix (m, m): how many splits up the first node is that holds both cells, the longer of both ways."""
         size = len(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from funnel.cells.columns import SourceColumn
 from funnel.cells.counts import counted
 from funnel.cells.make import make
 from funnel.cells.pooling import ToldSums, bridges, told
@@ -95,6 +96,39 @@ def test_bridges_are_found() -> None:
     parts = np.array([[0, 0, -1, -1], [1, 1, 1, -1], [-1, -1, 2, 2], [-1, -1, 3, 3]])
     pools = np.tile(np.arange(4), (4, 1))
     assert np.argwhere(bridges(parts, pools)).tolist() == [[1, 2]]
+
+
+def by_hand(rows: list[str]) -> list[SourceColumn]:
+    """Columns A and B of rows that are written as their two values."""
+    told = [(name, [row[place] for row in rows]) for place, name in enumerate("AB")]
+    return [
+        SourceColumn(name, "VARCHAR", False, tuple(sorted(set(own))), np.unique(own, return_inverse=True)[1])
+        for name, own in told
+    ]
+
+
+def test_no_small_count_is_what_the_conditions_of_other_cells_leave() -> None:
+    """Of 52 records with u, 50 would be a cell: two are in that of B=1, whatever is hidden."""
+    sources = by_hand(["u0"] * 50 + ["v0"] * 50 + ["u1"] * 2 + ["v1"] * 98)
+    made = make("x", sources, most=20, minimum=10, support=10)
+    assert {node.column for node in made.cells.tree.nodes} == {1, -1}
+    for place, codes in enumerate(made.codes):
+        counts = counted(codes, 2, made.labels, len(made.cells.tree))
+        sums = told(counts, made.cells.tree.nesting, 10, np.arange(2), made.cells.tree.possible(place, 2))
+        assert not (known(sums) & (counts > 0) & (counts < 10)).any()
+
+
+def test_a_tree_without_a_split_is_that_tree_with_its_cells_in_one() -> None:
+    made = make("x", mixed(4), most=30, minimum=40, support=10)
+    tree = made.cells.tree
+    for column in {node.column for node in tree.nodes} - {-1}:
+        other = tree.without(column)
+        together = np.array(sorted({*zip(made.labels.tolist(), other.assign(made.codes).tolist(), strict=True)}))
+        assert together[:, 0].tolist() == list(range(len(tree)))
+        assert (np.diff(together[:, 1]) >= 0).all()
+        assert together[-1, 1] == len(other) - 1
+        assert other.leaves.tolist() == [place for place, node in enumerate(other.nodes) if node.cell >= 0]
+        assert len(other.nodes) == 2 * len(other) - 1 < len(tree.nodes)
 
 
 def test_profiles_of_a_table_keep_its_columns() -> None:
