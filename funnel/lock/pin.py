@@ -213,17 +213,20 @@ def _foreign(policy: Policy, why: str) -> LockError:
 
 
 def kept_values(policy: Policy, lock: Lock | None) -> dict[str, Alphabet]:
-    """For each column that by the policy keeps its more frequent values, those of the lock; by name in the plan."""
+    """For each column that by the policy keeps its more frequent values, those of the lock; by name in the plan.
+
+    Among rare values a missing one may be frequent, too; `top` is asked of the others only.
+    """
     if lock is None:
         return {}
     parts: dict[str, set[str | None]] = {}
     for known in (one.inputs for one in lock.protocols):
         for column, values in zip(known.columns, zip(*known.values, strict=True), strict=True):
-            parts[column] = set(values) - {None, OTHER}
-    parts |= {column.name: set(column.values) - {None, OTHER} for one in lock.cells for column in one.columns}
+            parts[column] = set(values) - {OTHER}
+    parts |= {column.name: set(column.values) - {OTHER} for one in lock.cells for column in one.columns}
     return {
         f"lock_{'x' if block.cells is None else 'w'}{j}_{i}": Alphabet.of(
-            [one.name], [(value,) for value in parts[one.name]]
+            [one.name], [(value,) for value in parts[one.name] - ({None} if one.top is not None else set())]
         )
         for j, block in enumerate(policy.blocks)
         for i, one in enumerate(block.attributes)

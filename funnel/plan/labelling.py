@@ -24,7 +24,7 @@ class Merging:
     """How a column's rare values are merged: those that a lock has are `known`, and stay."""
 
     rare: Rare
-    known: Sequence[str]
+    known: Sequence[Text]
 
 
 class Labels:

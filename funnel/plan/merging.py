@@ -54,13 +54,12 @@ def _check_number(engine: Engine, rare: Rare) -> None:
         )
 
 
-def of_lock(rare: Rare, values: Sequence[Text], known: Sequence[str]) -> list[Text]:
-    """The lock's own values stay; what others become is settled by these."""
+def of_lock(rare: Rare, values: Sequence[Text], known: Sequence[Text]) -> list[Text]:
+    """The lock's own values stay; what others become is settled by these. A missing value is one of them, or rare."""
     if rare.rule == "bin":
-        kept = sorted(known, key=lambda one: number(one, rare.kind))
+        kept = sorted((one for one in known if one is not None), key=lambda one: number(one, rare.kind))
         return _at(values, kept, _nearest(_numbers(values, rare.kind), _numbers(kept, rare.kind)))
-    own = {*known, None}
-    return [one if one in own else OTHER for one in values]
+    return [one if one in known else OTHER for one in values]
 
 
 def _others(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) -> list[Text]:

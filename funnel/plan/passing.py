@@ -112,7 +112,7 @@ def _labelling(rare: Sequence[Rare], engine: Engine, alphabets: Sequence[Alphabe
     merging = dict[int, dict[int, Merging]]()
     for one in rare:
         block, place = _place(one)
-        known = [str(row[0]) for row in engine.rows(f"SELECT v0 FROM {identifier(str(one.known))}")]
+        known = [row[0] for row in engine.rows(f"SELECT v0 FROM {identifier(str(one.known))}")]
         merging.setdefault(block, {})[place] = Merging(one, known)
     return {block: Labelling(alphabets[block], own) for block, own in merging.items()}
 

@@ -232,6 +232,24 @@ def test_a_lock_that_leaves_no_room_is_kept(command, folder):
     assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0
 
 
+@pytest.mark.parametrize("whose", [{"entity": "id"}, {}], ids=["one reading", "several"])
+@pytest.mark.parametrize(("missing", "own"), [(6, []), (60, [[None]])], ids=["rare", "frequent"])
+def test_a_missing_value_is_as_rare_under_a_lock_as_it_was_without(folder, whose, missing, own):
+    """It becomes other where it did so on the lock's night, and stays where it was frequent then."""
+    few = [("s0", None, missing), ("s1", "d", 6), ("s0", "e", 6)]
+    changes = {"public": [{"name": "x", "rare": "other"}]} | ({} if whose else {"draws": {"kind": "fresh"}})
+    source = {"table": "people.parquet", "missing": "category"} | whose
+    policy = write_policy(folder, **BASE | changes | {"source": source})
+    people(folder, [*MONDAY, *few])
+    funnel.make_lock(policy)
+    block = yaml.safe_load((folder / "policy.lock.yaml").read_text())["block.0"]
+    assert [value for value, _ in block["inputs"]] == [["a"], ["b"], ["c"], ["other"], *own]
+    for night in (MONDAY, TUESDAY):
+        people(folder, [*night, *few])
+        assert funnel.run(policy, locked=True).rows == sum(rows for *_, rows in [*night, *few])
+        audited(folder)
+
+
 def test_a_kept_lock_is_of_the_same_columns_and_secret(command, folder):
     policy = write_policy(folder, **BASE)
     assert command("lock", "--keep", policy).code == 1  # there is none
