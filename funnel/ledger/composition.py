@@ -105,7 +105,7 @@ def unseen(
     """
     every = [*earlier, *own]
     added, whole = None if is_absent(every) else _new(own, earlier), usual(every)
-    columns = {column for one in own for column in one.columns}
+    columns = {column for one in own for column in one.tells_of}
     last = next((one for one in reversed(before) if one is not None), None)
     found = [whole] if whole is not None else []
     if last is not None and last.figure is not None and added is not None and not notion.knows_beyond(columns):
@@ -195,7 +195,7 @@ class _History:
 
     def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
-        beyond = self.notion.knows_beyond({column for one in self.foreign for column in one.columns})
+        beyond = self.notion.knows_beyond({column for one in self.foreign for column in one.tells_of})
         if beyond and is_absent([one for group in self.fitting for one in group] + self.covered + self.foreign):
             return None, "sum"
         if any(one.present and one.present.unseen for one in (*self.covered, *self.foreign)):

@@ -65,6 +65,11 @@ class DrawRecord:
         return self.meaning != self.base
 
     @property
+    def tells_of(self) -> set[str]:
+        """The columns of the table that it tells of: its own, and those inside its wide blocks."""
+        return {*self.columns, *self.inside}
+
+    @property
     def by_value(self) -> Protocol | None:
         """The protocol where it is known and an answer is one value."""
         return self.protocol if isinstance(self.protocol, Protocol) else None

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from funnel.data import AnyProtocol, Joint
+from funnel.data.alphabet import folded
 from funnel.data.arrange import together
 from funnel.data.channel import MAX_CELLS, Channel
 from funnel.data.sending import ExactArray
@@ -194,7 +195,7 @@ class Srlip(BeliefNotion):
     def knows_beyond(self, columns: set[str]) -> bool:
         """Any column will do, unless they are named."""
         names = self.knowledge.names
-        return bool(columns if names is None else columns & names)
+        return bool(columns if names is None else set(map(folded, columns)) & set(map(folded, names)))
 
     @classmethod
     def amiss_over_noise(cls, privacy: Mapping[str, Any]) -> Iterator[Amiss]:

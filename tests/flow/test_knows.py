@@ -268,3 +268,47 @@ def test_what_one_policy_lets_others_know_is_not_what_another_one_does(
     for column in "ab":
         assert told[f"knows-{column}"] is None or told[f"knows-{column}"] >= real[column] - 1e-9
     assert failures(funnel.audit_release(run.release, tmp_path / "private")) == set()
+
+
+IN_STEPS = {"name": "age", "bins": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"name": "w", "columns": [IN_STEPS, "job"], "cells": {"most": 20, "minimum": 10}},
+     [IN_STEPS | {"name": "AGE"}, "job"]],
+    ids=["in cells", "in capitals"],
+)  # fmt: skip
+def test_a_column_that_may_be_known_is_the_same_within_cells_and_in_capitals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Any
+) -> None:
+    """One policy has ages in two bins, another one in four: of who knows these, z tells the secret nearly."""
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    kinds = product((0, 1), range(4), (0, 1))
+    rows = [(s, age, z) for s, age, z in kinds for _ in range((95 if z == s ^ age % 2 else 5) + 14 * (z == s))]
+    pq.write_table(pa.table({
+        "id": [*range(len(rows))], "s": [str(s) for s, _, _ in rows], "z": [str(z) for _, _, z in rows],
+        "age": [age + place / 1e4 for place, (_, age, _) in enumerate(rows)],
+        "job": [str((place % 9 < 2) ^ s) for place, (s, _, _) in enumerate(rows)],
+    }), tmp_path / "t.parquet")  # fmt: skip
+    terms: dict[str, Any] = {
+        "source": {"table": "t.parquet", "entity": "id"}, "sensitive": ["s"], "mechanism": "randomised-response",
+    }  # fmt: skip
+    knows = {"notion": "srlip", "epsilon": 0.11, "knows": ["age"]}
+    two = {"name": "age", "bins": [0, 2]}
+    first = funnel.run(write_policy(tmp_path, **terms, name="first", public=[[two, "z"]], privacy=knows))
+    nights, real = [steps_of(Path(first.release) / "protocol.json")], 0.0
+    bins = sorted({label[0] for label in nights[0]})
+    for known in range(4):
+        people = [(str(s), [(0, (bins[age // 2], str(z)))]) for s, age, z in rows if age == known]
+        real = max(real, real_leakage(people, nights))
+    assert real > 1
+    privacy = {"notion": "lip", "epsilon": 0.05}
+    run = funnel.run(write_policy(tmp_path, **terms, name="second", public=[other], privacy=privacy))
+    entry = json.loads((tmp_path / "private" / "ledger.jsonl").read_text().splitlines()[-1])["entry"]
+    told = {one["policy"]: one["together"]["figure"] for one in entry["promises"]}
+    assert told["first"] >= real
+    assert failures(funnel.audit_release(run.release, tmp_path / "private")) == set()
+    again = funnel.run(write_policy(tmp_path, **terms, name="first", public=[[two, "z"]], privacy=knows))
+    assert again.composed.together.figure >= real
+    assert failures(funnel.audit_release(again.release, tmp_path / "private")) == set()

@@ -26,6 +26,7 @@ from funnel.audit.extras.together import Composition, finite, is_figure
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
+from funnel.data.alphabet import folded
 from funnel.format import population
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
@@ -194,7 +195,8 @@ class UncountedSecret:
         fresh = [one for one in self.own if one.protocol is None or _name(one) not in names]
         shared = {one.drawer for one in self.earlier} & {one.drawer for one in fresh}
         knows = self.promise.parameters.knows
-        known = isinstance(knows, tuple) and not {*knows} & {name for one in self.own for name in one.columns}
+        named = set(map(folded, knows)) if isinstance(knows, tuple) else set[str]()
+        known = bool(named) and not any(named & one.table_columns for one in self.own)
         if last is None or shared or tangled(fresh) or (self.promise.notion == "srlip" and not known):
             return None
         added = None if _absent([*self.earlier, *self.own]) else finite(Composition.added(fresh))

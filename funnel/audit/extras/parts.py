@@ -13,6 +13,7 @@ from funnel.audit.extras.base import Release
 from funnel.audit.extras.overlaps import Drawer
 from funnel.audit.kernel.opened import content
 from funnel.audit.kernel.verdict import Broken
+from funnel.data.alphabet import folded
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Label
 from funnel.format.journal import NAME, Drawn, Present, ReleaseEntry
@@ -40,6 +41,7 @@ class DrawnBlock:
     protocol: Protocol | None
     name: object
     present: Present | None = None
+    inside: tuple[str, ...] = ()
 
     @property
     def who(self) -> str | None:
@@ -69,6 +71,11 @@ class DrawnBlock:
             secrets = {s for s, _ in self.protocol.columns}
             return all(self.protocol.name(asked) for asked in product(secrets, values))
         return self.known is not None and values <= self.known
+
+    @property
+    def table_columns(self) -> set[str]:
+        """The columns of the table that it says something of, also within cells, as a table is asked for them."""
+        return set(map(folded, (*self.columns, *self.inside)))
 
     @property
     def pairs(self) -> set[tuple[str, str]]:
@@ -108,7 +115,7 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> 
     return [
         DrawnBlock(
             one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
-            (entry.protocol_sha256, place), _asked_of(table, entry),
+            (entry.protocol_sha256, place), _asked_of(table, entry), one.inside,
         )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]  # fmt: skip

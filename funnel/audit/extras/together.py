@@ -20,6 +20,7 @@ from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.records import Block, by_axis
 from funnel.audit.kernel.verdict import Broken
+from funnel.data.alphabet import folded
 from funnel.format.fields import Alphabet
 from funnel.format.journal import NAME, Together
 from funnel.measure.robust import robust_certificate
@@ -82,9 +83,10 @@ class Composition:
 
     def _known_beyond(self) -> bool:
         """Whether the notion is about those who may know columns of earlier releases, of which nothing is told."""
-        asked, columns = self.ground.asked, {column for one in self.beyond for column, _ in one.pairs}
+        asked, columns = self.ground.asked, set[str]().union(*(one.table_columns for one in self.beyond))
         knows = asked.parameters.knows
-        return asked.notion == "srlip" and bool(columns & {*(knows if isinstance(knows, tuple) else columns)})
+        named = set(map(folded, knows)) if isinstance(knows, tuple) else columns
+        return asked.notion == "srlip" and bool(columns & named)
 
     def _sums(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none.
