@@ -104,14 +104,14 @@ def unseen(
     Where somebody is absent, nothing bounds what that tells.
     """
     every = [*earlier, *own]
-    added, whole = None if is_absent(every) else _new(own, earlier), usual(every)
+    added, whole = None if is_absent(every) else _new(own, earlier), unchanged(own, earlier)
     columns = {column for one in own for column in one.tells_of}
     last = next((one for one in reversed(before) if one is not None), None)
     found = [whole] if whole is not None else []
     if last is not None and last.figure is not None and added is not None and not notion.knows_beyond(columns):
         found.append(rational(last.figure) + added)
     measured = min((round_up(float(one)) for one in found), default=None)
-    return _stated(notion.measure, sensitive, measured, "sum", before, whole)
+    return _stated(notion.measure, sensitive, measured, "sum", before, usual(every))
 
 
 def _stated(
@@ -133,6 +133,16 @@ def usual(draws: Sequence[DrawRecord]) -> Fraction | None:
     """The usual LDP of a history in nats, rounded up; None: infinite, or somebody is absent, or it is not known."""
     labelled = [by_label(one) for one in draws]
     return None if is_absent(draws) or coupled(labelled) else _added(grouped(labelled), None)
+
+
+def unchanged(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> Fraction | None:
+    """The usual LDP of a history for records that keep their values, in nats rounded up; None as in `usual`.
+
+    Which label a value had in which release is part of what it tells: a value that was `other` and has a name tonight
+    has had two answers.
+    """
+    every = [*(restated(one, own) for one in earlier), *own]
+    return None if is_absent(every) or coupled(every) else _added(grouped(every), None)
 
 
 def _new(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> Fraction | None:

@@ -17,10 +17,11 @@ from funnel.data.alphabet import folded
 from funnel.data.population import Population
 from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
-from funnel.ledger.composition import together, unseen
+from funnel.ledger.composition import together, unchanged, unseen
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.whose import assuming, granted, hidden_versions
 from funnel.measure.exact import rational
+from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
 from funnel.notions import NOTIONS, Notion
 from funnel.policy import Policy
@@ -67,9 +68,10 @@ class Tonight:
         here = {self.identity.secret} if found.sensitive == self.policy.sensitive else set[str]()
         if notion.between_values or len(here | hidden_versions(found.sensitive, entries)) < 2:
             return found
-        figures = found.varying, found.figure
-        figure = None if None in figures else max(figure for figure in figures if figure is not None)
-        return replace(found, figure=figure, measured=found.varying, how="sum")
+        whole = unchanged(self.own, self.earlier)
+        told = None if whole is None else round_up(float(whole))
+        figure = None if told is None or found.figure is None else max(told, found.figure)
+        return replace(found, figure=figure, measured=told, how="sum")
 
     def people(self, secret: Secret) -> Population | None:
         """Everybody in the source by a secret; None where they were not counted."""

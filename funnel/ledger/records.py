@@ -165,13 +165,16 @@ def _hashes(one: Attribute, values: set[str | None]) -> tuple[str, str]:
     """Of what a column's values stand for, and of the same but for which values are not put under `other`.
 
     The same text may mean other people elsewhere: bins, rounding, clipping, groups; and where rare or unseen values
-    are one, which ones are not.
+    are one, which ones are not. A rare number becomes the nearest one that is named, so that every name bears on what
+    the others stand for.
     """
     told = {name: getattr(one, name) for name in ("bins", "round", "clip", "groups")} | {"trim": one.trim or None}
     base = {name: value for name, value in told.items() if value is not None}
     kept: dict[str, Any] = {name: value for name in ("top", "rare") if (value := getattr(one, name)) is not None}
     if one.top is not None or one.rare in ("other", "bin") or one.unseen == "other":
         kept["values"] = sorted(json.dumps(value) for value in values)
+    if one.rare == "bin":
+        base |= kept
     return _short(base | kept), _short(base)
 
 

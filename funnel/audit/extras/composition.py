@@ -78,13 +78,14 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         _repeats(opened, one)
         return
     if one.notion != "ldp-x" and len(hidden_versions(one.together.sensitive, opened.entries)) > 1:
-        if (stated.how, stated.measured) != ("sum", stated.varying):
+        whole, told = _unchanged(own, earlier), None if stated.measured is None else rational(stated.measured)
+        if stated.how != "sum" or not is_figure(None, whole, told):
             what = f"what is told of secrets that {one.policy} calls alike is not the usual LDP of all draws"
-            raise Broken(NAME, f"{what} ({stated.how})", stated.varying, stated.measured)
+            raise Broken(NAME, f"{what} ({stated.how})", whole and float(whole), stated.measured)
         return
     asked = PromiseTerms.of(opened) if one is opened.entries[-1].own or _alike(opened, one) else PromiseTerms.by(one)
     if not asked.own and (_unseen(opened, asked) or not _same_table(opened, one)):
-        UncountedSecret(opened, one, own, earlier).agrees(stated, whole)
+        UncountedSecret(opened, one, own, earlier).agrees(stated, _unchanged(own, earlier))
         return
     people = _people(opened, asked)
     if not _absent([*earlier, *own]):
@@ -220,5 +221,13 @@ def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float 
 
 def _usual(parts: Sequence[DrawnBlock]) -> Fraction | None:
     """The usual LDP of a history; None: infinite, or somebody is absent, or it is not known."""
-    labelled = [one.labelled() for one in parts]
-    return None if _absent(parts) or tangled(labelled) else finite(Composition.added(labelled))
+    return _of_all([one.labelled() for one in parts])
+
+
+def _unchanged(own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> Fraction | None:
+    """The same of records that keep their values: what was `other` and has a name tonight was drawn for twice."""
+    return _of_all([*(one.tonight(own) for one in earlier), *own])
+
+
+def _of_all(parts: Sequence[DrawnBlock]) -> Fraction | None:
+    return None if _absent(parts) or tangled(parts) else finite(Composition.added(parts))

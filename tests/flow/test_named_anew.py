@@ -1,0 +1,103 @@
+"""Which values have a name decides what the others are drawn for: what that tells, once other ones have names."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from tests.support.audited import failures
+from tests.support.nights import Steps, steps_of
+from tests.support.policies import write_policy
+
+TERMS: dict[str, Any] = {
+    "source": {"table": "t.parquet", "entity": "id"}, "sensitive": ["s"], "mechanism": "randomised-response",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    return tmp_path
+
+
+def people(folder: Path, many: dict[tuple[str, Any], int]) -> None:
+    """A table of people by secret and x."""
+    rows = [one for one, times in many.items() for _ in range(times)]
+    (s, x), ids = zip(*rows, strict=True), [*range(len(rows))]
+    pq.write_table(pa.table({"id": ids, "s": s, "x": x, "z": [str(i * 7 % 5 % 2) for i in ids]}), folder / "t.parquet")
+
+
+def answers(one: Steps, other: Steps, *, shared: bool) -> dict[tuple[int, int], Fraction]:
+    """The chances of two answers, from one number or from two."""
+    if not shared:
+        parts = [[high - low for low, high in pairwise((Fraction(0), *steps))] for steps in (one, other)]
+        return {(i, j): a * b for i, a in enumerate(parts[0]) for j, b in enumerate(parts[1])}
+    cuts = [Fraction(0), *sorted({*one, *other})]
+    return {tuple(sum(end <= low for end in steps) for steps in (one, other)): high - low  # type: ignore[misc]
+            for low, high in pairwise(cuts) if low < high}  # fmt: skip
+
+
+def figures(folder: Path) -> dict[str, float | None]:
+    """What all releases tell of each policy's promise."""
+    entry = json.loads((folder / "private" / "ledger.jsonl").read_text().splitlines()[-1])["entry"]
+    return {one["policy"]: one["together"]["figure"] for one in entry["promises"]}
+
+
+def test_a_rare_number_was_drawn_for_as_the_nearest_and_that_is_counted(folder: Path) -> None:
+    """Numbers of one secret were near to one another, and so they are told by both nights."""
+    many = {(s, 200 + 10 * k): 19 for s in "01" for k in range(8)}
+    for k in range(1, 11):
+        for x, high in ((k, "0"), (50 + k, "1")):
+            here = 6 if x in (2, 5, 8, 54, 58) else 10
+            many |= {(high, x): here, ("1" if high == "0" else "0", x): 12 - here}
+    people(folder, many)
+    nights = []
+    for column, minimum in (({"name": "x", "rare": "bin"}, 30), ("x", 10)):
+        run = funnel.run(write_policy(
+            folder, **TERMS, public=[column], privacy={"notion": "lip", "epsilon": 0.1}, accept="unbounded",
+            estimate={"minimum": minimum},
+        ))  # fmt: skip
+        nights.append(steps_of(Path(run.release) / "protocol.json"))
+        assert failures(funnel.audit_release(run.release, folder / "private")) == set()
+    told: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    for (s, x), times in many.items():
+        labels = [min(night, key=lambda label: abs(float(label) - x)) for night in nights]
+        steps = (night[label] for night, label in zip(nights, labels, strict=True))
+        for answer, chance in answers(*steps, shared=labels[0] == labels[1]).items():
+            told[answer][s] += times * chance
+    number = Counter[str]()
+    for (s, _), times in many.items():
+        number[s] += times
+    half = Fraction(number["0"], number.total())
+    real = max(abs(math.log(one["0"] / one.total() / half)) for one in told.values())
+    assert real > 0.5
+    figure = figures(folder)["test"]
+    assert figure is None or figure >= real
+
+
+def test_a_value_that_has_a_name_tonight_was_drawn_for_twice_in_every_promise(folder: Path) -> None:
+    """Also of a promise for which no counts are asked: all draws bound it, of values that stay."""
+    people(folder, {("0", "a"): 90, ("1", "a"): 60, ("0", "b"): 30, ("1", "b"): 50, ("0", "c"): 30, ("1", "c"): 40})
+    asked = {"notion": "ldp-x", "epsilon": 0.5}
+    funnel.run(write_policy(folder, **TERMS, name="kept", public=["z"], privacy=asked))
+    nights = []
+    for top, accepted in ((1, ["unbounded"]), (3, ["unbounded", "kept"])):
+        run = funnel.run(write_policy(
+            folder, **TERMS, name="named", public=[{"name": "x", "top": top}], accept=accepted,
+            privacy={"notion": "lip", "epsilon": 0.05},
+        ))  # fmt: skip
+        nights.append(steps_of(Path(run.release) / "protocol.json"))
+        assert failures(funnel.audit_release(run.release, folder / "private")) == set()
+    kept, named = (answers(nights[0][one], nights[1][two], shared=one == two) for one, two in ("aa", ("other", "b")))
+    assert any(not kept.get(answer) for answer, chance in named.items() if chance)  # no finite bound
+    assert figures(folder)["kept"] is None
