@@ -11,7 +11,7 @@ from funnel.plan.labelling import Labelling, Merging
 from funnel.plan.stages import Rare
 
 BLOCK = Alphabet(("x", "n"), (("b", "10"), ("a", "10"), ("other", "3"), (None, "3"), ("a", "3")))
-OTHER = Merging(Rare("x", "other", "VARCHAR", "", "rare_x0_0", "lock_x0_0"), ("a", "b"))
+OTHER = Merging(Rare("x", "other", "VARCHAR", "", "rare_x0_0", "lock_x0_0"), ("a", "b", None))
 NEAREST = Merging(Rare("n", "bin", "BIGINT", "", "rare_x0_1", "lock_x0_1"), ("10", "3"))
 
 
