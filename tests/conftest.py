@@ -41,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test marked `long` the first case alone runs unless it is asked for; one without cases waits for `--long`.
 
+    One marked `long(whole=True)` waits with all its cases, where the first takes long, too.
     A test that is asked for by its name runs as it is.
     """
     if any("::" in one for one in config.args):
@@ -48,7 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seen, chosen, left = set[str](), list[pytest.Item](), list[pytest.Item]()
     for item in items:
         name, case, _ = item.nodeid.partition("[")
-        waits = item.get_closest_marker("long") is not None and (not case or name in seen)
+        mark = item.get_closest_marker("long")
+        waits = mark is not None and (not case or name in seen or "whole" in mark.kwargs)
         seen.add(name)
         (chosen if waits is config.getoption("--long") else left).append(item)
     config.hook.pytest_deselected(items=left)

@@ -88,6 +88,7 @@ def test_a_release_says_what_its_protocol_was_made_from_and_passes_its_audit(tmp
     assert "was rounded as well" in told
 
 
+@pytest.mark.long
 def test_nights_whose_counts_round_alike_have_one_protocol_and_tell_no_more(tmp_path):
     tables = [CENSUS, moved(tmp_path, records=5), moved(tmp_path, records=400)]
     found = [funnel.run(write_policy(tmp_path, **ROUNDED, source__table=str(one))) for one in tables]
@@ -178,6 +179,7 @@ def test_a_release_that_claims_rounded_beliefs_without_them_fails_by_name(tmp_pa
     assert claim(report, "policy-terms")[0] == "failed"
 
 
+@pytest.mark.long
 def test_comparison_shows_what_steps_cost_beside_rldp(tmp_path):
     path = write_policy(tmp_path, sensitive=["income"], public=["education"])
     found = funnel.compare(path, (1.0,), beliefs=(0, 0.05, 0.02))

@@ -41,6 +41,7 @@ def test_every_side_has_its_row(rows):
         assert rows[name]["note"].startswith(("pip install", "not finished"))
 
 
+@pytest.mark.long
 def test_true_rows_are_at_no_distance_and_names_make_rows_truer(rows):
     true, wide, zero = (
         rows[name] for name in ("the true rows", "wide block, 12 cells", "the same cells, ε = 0")

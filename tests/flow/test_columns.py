@@ -69,6 +69,7 @@ def test_the_full_report_says_what_was_made_of_columns_and_the_published_one_doe
         assert said not in (release / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_the_files_of_groups_are_kept_so_that_the_policy_can_be_read_again(command, tmp_path):
     release = command("run", policy(tmp_path), "--json").json["release"]
     (tmp_path / "towns.csv").unlink()
@@ -80,6 +81,7 @@ def test_the_files_of_groups_are_kept_so_that_the_policy_can_be_read_again(comma
     assert "evidence" in failures(command, tmp_path)
 
 
+@pytest.mark.long
 def test_a_lock_pins_groups_whatever_file_they_are_in(command, tmp_path):
     path = policy(tmp_path)
     assert command("lock", path).code == 0
@@ -122,6 +124,7 @@ def test_an_error_in_a_file_of_groups_names_the_file_and_the_line(command, tmp_p
     assert "towns.csv:5:1: `Oslo` is in `South` here" in check.err
 
 
+@pytest.mark.long
 def test_counting_the_source_again_finds_the_same_groups_and_rare_values(command, tmp_path):
     run = command("run", policy(tmp_path), "--json")
     table = tmp_path / "people.parquet"

@@ -94,6 +94,7 @@ def test_spark_releases_the_same_bytes(places: Path, by_duckdb, tmp_path: Path, 
     assert content(released(tmp_path / "a", places / table, **SPARK)) == by_duckdb
 
 
+@pytest.mark.long
 def test_an_auditor_needs_no_spark(places: Path, tmp_path: Path) -> None:
     release = released(tmp_path / "a", places / "parts", **SPARK)
     code = (
@@ -223,6 +224,7 @@ def named_by_duckdb(places: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [1, 3, 7])
 def test_rows_with_names_are_the_same_files_however_they_are_divided(
     places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
@@ -269,6 +271,7 @@ class LostWork(Every):
         yield from found
 
 
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("fault", ["killed", "fails"])
 def test_a_file_that_is_written_twice_is_there_once(
     places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -289,6 +292,7 @@ def read_here(*_: Any) -> Any:
     raise AssertionError("this process has no need to read the rows")
 
 
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("wide", [{}, {"public": [CELLS]}])
 def test_rows_with_names_are_audited_where_they_are(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: dict[str, Any]
@@ -303,6 +307,7 @@ def test_rows_with_names_are_audited_where_they_are(
         audit_release(release, None)
 
 
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("lie", ["changed_row", "doubled_row", "moved_row", "other bytes"])
 def test_files_that_are_not_what_was_released_are_refused_in_the_same_words(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str
@@ -328,6 +333,7 @@ def test_files_that_are_not_what_was_released_are_refused_in_the_same_words(
     assert said[0] == said[1]
 
 
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("names", [{}, {"release__identify": "id"}])
 def test_filled_rows_are_the_same_by_both_engines(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, Any]
@@ -351,6 +357,7 @@ UNTIED = (
 """Whose columns have nothing to do with one another, so that splits are those of the records that are looked at."""
 
 
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("parts", [1, 3])
 def test_cells_are_the_same_however_a_table_is_divided_of_which_a_part_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
@@ -396,6 +403,7 @@ TOGETHER: dict[str, tuple[dict[str, Any], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ask", [funnel.explain, funnel.run])
 @pytest.mark.parametrize("case", TOGETHER)
 def test_what_one_process_would_write_is_refused_where_it_is_too_large(
@@ -530,27 +538,28 @@ except funnel.FunnelError as error:
 """
 
 
-@pytest.mark.parametrize("there", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_a_store_is_read_through_a_file_system_that_the_policy_names(
-    places: Path, by_duckdb, tmp_path: Path, there: bool
-) -> None:
+@pytest.mark.long
+def test_a_store_is_read_through_a_file_system_that_the_policy_names(places: Path, by_duckdb, tmp_path: Path) -> None:
     """Folders of partitions in Parquet: the same bytes as from files. Hadoop lets a folder here pass for a bucket."""
     settings = SETTINGS | {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
         "spark.hadoop.fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
         "spark.hadoop.fs.viewfs.mounttable.bucket.link./people": f"file://{places}/parts",
     }
-    table = "s3://bucket/people" if there else "s3://bucket/people/nobody"
-    source = {"table": table, "entity": "id", "missing": "category"}
-    policy = write_policy(
-        tmp_path, source=source, sensitive=["answer"], public=PUBLIC, engine="spark", spark=settings
-    )
-    found = subprocess.run([sys.executable, "-c", BUCKET, str(policy)], capture_output=True, text=True, check=False)
-    if there:
-        assert content(Path(found.stdout.strip())) == by_duckdb, found
-    else:
-        assert "[source-missing]" in found.stdout, found
-        nothing_published(tmp_path)
+
+    def told(folder: Path, table: str) -> str:
+        """What a process of its own says of a release from there."""
+        folder.mkdir()
+        source = {"table": table, "entity": "id", "missing": "category"}
+        policy = write_policy(
+            folder, source=source, sensitive=["answer"], public=PUBLIC, engine="spark", spark=settings
+        )
+        command = [sys.executable, "-c", BUCKET, str(policy)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    assert content(Path(told(tmp_path / "there", "s3://bucket/people"))) == by_duckdb
+    assert "[source-missing]" in told(tmp_path / "not", "s3://bucket/people/nobody")
+    nothing_published(tmp_path / "not")
 
 
 def test_a_store_that_spark_has_no_file_system_for_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_the_auditor_accepts_what_is_claimed_of_it(hasty):
     assert funnel.audit_release(summary.release, folder / "private").passed
 
 
+@pytest.mark.long
 def test_the_report_says_what_is_kept_and_what_is_not_settled(hasty):
     summary, folder = hasty
     words, utility = report(folder), summary.as_dict()["utility"]

@@ -116,6 +116,7 @@ def changed(folder: Path, changes: dict[str, object]) -> Path:
     return write_policy(folder, **(usual | {"sensitive": ["s"]} | changes | {"source": source}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", ONCE.values(), ids=ONCE)
 def test_more_than_values_is_counted_and_drawn_in_one_reading(locked, changes, monkeypatch):
     """Keys and cells in the one reading; who is absent, and what is known, in readings behind it: the same bytes."""
@@ -174,6 +175,7 @@ RARE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", RARE.values(), ids=RARE)
 def test_rare_values_and_new_ones_become_what_the_lock_says_in_one_reading(locked, changes, monkeypatch):
     policy = changed(locked.parent, changes | {"mechanism": "randomised-response"})
@@ -249,6 +251,7 @@ MORE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", MORE.values(), ids=MORE)
 def test_draws_check_what_else_would_be_read_apart(locked, changes, monkeypatch):
     """Whose rows they are is found with the draws: the same bytes as in readings of their own."""
@@ -271,6 +274,7 @@ def test_people_who_are_there_twice_are_found_with_the_draws(locked, entity):
     assert nothing_published(locked.parent)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entity", ["id", "n"])
 @pytest.mark.parametrize("pinned", [True, False])
 def test_who_is_there_twice_is_refused_where_one_of_the_rows_is_left_out(locked, pinned, entity):

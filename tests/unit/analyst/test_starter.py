@@ -190,6 +190,7 @@ def test_a_table_of_a_few_rows_is_told_how_many_it_has(tmp_path, rows):
         funnel.starter_policy(tmp_path / "t.csv")
 
 
+@pytest.mark.long
 def test_three_hundred_columns_are_read_in_the_memory_of_a_few(tmp_path):
     columns = ", ".join(f"chr(97 + CAST(hash(i + {c}) % 3 AS INTEGER)) AS f{c}" for c in range(300))
     duckdb.sql(f"COPY (SELECT i AS id, {columns} FROM range(100) t(i)) TO '{tmp_path}/t.csv'")

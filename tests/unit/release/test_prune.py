@@ -125,6 +125,7 @@ def dying(work: Callable[[], object], step: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.long
 def test_a_pruning_may_be_killed_at_any_step(pair: tuple[Path, Path], tmp_path: Path) -> None:
     """Nothing is gone before it is marked, and the next one ends it."""
     code, step = -signal.SIGKILL, 0
