@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.audit.extras import (
     agreed,
@@ -36,7 +36,7 @@ from funnel.audit.extras import (
     truth,
     uncertainty,
 )
-from funnel.audit.extras.base import Each, Recount, Release
+from funnel.audit.extras.base import Recount, Release
 from funnel.audit.folder import release_folder
 from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import (
@@ -52,6 +52,9 @@ from funnel.audit.pruned import pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import FunnelError, ReleaseError
 from funnel.text import some
+
+if TYPE_CHECKING:
+    from funnel.release.written import Each
 
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, catalogue, mechanism, agreed, policy, pinned, declared, noise, spent, uncertainty, rounded),

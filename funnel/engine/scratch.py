@@ -11,6 +11,8 @@ from pathlib import Path
 
 from funnel.errors import ReleaseError
 
+SORT_MEMORY = "1GB"
+"""Of a sort or a join outside the engine's own connection; what is more goes to disk."""
 _PREFIX = "funnel-spill-"
 
 

@@ -6,12 +6,13 @@ import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from funnel.data import Joint
 from funnel.data.convert import alphabet_record, cells_of, grid, joint_of
 from funnel.data.domain import Domain
 from funnel.draw.keys import Key
+from funnel.engine.scratch import SORT_MEMORY
 from funnel.engine.sql import listed, literal
 from funnel.errors import LockError
 from funnel.files import replace_file, writing
@@ -138,7 +139,8 @@ def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
     import duckdb
 
     try:
-        with duckdb.connect(":memory:", config={"temp_directory": str(scratch), "memory_limit": "1GB"}) as connection:
+        limits: dict[str, Any] = {"temp_directory": str(scratch), "memory_limit": SORT_MEMORY}
+        with duckdb.connect(":memory:", config=limits) as connection:
             folders = listed(literal(str(folder)) for folder in (kept.parent, scratch))
             connection.execute(f"SET allowed_directories = [{folders}]")
             connection.execute("SET enable_external_access = false")

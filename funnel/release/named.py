@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from funnel.data.joint import IntArray
 from funnel.data.unary import AnyProtocol, Sets
-from funnel.engine.scratch import Scratch
+from funnel.engine.scratch import SORT_MEMORY, Scratch
 from funnel.engine.sql import identifier, listed, literal, part_of
 from funnel.errors import SourceError
 from funnel.files import writing
@@ -33,8 +33,6 @@ from funnel.release.formulas import formulas_among
 if TYPE_CHECKING:
     import duckdb
 
-_MEMORY = "1GB"
-"""Of a sort, beyond which it goes to disk."""
 Shown = Callable[[IntArray], list[pa.Array]]
 """From output codes (rows,) of a block to the columns that show them."""
 
@@ -234,7 +232,7 @@ def in_order_of(
     scratch = Scratch()
     try:
         with duckdb.connect(":memory:") as connection:
-            connection.execute(f"SET temp_directory = {literal(str(scratch.path))}; SET memory_limit = '{_MEMORY}'")
+            connection.execute(f"SET temp_directory = {literal(str(scratch.path))}; SET memory_limit = '{SORT_MEMORY}'")
             connection.register("rows", reader)
             wanted = listed(map(identifier, columns))
             yield from connection.sql(f"SELECT {wanted} FROM rows ORDER BY {listed(order)}").to_arrow_reader(BATCH)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -27,8 +28,8 @@ from funnel.release.named import export_named
 
 Part = tuple[int, Iterable[pa.RecordBatch] | None]
 """The number of a file, and its rows, keys and answers, where rows have names."""
-Each = Callable[[Callable[[Part], tuple[int, str]], Iterable[Part]], Iterator[tuple[int, str]]]
-"""Does some work for each part, wherever that is done, and tells what came of it."""
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+"""Does some work for each of some items, wherever that is done, and tells in their order what came of it."""
 _TRIALS = ".trials"
 
 

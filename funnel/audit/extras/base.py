@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from funnel.format.fields import Alphabet, Label
 from funnel.format.protocol import Weights
 from funnel.format.reported import Published
 
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-"""Does some work for each of some items, wherever that is done, and tells in their order what came of it."""
+if TYPE_CHECKING:
+    from funnel.release.written import Each
+
 Recount = Callable[["Release"], Any]
 """From a release to what its source holds, as its policy counts it: see `table`."""
 

@@ -106,6 +106,7 @@ def _answered(opened: Release, path: Path) -> Iterator[tuple[int, Iterator[pa.Re
     files, seen = _files(opened, path), np.zeros(len(opened.rows), np.int64)
     if parts_of(opened.manifest) is None:
         names, batches = read_table(opened)
+        files.check_columns(path.name, names)
         yield 0, files.answered(names, batches, seen)
     else:
         for number, name, _ in _listed(opened):
@@ -202,8 +203,7 @@ class Files:
     def answered(
         self, names: list[str], batches: Iterable[pa.RecordBatch], seen: IntArray, part: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Keys and codes of rows in such columns, as `Answers.read`. Raises Broken."""
-        self.check_columns(self.answers.stated.data, names)
+        """Keys and codes of rows in the table's columns, as `Answers.read`. Raises Broken."""
         if self.wide:  # labels say all else of a row
             keys = [key.name for key in self.shown.manifest.identify]
             told = keys + [name for one in self.shown.protocol.blocks for name in one.columns]
