@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,16 +24,39 @@ LETTERS = 120
 _FIGURES = ("nats", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most")
 
 
-class _Beside(FileSystemBytecodeCache):
-    """Keeps compiled templates beside their sources, as Python keeps modules: with a hash of the source, so that none
-    is out of date, and not at all where that is not wished or nothing can be written."""
+class _Kept(FileSystemBytecodeCache):
+    """Keeps compiled templates in the user's cache: with a hash of the source, so that none is out of date, and not at
+    all where that is not wished, nothing can be written, or somebody else could have written what would be run here.
+    Never beside the sources: an uninstaller leaves what it did not bring, and Python imports what is left."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if self._private():
+            super().load_bytecode(bucket)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         if sys.dont_write_bytecode:
             return
         with suppress(OSError):
-            Path(self.directory).mkdir(exist_ok=True)
-            super().dump_bytecode(bucket)
+            Path(self.directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._private():
+                super().dump_bytecode(bucket)
+
+    def _private(self) -> bool:
+        with suppress(OSError):
+            found = os.lstat(self.directory)
+            return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+        return False
+
+
+def _cache(language: str) -> _Kept | None:
+    """The user's cache of compiled templates; none where there is no home to keep it in."""
+    asked = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        # The standard of desktops has it that a relative path is not heard.
+        folder = Path(asked) if Path(asked).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return _Kept(str(folder / "funnel"), f"{language}_%s.cache")
 
 
 class _InLanguage(FileSystemLoader):
@@ -55,7 +80,7 @@ def environment(templates: Path, language: str = tongue.ENGLISH) -> Environment:
         loader=loader, autoescape=select_autoescape(["html", "svg"]), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         # Unoptimised, so that no filter is applied before there are facts: what is kept then depends on sources alone.
-        bytecode_cache=_Beside(str(templates / "__pycache__"), f"__jinja2_{language}_%s.cache"), optimized=False,
+        bytecode_cache=_cache(language), optimized=False,
     )  # fmt: skip
     made.globals |= {"counted": partial(tongue.counted, language=language), "_": tongue.Tongue(language)}
     made.filters |= {name: _told(getattr(figures, name), language) for name in _FIGURES}
