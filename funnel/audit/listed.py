@@ -53,15 +53,17 @@ def _check(found: ReleaseList, own: Numbered, lines: Sequence[Line]) -> None:
 
 
 def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
-    """Where `latest` points: at the newest release, or one of another ledger that is newer; None without any.
+    """Where `latest` points: at the newest release there, or one of another ledger that is newer; None without any.
 
-    Raises Broken.
+    A release of that name in another folder may be any other one. Raises Broken.
     """
     there = [one for one in _entries(lines) if (to / one.release).is_dir()]
     if not there:
         return None
     link = to / "latest"
-    found = link.readlink().name if link.is_symlink() else None
+    target = link.resolve()
+    inside = link.is_symlink() and target.parent == to.resolve() and (target / manifest.NAME).is_file()
+    found = target.name if inside else None
     if found is None or found < there[-1].release:
         raise Broken("latest", "it does not point at the newest release", there[-1].release, found)
     return found

@@ -69,6 +69,22 @@ def put(home: Path, name: str) -> None:
     (home / "releases" / "latest").symlink_to(name)
 
 
+def test_latest_in_another_folder_is_no_newest_release_whatever_its_name(home: Path) -> None:
+    first, _, last = nights(home)
+    shutil.copytree(home / "releases" / first, home / "elsewhere" / last)
+    put(home, f"../elsewhere/{last}")
+    assert verified(home) is None and verified(home, ".") is None
+    assert "history-latest" in audited(home)
+    (home / "elsewhere" / last).rename(home / "elsewhere" / first)
+    (home / "elsewhere" / "latest").symlink_to(first)
+    put(home, f"../elsewhere/{first}")
+    for what in ("latest", "."):
+        found = funnel.audit_release(home / "releases" / what, home / "private")
+        assert "newest" in {one.claim for one in found.of("failed")}
+    put(home, "99991231T000000Z-000000")
+    assert "history-latest" in audited(home)
+
+
 def test_the_newest_is_known_as_that_and_an_older_one_by_its_name_as_what_it_is(made: Path) -> None:
     first, _, last = nights(made)
     for what in ("latest", ".", last):

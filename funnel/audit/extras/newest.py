@@ -5,7 +5,7 @@ from __future__ import annotations
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
 from funnel.audit.listed import feed_of, latest_of
-from funnel.audit.verify.feed import as_newest, newest
+from funnel.audit.verify.feed import as_newest, newest, published
 
 CLAIM = "newest"
 TITLE = "the release is the newest where it was asked for as `latest`, and releases.json lists it"
@@ -21,8 +21,9 @@ def check(opened: Release) -> str | Unchecked:
         told = newest(opened, opened.public_key, opened.asked, None)
     if opened.private is None or not as_newest(opened.asked):
         return told or Unchecked(NOT_CLAIMED + "it was not asked for as the newest, or nothing is at hand that tells")
-    last = latest_of(opened.release.parent, opened.journal)
+    folder = published(opened, opened.asked)
+    last = latest_of(folder, opened.journal)
     if last != opened.manifest.release:
         raise Broken("latest", "an older release stands in the place of the newest", last, opened.manifest.release)
-    listed = feed_of(opened.release.parent, opened.root, opened.journal)
+    listed = feed_of(folder, opened.root, opened.journal)
     return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else listed}"

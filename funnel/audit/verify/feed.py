@@ -21,7 +21,7 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
     `asked` is the folder as it was given. Lists are those signed with the key: beside the release, and in a feed that
     was `kept` from before or had from elsewhere. Raises Broken.
     """
-    beside = opened.release.parent / NAME
+    beside = published(opened, asked) / NAME
     found = [_lists(path, key) for path in (beside, kept) if path is not None and (path == kept or path.exists())]
     if not found:
         return Unchecked(f"no {NAME} lies beside the release: nobody knows whether a newer one was published")
@@ -43,6 +43,14 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
     newer = "" if last == one.release else f"; {last} is newer"
     silent = "" if kept is None or one.name in found[-1] else f"; {kept.name} that was given lists none under this key"
     return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}{silent}"
+
+
+def published(opened: Opened, asked: Path) -> Path:
+    """The folder of all releases: where the `latest` that was asked for stands, wherever that points."""
+    given = Path.cwd() / asked
+    if not as_newest(asked):
+        return opened.release.parent
+    return given.parent if given.name == "latest" else given
 
 
 def as_newest(asked: Path) -> bool:
