@@ -45,7 +45,7 @@ def schema() -> dict[str, Any]:
 
 
 def check(policy: Path | str, *, source: bool = False) -> Checked:
-    """Validate a policy; and where the source is at hand, count it, and find all that a run would refuse.
+    """Validate a policy; and where the source is at hand, count it, and find what a run would refuse till it solves.
 
     A source that is not there is an error with `source` alone. A lock that lies beside its policy is found whole or
     not. Raises nothing.
@@ -56,7 +56,7 @@ def check(policy: Path | str, *, source: bool = False) -> Checked:
 
 
 def explain(policy: Path | str, *, memory: str = "2GB", threads: int | None = None) -> Explained:
-    """Compile a policy and count what a run would; nothing is solved. Raises FunnelError for all that a run refuses."""
+    """Compile a policy and count what a run would; nothing is solved. Raises FunnelError as a run does till then."""
     from funnel.plan.compiled import Limits, planned
     from funnel.plan.explain import Explained
     from funnel.plan.survey import survey

@@ -23,7 +23,7 @@ def check(
 ) -> None:
     """Validate policies: every error at once, with file, line, column and what to do.
 
-    Where its table is at hand it is counted, and what a run would refuse is an error, too.
+    Where its table is at hand it is counted, and what a run would refuse of it before it solves is an error, too.
     """
     from funnel import api
 

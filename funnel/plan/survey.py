@@ -1,4 +1,4 @@
-"""Before a run: how large its problem will be, the way that will be taken, and all that the run will refuse."""
+"""Before a run: how large its problem will be, the way that will be taken, and what of it the run will refuse."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Sizes:
 
 
 def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
-    """Count as a run would, and refuse what it would refuse; nothing is solved, drawn or spent, and no value is told.
+    """Count as a run would, and refuse what it would till it solves; nothing is drawn or spent, and no value is told.
 
     Raises FunnelError.
     """

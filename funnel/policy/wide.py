@@ -9,7 +9,7 @@ from funnel.data.alphabet import folded
 from funnel.mechanisms import MECHANISMS
 from funnel.policy.blocks import CellLimits
 from funnel.policy.document import Document, Finding, Path, shortened
-from funnel.policy.mention import at, inside, mechanism_of, mentions, named, notion_of, wide_blocks
+from funnel.policy.mention import at, inside, keys, mechanism_of, mentions, named, notion_of, wide_blocks
 from funnel.policy.model import EstimateSection
 
 _APART = "Release these columns as plain blocks"
@@ -24,6 +24,7 @@ def wide(document: Document) -> Iterator[Finding]:
         yield from _columns(path, item)
         yield from _support(data, path, item)
         yield from _estimate(data, path)
+    yield from _weights(data, [item.get("name") for _, item in found])
     yield from (one for path, item in found for one in _secrets(data, path, item))
     if found:
         yield from _mechanism(data)
@@ -39,6 +40,15 @@ def _name(document: Document, path: Path, item: dict[str, Any], known: dict[str,
         line, _ = document.places.of(first)
         said = f"the wide block `{shortened(name)}` has the name of another column or block (line {line})"
         yield Finding((*path, "name"), "duplicate-column", said, "Give the block a name of its own.")
+
+
+def _weights(data: Any, blocks: list[Any]) -> Iterator[Finding]:
+    """No column is called as one that says what a row counts for, whether or not this release will have that."""
+    taken = {folded(name) for name in ("weight", *(f"{block}_weight" for block in blocks))} if blocks else set()
+    for one in (*mentions(data), *keys(data)):
+        if one.role in ("public", "identify") and folded(one.column) in taken:
+            said = f"`{shortened(one.column)}` is the name of the column that says what a row of a wide block counts for"
+            yield Finding(one.path, "duplicate-column", said, "Rename it in a view of the table.")
 
 
 def _columns(path: Path, item: dict[str, Any]) -> Iterator[Finding]:

@@ -57,7 +57,8 @@ def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
 
 def _said(t: Facts, one: dict[str, Any]) -> dict[str, Any]:
     """With how its rows are to be read."""
-    return one | {"said": words.said("wide.txt", t=t, one=one)}
+    weight = "weight" if len(t.wide) == 1 else f"{one['name']}_weight"
+    return one | {"said": words.said("wide.txt", t=t, one=one, weight=weight)}
 
 
 def _own(t: Facts, cells: Cells) -> Protocol | None:

@@ -80,6 +80,14 @@ def test_whatever_is_released_is_shared_by_the_minimum_of_records(made):
             assert records[value] >= (1 if column["cuts"] else 10)
 
 
+def test_of_several_wide_blocks_each_has_a_weight_that_the_report_names(released):
+    half = [{"name": name, "columns": columns, "cells": 6} for name, columns in (("a", INNER[:2]), ("b", INNER[2:]))]
+    release = released(public=half, mechanism="randomised-response", privacy__epsilon=0.1)
+    assert {"a_weight", "b_weight"} < {*table(release).columns}
+    told = json.loads((release / "report.json").read_text())["wide"]
+    assert [f"by the column “{one['name']}_weight”" in one["said"] for one in told] == [True, True]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_wide_block_stands_beside_others(released, command, tmp_path, form):

@@ -295,6 +295,11 @@ SPOILT = {
         wide("cells: 20").replace("{name: person", "{name: ‸Country"),
         "duplicate-column",
     ),
+    "wide beside: the name of its weight": (wide("cells: 20", "[hours, ‸Weight]"), "duplicate-column"),
+    "wide beside: the name of the block's own weight": (
+        wide("cells: 20", "[hours, {name: ‸person_weight}]"),
+        "duplicate-column",
+    ),
     "wide beside: a column twice": (wide("cells: 20", "[hours, ‸age]"), "duplicate-column"),
     "wide beside: the secret": (wide("cells: 20", "[hours, ‸marital_status]"), "sensitive-public"),
     "wide beside: the secret where it may be released": (
