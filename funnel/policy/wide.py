@@ -47,7 +47,7 @@ def _weights(data: Any, blocks: list[Any]) -> Iterator[Finding]:
     taken = {folded(name) for name in ("weight", *(f"{block}_weight" for block in blocks))} if blocks else set()
     for one in (*mentions(data), *keys(data)):
         if one.role in ("public", "identify") and folded(one.column) in taken:
-            said = f"`{shortened(one.column)}` is the name of the column that says what a row of a wide block counts for"
+            said = f"`{shortened(one.column)}` is the column that says what a row of a wide block counts for"
             yield Finding(one.path, "duplicate-column", said, "Rename it in a view of the table.")
 
 

@@ -64,6 +64,8 @@ def estimated(key: str, old: Terms, new: Terms) -> Judged | None:
     bounds = bound(old), bound(new)
     if key == "estimate.minimum" and all(isinstance(one, Srlip) and one.asks_own for one in bounds):
         return "incomparable", "the larger the groups that shape the protocol, the less may be known within the bound"
+    if key == "estimate.minimum" and all(map(_binned, (old, new))):
+        return "incomparable", "rare numbers and dates are joined otherwise: some that were one are told apart"
     # One is about a set that noise widens, one about all distributions.
     if key not in ("estimate.kind", "estimate.epsilon") or {one.notion for one in bounds} <= {"rldp", "ldp-x"}:
         return None
@@ -99,10 +101,25 @@ def sensitive(old: Sequence[str], new: Sequence[str]) -> Judged:
 
 def attribute(old: Terms, new: Terms) -> Judged:
     """What is told of one public column: the finer, the weaker."""
-    found = [one for one in (_reduced(old, new), _blanks(old, new), _rare(old, new)) if one[0] != "unchanged"]
+    found = [one for one in (_merged(old, new), _blanks(old, new), _rare(old, new)) if one[0] != "unchanged"]
     verdicts = {verdict for verdict, _ in found}
     whole: Verdict = "unchanged" if not found else verdicts.pop() if len(verdicts) == 1 else "incomparable"
     return whole, "; ".join(why for _, why in found)
+
+
+def _merged(old: Terms, new: Terms) -> Judged:
+    """As reduced; where rare values were one, others are rare among coarser ones, and some of these stand alone now."""
+    found = _reduced(old, new)
+    if found[0] == "stronger" and (old.get("rare") or "error") != "error":
+        return "incomparable", f"{found[1]}, of which other ones are rare"
+    return found
+
+
+def _binned(terms: Terms) -> bool:
+    """Whether rare values of some column are joined with their neighbours, or may be, for all that is known of it."""
+    columns = [(one, MERGED if "columns" in whole else "error") for block in terms["public"] for whole in block
+               for one in whole.get("columns", [whole])]  # fmt: skip
+    return any((one.get("rare") or usual) in (MERGED, "bin") for one, usual in columns)
 
 
 def _reduced(old: Terms, new: Terms) -> Judged:

@@ -296,6 +296,26 @@ def test_the_way_back_is_the_opposite(case):
     }
 
 
+@pytest.mark.parametrize(
+    ("fine", "coarse"), [({"bins": [0, 10, 20, 30], "rare": "other"}, {"bins": [0, 20, 30], "rare": "other"}),
+                         ({"round": 5, "rare": "bin"}, {"round": 15, "rare": "bin"}),
+                         ({"bins": [0, 10, 20, 30], "rare": "other"}, {"bins": [0, 20, 30]})]
+)  # fmt: skip
+def test_coarser_values_may_tell_rare_ones_apart_that_were_one(fine, coarse):
+    """Of 3, 9 and 3 people by tens the first and the last are `other`; in twenties the first are enough."""
+    old, new = (side(**public({"name": "x"} | one)) for one in (fine, coarse))
+    assert compare(old, new).verdict == "incomparable"
+    assert compare(new, old).verdict == "weaker"
+
+
+def test_rare_numbers_of_a_larger_minimum_may_be_told_apart_that_were_one():
+    """Of 3 people each of six ages pairs are joined for a minimum of 5, and threes for one of 8."""
+    for column, expected in (({"name": "x", "rare": "bin"}, "incomparable"), (within({}), "incomparable"),
+                             ({"name": "x", "rare": "other"}, "stronger"), ("x", "stronger")):  # fmt: skip
+        least, more = (side(**public(column), estimate={"minimum": number}) for number in (20, 30))
+        assert compare(least, more).verdict == expected
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_differs_from_itself(case):
     for one in CASES[case][:2]:
