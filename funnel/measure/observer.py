@@ -45,6 +45,8 @@ MOST = 4_000_000
 """Most chances of a row's answers, kinds by outputs, that are gone through; beyond, only the ceiling is told."""
 _MOST_STEPS = 200_000_000
 """Most numbers gone through for the best g, and for an estimate."""
+_MOST_ANSWERS = 4096
+"""Most answers between whose totals covariances are kept, 128 MiB of them; of more, each total is taken by itself."""
 _ROUNDS = 500
 _SLACK = 1e-9
 """Records by which sums of floats are widened, and the share of a sum; their errors are thousands of times smaller."""
@@ -146,7 +148,8 @@ def bounds(whole: Whole, chance: float = CHANCE) -> tuple[FloatArray, FloatArray
     """P(s | y, M) from below and above, (c, m), for the outputs that are seen, with chance 1 - `chance`."""
     size = math.log(2 * len(whole.prior) * len(whole.seen) / chance)
     steps = len(whole.shares) * whole.chances.size * len(whole.told)
-    best = _regressed(whole) if steps <= _MOST_STEPS else [None] * len(whole.told)
+    able = steps <= _MOST_STEPS and len(whole.chances) <= _MOST_ANSWERS
+    best = _regressed(whole) if able else [None] * len(whole.told)
     ends = [_ends(whole, y, g, size) for y, g in zip(whole.told.tolist(), best, strict=True)]
     low, high = (np.array(end).T for end in zip(*ends, strict=True))
     rest = high.sum(axis=0) - high, low.sum(axis=0) - low

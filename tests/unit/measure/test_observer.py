@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from funnel.data import AnyProtocol, Joint, UnaryProtocol
-from funnel.measure.observer import CHANCE, bounds, observed, whole_of
+from funnel.measure.observer import CHANCE, Whole, bounds, observed, whole_of
 from funnel.mechanisms.optimal import Optimal
 from funnel.notions.lip import Lip
 from tests.support.census import census
@@ -181,6 +182,20 @@ def test_too_many_answers_are_bounded_by_what_the_true_values_tell():
     assert found.how == "ceiling"
     assert found.high.ravel() == pytest.approx(shares.max(axis=1))
     assert found.low.ravel() == pytest.approx(shares.min(axis=1))
+
+
+def test_memory_does_not_grow_with_the_square_of_the_answers():
+    answers, kinds = 2 << 12, 3
+    chances = np.random.default_rng(3).dirichlet(np.ones(answers), kinds).T
+    whole = Whole(np.full(kinds, 100.0), chances, np.array([[0.2, 0.5, 0.6], [0.8, 0.5, 0.4]]), np.zeros(answers))
+    whole.seen[:100] = 3
+    tracemalloc.start()
+    low, high = bounds(whole)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 64 << 20, "a covariance of all answers takes 512 MiB"
+    assert (low >= 0.2 - 1e-6).all()
+    assert (high <= 0.8 + 1e-6).all()
 
 
 def test_values_that_nothing_is_drawn_for_tell_what_they_tell():
