@@ -109,30 +109,28 @@ def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | Non
 def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[Promise, ...], Identity]:
     """All promises after a release, its own first, and what they take for granted; those that it ends are marked."""
     own = _own(tonight, entries)
+    stated = _before(own.policy, tonight.protection.notion, own.together.sensitive, entries)
     found, known = [own], dict[object, Together]()
     for one in others(tonight.policy, entries):
-        asked = one.together.asked, one.notion, one.parameters
+        # What was told of each before is its own, however alike they are measured tonight.
+        before = _before(one.policy, notion_of(one), one.together.sensitive, entries)
+        asked = one.together.asked, one.notion, one.parameters, _same_table(tonight, one, entries), *before
         if asked not in known:
-            known[asked] = own.together if _alike(tonight, one, entries) else _told(tonight, one, entries)
+            alike = before == stated and _alike(tonight, one)
+            known[asked] = own.together if alike else _told(tonight, one, before, entries)
         found.append(_after(tonight, replace(one, together=known[asked])))
     identity = granted(tonight.identity, [one.together for one in found])
     return tuple(replace(one, together=assuming(one.together, identity)) for one in found), identity
 
 
-def _alike(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
-    """Whether the measure of the release's own promise is that of another one as well."""
-    found, notion = tonight.protection, notion_of(one)
-    if (found.notion.measure, found.joint.secret.columns) != one.together.asked:
-        return False
-    if notion.of_one_table:
-        return tonight.policy.estimate.epsilon is None
-    # What may be known, and the set of distributions, are about the columns that are released; which values enough
-    # records share for that is each policy's own.
-    if notion.asks_own:
-        return False
-    drawn = next((entry.drawn for entry in reversed(entries) if entry.name == one.policy), ())
-    same = {(d.columns, d.meaning) for d in drawn} == {(d.columns, d.meaning) for d in tonight.own}
-    return same and tonight.policy.privacy.at(notion.epsilon).covers(notion)
+def _alike(tonight: Tonight, one: Promise) -> bool:
+    """Whether the measure of the release's own promise is that of another one as well.
+
+    What may be known, and the set of distributions, are about the columns and values that each policy releases.
+    """
+    found = tonight.protection
+    same = (found.notion.measure, found.joint.secret.columns) == one.together.asked
+    return same and found.notion.of_one_table and tonight.policy.estimate.epsilon is None
 
 
 def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
@@ -152,10 +150,11 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     return _after(tonight, Promise(policy.name, *told, budget, since, ended, figures))
 
 
-def _told(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> Together:
+def _told(
+    tonight: Tonight, one: Promise, before: Sequence[Together | None], entries: Sequence[ReleaseEntry]
+) -> Together:
     """What all releases tell of another promise's secret."""
     notion, secret = notion_of(one), one.together.sensitive
-    before = _before(one.policy, notion, secret, entries)
     table = tonight.table(secret) if _same_table(tonight, one, entries) else None
     if table is None or not notion.of_one_table:
         found = unseen(notion, secret, tonight.own, tonight.earlier, before)
@@ -173,10 +172,18 @@ def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry])
 
 
 def _before(name: str, notion: Notion, sensitive: Secret, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
-    """What each earlier release stated of a promise, or of one that is measured alike; None: nothing."""
+    """What each earlier release stated of a promise, or else of one that is measured alike; None: nothing.
+
+    Two that are alike may differ where one was measured at noisy counts.
+    """
     asked = notion.measure, sensitive
-    told = ((one for one in entry.promises if one.together.asked == asked) for entry in entries)
-    return [next((one.together for one in every if notion.of_one_table or one.policy == name), None) for every in told]
+
+    def told(entry: ReleaseEntry) -> Together | None:
+        alike = [one for one in entry.promises if one.together.asked == asked]
+        own = [one for one in alike if one.policy == name]
+        return next((one.together for one in (*own, *(alike if notion.of_one_table else ()))), None)
+
+    return [told(entry) for entry in entries]
 
 
 def _after(tonight: Tonight, one: Promise) -> Promise:

@@ -288,7 +288,8 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
     composed = entry.own.together
     same = [one for one in standing(before) if one.together.asked == composed.asked]
     own, table = entry.name, NOTIONS[entry.notion].of_one_table
-    alike = [one.together for one in same if table or one.policy == own]
+    mine = [one.together for one in same if one.policy == own]
+    alike = mine or [one.together for one in same if table]
     known = alike[0].figure if alike else None if before else 0.0
     return Row(
         number=len(before) + 1,

@@ -338,3 +338,46 @@ def test_why_nothing_bounds_absence_is_said_before_a_run(command, folder: Path, 
     assert refused.code == 4
     assert f"`{privacy['notion']}` " in refused.err
     assert why in refused.err
+
+
+def told_of(folder: Path, name: str) -> Any:
+    """What the last release states of a policy's promise."""
+    return next(one.together for one in Journal(folder / "private").releases()[-1].promises if one.policy == name)
+
+
+def everything_holds(folder: Path) -> bool:
+    return api.audit_history(folder / "releases", folder / "private").passed
+
+
+def test_what_noisy_counts_tell_of_a_promise_is_not_taken_for_what_was_told_of_another(folder: Path) -> None:
+    """Both hide s in one measure, the second at noisy counts: the first goes by its own figure, night after night."""
+    values = {"s": ["s0", "s1"], "z": ["z0", "z1", "z2"]}
+    noisy = OTHER | {
+        "estimate": {"kind": "private", "epsilon": 20.0, "minimum": 1, "values": values}, "budget": None,
+    }  # fmt: skip
+    run(folder, FIRST | {"budget": None})
+    run(folder, noisy)
+    before, own = told_of(folder, "first").figure, told_of(folder, "other").figure
+    assert before > own, "here what the draws add to the first is more than the second tells at its counts"
+    run(folder, noisy)
+    assert told_of(folder, "first").figure >= before
+    assert told_of(folder, "other").figure == own
+    assert everything_holds(folder)
+    row = funnel.read_ledger(write_policy(folder, **noisy)).releases[-1]
+    assert row.added == 0
+
+
+def test_two_promises_with_the_same_terms_each_go_by_what_was_told_of_it(folder: Path) -> None:
+    """Robust ones, about sets around what each releases: what a third policy tells is added to the figure of each."""
+    robust = {"privacy": {"notion": "rldp", "epsilon": 0.2, "radius": 0.001}, "budget": None}
+    third = FIRST | {
+        "name": "third", "public": ["w"], "privacy": {"notion": "ldp-x", "epsilon": 0.1}, "budget": None,
+    }  # fmt: skip
+    for terms in (FIRST, OTHER, FIRST):
+        run(folder, terms | robust)
+    before = {name: told_of(folder, name).figure for name in ("first", "other")}
+    assert before["first"] != before["other"]
+    run(folder, third)
+    for name, figure in before.items():
+        assert told_of(folder, name).figure == pytest.approx(figure + 0.1, abs=2e-4)
+    assert everything_holds(folder)

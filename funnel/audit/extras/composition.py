@@ -29,7 +29,6 @@ from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.data.alphabet import folded
 from funnel.format import population
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
-from funnel.format.manifest import Parameters
 from funnel.format.protocol import ProtocolFile, Weights
 from funnel.ledger.whose import hidden_versions
 
@@ -128,23 +127,9 @@ def _laws(protocol: ProtocolFile) -> object:
 
 
 def _alike(opened: Release, one: Promise) -> bool:
-    """Whether another promise asks what the release's own does, and is told the same."""
-    own = opened.entries[-1].own
-    same = one.together.asked == own.together.asked
-    if one.notion not in _MORE:
-        return same and opened.counts.private is None
-    return same and one.together == own.together and _covers(own.parameters, one.parameters)
-
-
-def _covers(own: Parameters, other: Parameters) -> bool:
-    """Whether all that others may know, and every distribution that may be, are among this release's own.
-
-    Which values enough records share to be known no entry says: nothing is covered that asks for them.
-    """
-    if other.confidence is None and not other.radius:
-        return other.knows is None
-    mine, its = ((one.radius or 0.0) if one.confidence is None else one.confidence for one in (own, other))
-    return own.order == other.order and (own.confidence is None) == (other.confidence is None) and its <= mine
+    """Whether another promise asks what the release's own does."""
+    same = one.together.asked == opened.entries[-1].own.together.asked
+    return same and one.notion not in _MORE and opened.counts.private is None
 
 
 def _unseen(opened: Release, asked: PromiseTerms) -> bool:
@@ -210,11 +195,12 @@ def _name(one: DrawnBlock) -> object:
 
 
 def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:
-    """What each earlier release said that all together tell, of this promise or one that is measured alike."""
+    """What each earlier release said that all together tell, of this promise or else one that is measured alike."""
     found = []
     for entry in entries:
         alike = [other for other in entry.promises if other.together.asked == one.together.asked]
-        same = [other for other in alike if one.notion not in _MORE or other.policy == one.policy]
+        own = [other for other in alike if other.policy == one.policy]
+        same = own or (alike if one.notion not in _MORE else [])
         found += [other.together.figure for other in same[:1]]
     return found
 
