@@ -246,11 +246,12 @@ class _History:
     def _asked(self, group: Sequence[DrawRecord], mine: DrawRecord) -> Fraction | None:
         """ε_X between the current values; a release that does not know one tells that one apart.
 
-        For the usual LDP itself records are compared that both were drawn for.
+        For the usual LDP itself records are compared that both were drawn for; not where a lock left others out.
         """
         values = next(block.values for block in self.joint.blocks if block.columns == mine.columns)
         known = all(self._knows(one, values) for one in group)
-        if self.coupled or not (known or self.notion.between_values):
+        dropped = any(one.present and one.present.unseen for one in group)
+        if self.coupled or not (known or (self.notion.between_values and not dropped)):
             return None
         return _added(grouped(group), values)
 

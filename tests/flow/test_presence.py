@@ -309,3 +309,25 @@ def test_a_promise_on_average_is_not_held_to_what_another_policy_lets_single_rec
     (figure,) = [one["used"] for one in second.as_dict()["promises"] if one["policy"] == "test"]
     assert figure < second.as_dict()["leakage"]["pml"]
     everything_holds(clinic, second.release)
+
+
+def test_who_was_left_out_under_a_lock_has_no_usual_ldp_for_later_policies(clinic: Path) -> None:
+    """A job that the lock did not know is that of those who are absent, whatever noise is in the others' answers."""
+    jobs = "CASE WHEN job IS NULL THEN 'job 1' WHEN {} THEN 'new' ELSE job END"
+    for name, told in (("old", "false"), ("people", "id % 10 = 0")):
+        query = f"SELECT * REPLACE ({jobs.format(told)} AS job) FROM '{clinic}/people.parquet'"
+        duckdb.sql(f"COPY ({query}) TO '{clinic}/{name}.next' (FORMAT parquet)")
+    (clinic / "old.next").rename(clinic / "people.parquet")
+    fresh = {"draws": {"kind": "fresh"}, "accept": ["test", "wards"]}
+    run(clinic, name="wards", sensitive=["ward"], public=["diagnosis"], accept=None)
+    terms = {"public": [{"name": "job", "unseen": "drop"}], "privacy": {"notion": "lip", "epsilon": 0.01}}
+    terms |= {"accept": ["wards"], "estimate": {"minimum": 1}}
+    funnel.make_lock(write_policy(clinic, **(CLINIC | {"source": {"table": "people.parquet", "entity": "id"}} | terms)))
+    (clinic / "people.next").rename(clinic / "people.parquet")
+    source = {"table": "people.parquet", "entity": "id"}
+    left = funnel.run(write_policy(clinic, **(CLINIC | {"source": source} | terms)), locked=True)
+    assert left.composed.present.unseen > 100
+    with pytest.raises(funnel.errors.LedgerError, match="no finite bound"):
+        run(clinic, name="usual", **fresh)
+    made = run(clinic, name="usual", **(fresh | {"accept": ["test", "wards", "unbounded"]}))
+    assert failures(audit(clinic, str(made.release))) == set()

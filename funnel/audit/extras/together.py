@@ -119,7 +119,8 @@ class Composition:
         for alphabet, parts in zip(self.ground.blocks, self.same, strict=True):
             values = set(alphabet.values)
             known = all(one.knows(values) for one in parts)
-            if self.tangled or (not known and self.ground.asked.notion != "ldp-x"):
+            compared = self.ground.asked.notion == "ldp-x" and not any(one.drops for one in parts)
+            if self.tangled or not (known or compared):
                 return None
             total += sum(group_spread(group, alphabet.values) for group in groups_of(parts))
         return finite(total)

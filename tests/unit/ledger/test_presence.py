@@ -250,3 +250,19 @@ def test_a_release_that_leaves_out_what_a_lock_did_not_know_tells_it_where_its_c
     assert known.figure is not None
     assert known.how == "sum"
     assert together(pml, joint, [own], [dropped], alone, [OF_ANOTHER], everybody).figure is None
+
+
+def test_who_was_left_out_by_a_lock_answers_that_in_the_usual_ldp_too() -> None:
+    """Nobody with x1 was drawn for, and everybody with x0: who is absent has x1 for certain."""
+    everybody, (_, own) = a_world()
+    everywhere = replace(own, who=None)
+    joint = everybody.among(everybody.holds(None), everybody.blocks)
+    only = Alphabet(("X",), (("x0",),))
+    known = replace(own.protocol, inputs=only, weights=own.protocol.weights[:, :, :1])
+    before = replace(everywhere.record(), protocol=known, source="other")
+    usual = LdpX(notion="ldp-x", epsilon=2.0)
+    alone = usual.leakage(Channel(joint, [own.protocol]))
+    dropped = replace(before, present=Present(None, (), (), 12, 12))
+    for earlier, finite in ((before, True), (dropped, False)):
+        found = together(usual, joint, [everywhere.record()], [earlier], alone, [OF_ANOTHER], everybody)
+        assert (found.figure is not None) == finite
