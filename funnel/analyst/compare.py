@@ -95,7 +95,7 @@ class Comparison:
 
     def text(self) -> str:
         """A table for each mechanism's share, then what could not be solved and why."""
-        rows = [["epsilon", *(f"{point.epsilon:g}" for point in self.lines[0].points)]]
+        rows = [["epsilon", *(f"{point.epsilon:.15g}" for point in self.lines[0].points)]]
         for line in self.lines:
             rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
@@ -129,10 +129,11 @@ class Comparison:
         """The private estimate, and points without a figure."""
         if self.estimate is not None:
             one = self.estimate
-            yield f"- all figures follow from {one['name']}, of {one['epsilon']:g} nats; {one['spent']:g} spent so far"
+            spent = f"{one['spent']:.15g} spent so far"
+            yield f"- all figures follow from {one['name']}, of {one['epsilon']:.15g} nats; {spent}"
         for line in self.lines:
             for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
-                where = ", ".join(f"{p.epsilon:g}" for p in line.points if p.reason == reason)
+                where = ", ".join(f"{p.epsilon:.15g}" for p in line.points if p.reason == reason)
                 yield f"- {line.mechanism} at epsilon {where}: {reason}"
 
     def svg(self) -> str:

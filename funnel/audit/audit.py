@@ -50,7 +50,7 @@ from funnel.audit.kernel.verdict import (
 )
 from funnel.audit.pruned import pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
-from funnel.errors import FunnelError, ReleaseError
+from funnel.errors import ReleaseError
 from funnel.text import some
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def audit_release(
 def finding(extra: ModuleType, opened: Release) -> Finding:
     """What one extra found; of what broke a claim of the kernel it need not speak again.
 
-    It uses libraries, which may stumble over files that no writer makes: then it fails.
+    It uses libraries, which may stumble, in any way, over files that no writer makes: then it fails.
     """
     claim, title = extra.CLAIM, extra.TITLE
     if extra.PRIVATE and opened.private is None:
@@ -206,7 +206,7 @@ def finding(extra: ModuleType, opened: Release) -> Finding:
         if first := opened.blamed.get(broken):
             return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
         return Finding(claim, title, "failed", str(broken), broken.improbable)
-    except (ArithmeticError, LookupError, TypeError, ValueError, OSError, FunnelError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever a file makes a check stumble over
         return Finding(claim, title, "failed", f"nothing can be shown: {type(error).__name__}: {error}")
     if isinstance(outcome, Unchecked):
         return Finding(claim, title, "not checked", outcome.reason)

@@ -44,8 +44,12 @@ def alphabet_of(record: fields.Alphabet) -> Alphabet:
 def protocol_file(protocols: Iterable[AnyProtocol]) -> ProtocolFile:
     """protocol.json of a release with these protocols, one for each block."""
     blocks = tuple(map(block_record, protocols))
-    rule = RULE + RULE_OF_SETS if any(isinstance(block, Sets) for block in blocks) else RULE
-    return ProtocolFile("funnel-protocol/1", rule, blocks)
+    return ProtocolFile("funnel-protocol/1", rule_of(blocks), blocks)
+
+
+def rule_of(blocks: Iterable[Weights | Sets]) -> str:
+    """How values are drawn for these blocks, in words."""
+    return RULE + RULE_OF_SETS if any(isinstance(block, Sets) for block in blocks) else RULE
 
 
 def protocols_of(file: ProtocolFile) -> tuple[AnyProtocol, ...]:

@@ -30,8 +30,8 @@ class Attribute:
 
     @property
     def edges(self) -> list[str]:
-        """The edges of bins as texts."""
-        return [edge if isinstance(edge, str) else f"{edge:g}" for edge in self.bins or ()]
+        """The edges of bins as they stand in labels."""
+        return [edge if isinstance(edge, str) else f"{edge:.15g}" for edge in self.bins or ()]
 
     @property
     def is_changed(self) -> bool:

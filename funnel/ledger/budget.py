@@ -113,7 +113,7 @@ def _left_alone(policy: Policy) -> str:
 
 def _about(one: Promise) -> str:
     """Whose promise it is, about which secret, in which measure, within which budget."""
-    budget = "" if one.budget is None else f", budget {float(Fraction(one.budget)):g}"
+    budget = "" if one.budget is None else f", budget {float(Fraction(one.budget)):.15g}"
     return f"policy {one.policy} promises about {' + '.join(one.together.sensitive)} ({one.together.measure}{budget})"
 
 
@@ -133,7 +133,7 @@ def _check_budget(policy: Policy, found: Together) -> None:
     raise LedgerError(
         "budget",
         f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
-        f"{policy.budget:g}",
+        f"{policy.budget:.15g}",
         where=policy.file,
         advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; "
         "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",

@@ -132,7 +132,7 @@ def _check(journal: Journal, after: Spent, budget: Fraction | None) -> None:
         return
     raise LedgerError(
         "budget",
-        f"{after.estimates:,} estimates of these people would have spent {float(after.epsilon):g} nats; "
+        f"{after.estimates:,} estimates of these people would have spent {float(after.epsilon):.15g} nats; "
         f"`estimate.budget` is {float(budget):g}",
         where=str(journal.path),
         advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "

@@ -54,7 +54,7 @@ class Row:
     def cells(self) -> list[str]:
         """As columns of text."""
         return [
-            str(self.number), self.release, self.notion, f"{self.epsilon:g}", _nats(self.leakage),
+            str(self.number), self.release, self.notion, f"{self.epsilon:.15g}", _nats(self.leakage),
             _nats(self.composed), "" if self.added is None else _nats(self.added), self.how, self.draws,
             (self.key or "")[:8], (self.lock or "")[:8],
         ]  # fmt: skip
@@ -81,7 +81,7 @@ def promise_cells(one: Promise) -> list[str]:
     """A promise as columns of text."""
     told, bound, rest = one.together, allowed(one), left(one)
     return [
-        one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{bound:g}",
+        one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{bound:.15g}",
         _nats(told.figure), "" if rest is None else f"{rest:.4f}", one.since, one.ended or "",
     ]  # fmt: skip
 
@@ -114,7 +114,7 @@ class PromiseCost:
         """In words, with what that release is called."""
         one = self.promise
         now = "nothing told yet" if self.before is None else f"{_stated(self.before)} now"
-        budget = "" if one.budget is None else f", of {allowed(one):g} allowed"
+        budget = "" if one.budget is None else f", of {allowed(one):.15g} allowed"
         return (
             f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
             f"{_stated(one)} after {release} ({one.together.how}){budget}"
@@ -253,15 +253,15 @@ class LedgerView:
             return []
         if self.left is None:
             return [f"budget     {self.policy.budget:g} nats; what the releases so far take of it is measured by a run"]
-        return [f"budget     {self.policy.budget:g} nats, of which {self.left:.4f} are left"]
+        return [f"budget     {self.policy.budget:.15g} nats, of which {self.left:.4f} are left"]
 
     def _spent(self) -> list[str]:
         """What private estimates took, those of runs that published nothing among them."""
         found, budget = self.estimates, self.policy.estimate.budget
         if not found.estimates:
             return []
-        allowed = "" if budget is None else f" of {budget:g}"
-        return [f"estimates  {found.estimates:,} private ones, {float(found.epsilon):g} nats spent{allowed}"]
+        allowed = "" if budget is None else f" of {budget:.15g}"
+        return [f"estimates  {found.estimates:,} private ones, {float(found.epsilon):.15g} nats spent{allowed}"]
 
     def _lost(self) -> list[str]:
         lost = [one.release for one in self.releases if not one.protocol_kept]

@@ -156,7 +156,8 @@ def anew(released: IntArray, first: FloatArray, second: FloatArray) -> float:
     rows = float(released.sum())
     both = float((released * first * second).sum())
     means = float((released * first).sum()) * float((released * second).sum()) / rows
-    return (both - means) * rows / max(rows - 1, 1.0)
+    found = (both - means) * rows / max(rows - 1, 1.0)
+    return max(found, 0.0) if first is second else found  # no rounding makes a variance negative
 
 
 def from_bits(ones: IntArray, rows: int, present: float, absent: float) -> tuple[FloatArray, FloatArray]:

@@ -224,7 +224,7 @@ def nothing_kept(demand: Demand) -> SolverError:
     """Not even the weakest signal keeps the bound."""
     return SolverError(
         "nothing-to-release",
-        f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:g} "
+        f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} "
         "on this table",
         status="empty",
         advice="Use `mechanism: optimal`, put the public columns into one block, or allow a larger epsilon.",

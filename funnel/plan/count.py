@@ -86,8 +86,8 @@ class Counted:
         one = self.told()
         if one is None:
             return []
-        so_far = f"{one['estimates']:,} so far, {one['spent']:g} nats spent"
-        return [f"{one['name']}, of {one['epsilon']:g} nats; taken again where it will do ({so_far})"]
+        so_far = f"{one['estimates']:,} so far, {one['spent']:.15g} nats spent"
+        return [f"{one['name']}, of {one['epsilon']:.15g} nats; taken again where it will do ({so_far})"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ def _summary(stage: stages.Stage) -> str:
         case stages.Solve():
             chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
             rounded = "" if stage.beliefs is None else f", from beliefs rounded outward to steps of {stage.beliefs:g}"
-            return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:g} nats{rounded}"
+            return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:.15g} nats{rounded}"
         case stages.MakeCells():
             told = (f"{len(one.columns)} columns of {one.name} in {one.most:,} cells at most, of at least "
                     f"{one.minimum:,} records each" for one in stage.blocks)  # fmt: skip

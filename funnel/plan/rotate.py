@@ -107,7 +107,7 @@ class Rotation:
             *(f"also       {one.text('that release')}" for one in self.others),
         ]
         if self.before.policy.budget is not None:
-            lines.append(f"budget     {self.before.policy.budget:g}")
+            lines.append(f"budget     {self.before.policy.budget:.15g}")
         if self.refused is not None:
             lines.append(f"next run   refused: {self.refused.message}\n  {self.refused.advice}")
         return "\n".join([*lines, *self._done()])

@@ -153,7 +153,7 @@ class Summary(Settled):
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
-            f"leakage    {measured.own.nats:.4f} of {notion.epsilon:g} nats allowed "
+            f"leakage    {measured.own.nats:.4f} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the "

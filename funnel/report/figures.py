@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from decimal import Decimal
 
 Figure = float | None
 """None stands for a figure that is unbounded."""
 
 
-def nats(value: Figure, decimals: int = 4) -> str:
-    """`0.9994`, `0`, or `unbounded`; of fewer decimals as many as it has."""
+def nats(value: Figure, decimals: int | None = None) -> str:
+    """`0.9994`, `0`, or `unbounded`; of a stated figure all that it has: an ε may have more than its `decimals`."""
     if value is None:
         return "unbounded"
-    written = f"{value:.4f}"
-    digits = max(decimals, len(written.rstrip("0").partition(".")[2]))  # an ε that is stated may have more
+    written = f"{value:.4f}" if decimals is None else format(Decimal(repr(float(value))), "f").rstrip("0")
+    digits = max(decimals or 0, len(written.partition(".")[2]))
     return f"{value:.{digits}f}" if value else "0"
 
 
@@ -28,7 +29,7 @@ def unit(value: float) -> str:
 
 def epsilon(value: float) -> str:
     """ε as it was written: `1`, `0.5`."""
-    return f"{value:g}"
+    return f"{value:.15g}"
 
 
 def share(value: float, decimals: int = 3) -> str:

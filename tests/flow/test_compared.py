@@ -13,7 +13,7 @@ import funnel
 from funnel.audit.audit import EXTRAS, audit_release
 from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, verdict
 from funnel.format.canonical import encode
-from tests.support.forging import Forged, seal
+from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
 from tests.support.policies import write_policy
 
@@ -76,6 +76,23 @@ def test_counts_in_words_fail_by_name_with_every_hash_refitted(
     found = check(made.folder, made.private)
     assert not [one for one in found if one.status == "failed"]
     assert "what catalogues read: their hashes are stated, and whatever stands in them" in verdict(found)
+
+
+def test_a_plan_that_lacks_a_step_or_has_one_under_another_name_fails(made: Forged) -> None:
+    path = made.kept / "plan.json"
+    whole = path.read_bytes()
+    for name in (None, "solved", "draw"):
+        plan = json.loads(whole)
+        steps = [one | {"step": name} if one["step"] == "solve" else one for one in plan["steps"]]
+        path.write_bytes(encode(plan | {"steps": [one for one in steps if one["step"] is not None]}))
+        seal([made])
+        assert "policy" in {one.claim for one in audit_release(made.folder, made.private).of("failed")}
+
+
+def test_protocol_json_says_how_values_are_drawn_in_no_other_words(made: Forged) -> None:
+    edit(made.folder / "protocol.json", lambda old: old.update(rule="Every value is drawn without a look at anybody."))
+    seal([made])
+    assert [one.claim for one in audit_release(made.folder).of("failed")] == ["mechanism"]
 
 
 def test_what_is_compared_with_nothing_is_said_a_line_for_each(made: Forged, command) -> None:

@@ -273,9 +273,18 @@ def test_whoever_changes_who_is_absent_is_found(clinic: Path) -> None:
         assert failures(audit(clinic, made.release)) & claims
         assert "source-counts" in failures(audit(clinic, made.release, table=True))
         path.write_bytes(whole)
+    for lie in ("columns", "secret"):
+        people = json.loads(whole)["people"]
+        for alphabet in people[0]["blocks"] if lie == "columns" else [people[0]["secret"]]:
+            alphabet.update(columns=["another"])
+        edit(path, lambda old, people=people: old.update(people=people))
+        seal([forged])
+        assert "absent" in failures(audit(clinic, made.release))
+        path.write_bytes(whole)
     seal([forged])
     assert failures(audit(clinic, made.release)) == set()
-    for lie in (None, entries(clinic)[-1]["present"] | {"absent": 3}):
+    for lie in (None, entries(clinic)[-1]["present"] | {"absent": 3},
+                entries(clinic)[-1]["present"] | {"secret": ["diagnosis"]}):  # fmt: skip
         lines = lines_of(clinic / "private")
         lines[-1]["entry"]["present"] = lie
         rechain(clinic / "private", lines)

@@ -19,6 +19,7 @@ from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
 from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
+from tests.support.forging import Forged, seal
 from tests.support.ledger import rechained
 
 ONE = " UNION ALL SELECT '{secret}', 'alone'"
@@ -31,6 +32,21 @@ ONE = " UNION ALL SELECT '{secret}', 'alone'"
 
 
 
+
+
+def test_bins_of_a_private_estimate_are_those_of_the_policy_by_their_ends(tmp_path):
+    query = "SELECT 's' || (i % 2) AS s, hash(i) % 60 AS x FROM range(600) t(i)"
+    bins = {"public": [{"name": "x", "bins": [0, 20, 1234567]}], "estimate__values": {"s": ["s0", "s1"]}}
+    release = Path(funnel.run(policy(tmp_path, query, **bins)).release)
+    forged = Forged(release, tmp_path / "private" / release.name)
+    assert claims(funnel.audit_release(release, forged.private))["estimate-declared"][0] == "passed"
+    assert "cut into intervals at 0, 20 and 1234567" in (forged.kept / "report.html").read_text()
+    for path in (*release.glob("*.json"), *forged.kept.glob("*.json"), *forged.private.glob("estimate*.json")):
+        path.write_text(path.read_text().replace("[0, 20)", "[0, 21)"))
+    forged.write_data()
+    seal([forged])
+    found = claims(funnel.audit_release(release, forged.private))
+    assert {claim for claim, (status, _) in found.items() if status == "failed"} == {"estimate-declared"}
 
 
 def test_a_release_over_a_private_estimate_passes_its_audit_and_says_what_is_protected(tmp_path):

@@ -96,7 +96,11 @@ class Everybody:
 
     def __init__(self, opened: Release, file: PopulationFile, asked: PromiseTerms) -> None:
         self.opened, self.file, self.asked = opened, file, asked
-        self.people: People = next(one for one in file.people if one.secret.columns == asked.sensitive)
+        found = [one for one in file.people if one.secret.columns == asked.sensitive]
+        columns = [[one.columns for one in each.blocks] for each in found]
+        own = [one.columns for one in opened.counts.blocks]
+        agree(population.NAME, [(f"columns of people by {', '.join(asked.sensitive)}", [own], columns)])
+        self.people: People = found[0]
         width = 1 + len(self.people.blocks)
         rows = np.array(self.people.cells, np.int64).reshape(len(self.people.cells), width + 2)
         self.codes, self.bits, self.number = rows[:, :width], rows[:, -2], rows[:, -1]
@@ -243,8 +247,11 @@ def _elsewhere(block: Block) -> Block:
     return replace(block, inputs=(*block.inputs, ELSEWHERE * len(block.columns)), weights=weights)
 
 
-def entered(people: Everybody | None, told: Present | None) -> None:
-    """What the entry says of who is absent is what was counted. Raises Broken."""
+def entered(opened: Release, people: Everybody | None, told: Present | None) -> None:
+    """What the entry says of who is absent is what was counted, and what the filter reads. Raises Broken."""
+    stated = opened.manifest.absent
+    agree(NAME, [("sensitive columns of the filter", () if stated is None else stated.secret, told.secret)]
+          if told else [])  # fmt: skip
     if people is None:
         return
     held, present = people.holds(people.file.own), people.present()

@@ -44,7 +44,7 @@ def check(opened: Release) -> str:
     split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(NAME, "the policy asks for another split", split, one.split)
-    return f"{policy.notion} at {policy.epsilon:g}, {counted(len(blocks), 'block')} of columns: as the policy says"
+    return f"{policy.notion} at {policy.epsilon:.15g}, {counted(len(blocks), 'block')} of columns: as the policy says"
 
 
 def _open(asked: Parameters) -> set[str]:

@@ -49,7 +49,7 @@ def check(opened: Release) -> str | Unchecked:
     own = parts_of(entry, opened.protocol, entry.identity.table)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one), entry.identity.table))
     kept = (opened.folder / population.NAME).exists()
-    entered(Everybody(opened, opened.population, PromiseTerms.of(opened)) if kept else None, own[0].present)
+    entered(opened, Everybody(opened, opened.population, PromiseTerms.of(opened)) if kept else None, own[0].present)
     missed = False
     for one in entry.promises:
         try:

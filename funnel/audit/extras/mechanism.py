@@ -12,12 +12,18 @@ import numpy.typing as npt
 
 from funnel.audit.extras.base import Release, array
 from funnel.audit.kernel.verdict import Broken
+from funnel.cells.record import RULE
+from funnel.data.convert import rule_of
+from funnel.format.cells import NAME as CELLS
 from funnel.format.fields import Label
 from funnel.format.manifest import Manifest
 from funnel.format.protocol import NAME, Sets, Weights
 
 CLAIM = "mechanism"
-TITLE = "protocol.json has the form of the mechanism named (an optimum may have any), and reads the secret as that does"
+TITLE = (
+    "protocol.json has the form of the mechanism named (an optimum may have any), reads the secret as that does, and"
+    " says in this funnel’s words how values are drawn, as cells.json says how rows are filled in"
+)
 PRIVATE = False
 ANY = ("optimal", "polyopt", "non-robust")
 """Mechanisms whose protocols, being optima, may have any form."""
@@ -36,6 +42,11 @@ def check(opened: Release) -> str:
     manifest, _, found = opened.manifest, opened.blocks, list[str]()
     if manifest.mechanism not in (*ANY, *FORMS):
         raise Broken("release.json", "this mechanism is unknown", " | ".join((*ANY, *FORMS)), manifest.mechanism)
+    rule = rule_of(opened.protocol.blocks)
+    if opened.protocol.rule != rule:
+        raise Broken(NAME, "this is not how values are drawn", rule, opened.protocol.rule)
+    if opened.partitioned and opened.cells.rule != RULE:
+        raise Broken(CELLS, "this is not how rows are filled in", RULE, opened.cells.rule)
     reads = manifest.mechanism in READERS
     for block in opened.protocol.blocks:
         if (getattr(block, "secret", None) is not None) != reads:

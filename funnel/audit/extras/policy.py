@@ -76,12 +76,15 @@ def _planned(opened: Release) -> int:
     try:
         plan = json.loads(opened.read(PLAN))
         pairs = [(plan["name"], terms.name), (plan["policy_sha256"], terms.policy_sha256), *_steps(plan, known)]
-        steps = {step["step"] for step in plan["steps"]} & set(known)
+        steps = [step["step"] for step in plan["steps"] if step["step"] in known]
     except (ValueError, KeyError, TypeError) as error:
         raise Broken(PLAN, "this is no plan", "a plan", f"{type(error).__name__}: {error}") from None
     for found, expected in pairs:
         if found != expected:
             raise Broken(PLAN, "the plan is one for something else", expected, found)
+    needed = sorted({*known} - {"solve" if locked else "measure the lock"})
+    if sorted(steps) != needed:
+        raise Broken(PLAN, "the plan has other steps", needed, sorted(steps))
     return len(steps)
 
 

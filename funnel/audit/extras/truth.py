@@ -26,6 +26,6 @@ def check(opened: Release) -> Unchecked:
     about = _WIDER.get(notion, "the distribution as estimated")
     kept = "within" if found.within(rational(epsilon)) else "above"
     return Unchecked(
-        f"{NOT_CLAIMED}the bound is about {about}; at the true counts it is {found.text}, {kept} ε = {epsilon:g}. "
+        f"{NOT_CLAIMED}the bound is about {about}; at the true counts it is {found.text}, {kept} ε = {epsilon:.15g}. "
         "Keep this figure private"
     )

@@ -42,7 +42,7 @@ def croissant(record: Record) -> dict[str, Any]:
     if told.publisher is not None:
         where = {} if told.publisher.url is None else {"url": told.publisher.url}
         owner = {"@type": "sc:Organization", "name": told.publisher.name} | where
-    bound = f"{record.notion}, epsilon {record.epsilon:g} nats."
+    bound = f"{record.notion}, epsilon {record.epsilon:.15g} nats."
     optional = {"license": record.license, "url": record.address, "creator": owner, "publisher": owner}
     return {
         "@context": CONTEXT,

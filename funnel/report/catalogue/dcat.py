@@ -57,7 +57,7 @@ def _protocol(record: Record) -> Json:
         "schema:additionalProperty": {
             "@type": "schema:PropertyValue",
             "schema:name": "epsilon",
-            "schema:value": {"@type": "xsd:double", "@value": f"{record.epsilon:g}"},
+            "schema:value": {"@type": "xsd:double", "@value": f"{record.epsilon:.15g}"},
             "schema:unitText": "nats",
             "schema:measurementTechnique": record.measure,
         },

@@ -157,6 +157,13 @@ def test_the_total_is_kept_and_groups_are_estimable(case):
         assert all(e.standard_error >= 0 for e in found.estimates)
 
 
+def test_answers_that_are_all_the_same_have_an_error_that_is_a_number():
+    """All that is left of the variance is what floating point lost."""
+    weights = [[0, 0, 0, 155], [5, 5, 5, 43], [251, 251, 251, 58]]
+    found = of_outputs(block(weights, 8), np.array([0, 3, 0]), 0.95)
+    assert all(0 <= one.standard_error < 1e-6 for one in found.estimates)
+
+
 def test_rank_is_decided_on_integers_where_floating_point_cannot():
     big = 1 << 61
     regular = np.array([[big, big - 1], [big, big + 1]], np.int64)

@@ -11,6 +11,7 @@ import pytest
 
 from funnel.audit.extras import mechanism
 from funnel.audit.kernel.verdict import Broken
+from funnel.data.convert import rule_of
 from funnel.format.fields import Alphabet
 from funnel.format.manifest import Candidate
 from funnel.format.protocol import ProtocolFile, Sets, Weights
@@ -65,7 +66,8 @@ def asked(name: str, one: Any, **changes: Any) -> str:
     told = {"mechanism": name, "sensitive": ("secret",), "epsilon": 1.2, "candidates": None, "utility": utility}
     told["step"] = 1e-4
     manifest = SimpleNamespace(**(told | changes))
-    return mechanism.check(SimpleNamespace(manifest=manifest, blocks=(), protocol=ProtocolFile("f", "r", (one,))))
+    protocol = ProtocolFile("f", rule_of((one,)), (one,))
+    return mechanism.check(SimpleNamespace(manifest=manifest, blocks=(), partitioned=(), protocol=protocol))
 
 
 @pytest.mark.parametrize("name", HONEST)
