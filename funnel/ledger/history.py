@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from funnel.cells.cells import Cells
 from funnel.data import AnyProtocol
@@ -118,22 +119,25 @@ def _kept(policy: Policy, entries: Sequence[ReleaseEntry]) -> Kept:
 def _repeated(
     own: Sequence[DrawRecord], entries: Sequence[ReleaseEntry], protocols: Kept, identity: Identity
 ) -> bool:
-    """Whether an earlier release drew all of it, by one key, of the same rows: then the answers are that one's."""
+    """Whether an earlier release drew all of it, by one key, of the same rows: then the answers are that one's.
+
+    Not where the rows have been others since: what was told then was measured at their counts.
+    """
+    mine = tuple(one.told() for one in own)
+    alike = (entry for entry in reversed(entries) if entry.drawn == mine)
+    rows = identity.content, identity.numbered
+    since = takewhile(lambda entry: (entry.identity.content, entry.identity.numbered) == rows, alike)
 
     def drew(entry: ReleaseEntry) -> bool:
-        there = entry.identity
-        if (there.content, there.numbered) != (identity.content, identity.numbered):
-            return False
         blocks = protocols.get(entry.protocol_sha256) or ()
         return len(blocks) == len(own) and all(
-            (one.told(), one.present, one.source, one.entity)
-            == (told, entry.present, entry.key_fingerprint, entry.entity)
+            (one.present, one.source, one.entity) == (entry.present, entry.key_fingerprint, entry.entity)
             and one.protocol is not None
             and one.protocol.fingerprint == block.fingerprint
-            for one, told, block in zip(own, entry.drawn, blocks, strict=True)
+            for one, block in zip(own, blocks, strict=True)
         )
 
-    return own[0].entity is not None and any(entry.draws == "permanent" and drew(entry) for entry in entries)
+    return own[0].entity is not None and any(entry.draws == "permanent" and drew(entry) for entry in since)
 
 
 def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> list[DrawRecord]:

@@ -209,6 +209,31 @@ def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: 
     assert told.figure >= math.log(whole / absent) > before
 
 
+def test_what_was_told_at_other_counts_does_not_stand_for_a_repeat(folder: Path) -> None:
+    """A stronger protocol of a night on which x told less of s tells more of s as x is again now."""
+
+    def people(flipped: int) -> None:
+        leaning = f"CASE WHEN i // 2 % 10 < {1 + flipped} THEN 1 - i % 2 ELSE i % 2 END"
+        query = f"SELECT i AS id, 's' || (i % 2) AS s, 'x' || ({leaning}) AS x, 'w' || (i // 7 % 2) AS w"
+        duckdb.sql(f"COPY ({query} FROM range(400) t(i)) TO '{folder}/next.parquet' (FORMAT parquet)")
+        (folder / "next.parquet").replace(folder / "people.parquet")
+
+    terms = FIRST | {"privacy": {"notion": "ldp", "epsilon": 1.2}, "budget": None, "accept": ["third"]}
+    third = {"name": "third", "public": ["w"], "privacy": {"notion": "ldp-x", "epsilon": 0.05}, "accept": None}
+    people(0)
+    run(folder, terms | {"accept": None})
+    run(folder, terms | third)
+    people(1)
+    keeps = json.loads((Path(run(folder, terms).release) / "protocol.json").read_text())["blocks"][0]
+    people(0)
+    told = run(folder, terms).composed.together
+    keep = max(map(max, keeps["weights"])) / 2 ** keeps["bits"]
+    real = math.log((0.9 * keep + 0.1 * (1 - keep)) / (0.1 * keep + 0.9 * (1 - keep)))
+    assert real <= told.figure
+    assert told.how == "sum"
+    assert everything_holds(folder)
+
+
 def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
     """The tighter of two refuses what the other one would let pass; both have one figure."""
     run(folder, FIRST, budget=0.21)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import takewhile
 
 from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
@@ -105,7 +106,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
 def _repeats(opened: Release, one: Promise) -> None:
     """It draws again what an earlier one drew of the same rows, and as much is told as before. Raises Broken."""
     *before, entry = opened.entries
-    there = (early for early in before if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")
+    alike = (early for early in reversed(before) if early.drawn == entry.drawn)
+    since = takewhile(lambda early: _rows_of(early) == _rows_of(entry), alike)
+    there = (early for early in since if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")
     drawn = (_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None)
     if opened.protocol is None or _laws(opened.protocol) not in drawn:
         raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
@@ -115,10 +118,14 @@ def _repeats(opened: Release, one: Promise) -> None:
         raise Broken(NAME, what, told, one.together.measured)
 
 
+def _rows_of(entry: ReleaseEntry) -> object:
+    """From which rows a release was drawn, and how people are numbered in them."""
+    return entry.identity.content, entry.identity.numbered
+
+
 def _drawn_of(entry: ReleaseEntry) -> object:
     """From which rows, of whom, and by which randomness a release was drawn."""
-    rows = entry.identity.content, entry.identity.numbered, entry.present
-    return rows, entry.draws, entry.key_fingerprint, entry.entity, entry.drawn
+    return _rows_of(entry), entry.present, entry.draws, entry.key_fingerprint, entry.entity, entry.drawn
 
 
 def _laws(protocol: ProtocolFile) -> object:
