@@ -9,6 +9,8 @@ from fractions import Fraction
 from funnel.errors import LedgerError
 from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
+from funnel.ledger.journal import Journal
+from funnel.ledger.people import by_others
 from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -80,7 +82,7 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
             f"have no finite bound ({one.together.measure}, {one.together.how})"
         )
-        if absent and (why := unmeasured(policy)):
+        if absent and (why := unmeasured(policy) or _known_otherwise(policy)):
             said += f": {why}"
         advice = (
             "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
@@ -101,6 +103,16 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         where=policy.file,
         advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
+    )
+
+
+def _known_otherwise(policy: Policy) -> str:
+    """Why rows do not say who is absent; empty where they may."""
+    if not by_others(policy.private, Journal(policy.private).releases(), policy.source.entity):
+        return ""
+    return (
+        "earlier releases know people by another column than this policy (`source.entity`), so that of somebody who "
+        "is absent in one row another may be there"
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from funnel.data.alphabet import folded
 from funnel.draw.keys import SIZE, Key
 from funnel.errors import LedgerError
 from funnel.files import replace_file, writing
@@ -64,6 +66,13 @@ def table_name(table: str, directory: Path, private: Path) -> str:
     """A hash of what a policy in `directory` names; of files as seen from the private folder, for both may be moved."""
     seen = table if "://" in table else os.path.relpath(Path.cwd() / directory / table, Path.cwd() / private)
     return hashlib.sha256(seen.encode(errors="surrogateescape")).hexdigest()
+
+
+def by_others(private: Path, entries: Sequence[ReleaseEntry], entity: str | None) -> bool:
+    """Whether an earlier release knows people by another column than `entity`: several rows may be one of them."""
+    every = {one.policy_sha256: one for one in entries}.values()
+    names = [one.entity or (found.entity if (found := kept_people(private, one)) else None) for one in every]
+    return any(name is not None and folded(name) != folded(entity or "") for name in names)
 
 
 def kept_people(private: Path, entry: ReleaseEntry) -> PeopleFile | None:

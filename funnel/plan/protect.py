@@ -24,6 +24,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import kept_protocol
 from funnel.ledger.history import Composed, compose
 from funnel.ledger.journal import Journal
+from funnel.ledger.people import by_others
 from funnel.ledger.whose import Whose
 from funnel.lock.lock import Lock
 from funnel.lock.pin import Pinned, pin, pin_estimate
@@ -117,9 +118,15 @@ class Settled:
 
 
 def with_everybody(run: Prepared, counted: Counted, protected: Protected) -> Counted:
-    """With everybody in the blocks that are sanitised, and in the values of a lock."""
-    joint = protected.protection.joint
-    return replace(counted, populations=settled(counted.policy, run.lock, counted.populations, joint))
+    """With everybody in the blocks that are sanitised, and in the values of a lock.
+
+    Not where earlier releases know people by another column: who of them is absent is then not told by rows.
+    """
+    policy, joint = counted.policy, protected.protection.joint
+    found = settled(policy, run.lock, counted.populations, joint)
+    if found and by_others(policy.private, Journal(policy.private).releases(), policy.source.entity):
+        found = ()
+    return replace(counted, populations=found)
 
 
 def look_back(

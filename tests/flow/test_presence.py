@@ -125,6 +125,35 @@ def test_of_several_rows_of_a_person_of_which_releases_take_one_nothing_is_known
     assert statuses(verdict)["absent"] == "not checked"
 
 
+@pytest.mark.parametrize("other", [{}, {"entity": "row"}], ids=["nobody", "rows"])
+@pytest.mark.parametrize("kind", ["permanent", "fresh"])
+def test_of_people_whom_earlier_releases_know_by_another_column_rows_do_not_say_who_is_absent(
+    clinic: Path, other: dict[str, str], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """s = x xor x' again: the first policy promises it of people, the second one takes each row for somebody."""
+    people = np.arange(400)
+    now, then = people % 2, people // 2 % 2
+    secret, row = [f"d{one}" for one in now ^ then], {"id": people, "diagnosis": 0, "job": 0, "row": people}
+    years = [row | {"diagnosis": secret, "job": [f"job {one}" for one in year]} for year in (now, then)]
+    terms = {"privacy": {"notion": "ldp", "epsilon": 0.1}, "mechanism": "optimal", "draws": {"kind": "fresh"}}
+    pq.write_table(pa.table(years[0]), clinic / "people.parquet")
+    by_people = {"table": "people.parquet", "entity": "id"}
+    draws = {"kind": kind} | ({"key": "env:FUNNEL_KEY"} if kind == "permanent" else {})
+    assert run(clinic, **(terms | {"draws": draws}), source=by_people).composed.together.figure < 0.1
+    both = [pa.table(one | {"year": [year] * 400, "row": people + 400 * place})
+            for place, (one, year) in enumerate(zip(years, (2020, 2021), strict=True))]  # fmt: skip
+    pq.write_table(pa.concat_tables(both), clinic / "people.parquet")
+    second = terms | {"name": "second", "source": {"table": "people.parquet", "filter": "year = 2021", **other}}
+    with pytest.raises(funnel.errors.LedgerError, match="know people by another column"):
+        run(clinic, **(second | {"accept": ["test"]}))
+    made = run(clinic, **(second | {"accept": ["test", "unbounded"]}))
+    assert [one.together.figure for one in made.composed.promises] == [None, None]
+    assert failures(audit(clinic, made.release, table=True)) == set()
+    monkeypatch.setattr("funnel.plan.protect.by_others", lambda *_: False)
+    counted = run(clinic, **(second | {"accept": ["test", "unbounded"]}))
+    assert failures(audit(clinic, counted.release)) == {"ledger-composed"}
+
+
 @pytest.mark.parametrize("notion", ["lip", "ldp", "mutual-information"])
 def test_what_a_missing_value_tells_when_it_is_dropped_is_stated(clinic: Path, notion: str) -> None:
     """Missing as a category, then dropped: a job is missing more often for those who have it, and its absence shows."""

@@ -21,6 +21,7 @@ from itertools import takewhile
 from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.divided import Divided
+from funnel.audit.extras.identity import by
 from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.extras.parts import DrawnBlock, archived, once, parts_of, tangled
 from funnel.audit.extras.together import Composition, finite, is_figure
@@ -50,6 +51,8 @@ def check(opened: Release) -> str | Unchecked:
     own = parts_of(entry, opened.protocol, entry.identity.table)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one), entry.identity.table))
     kept = (opened.folder / population.NAME).exists()
+    if kept:
+        _known_alike(opened, before)
     entered(opened, Everybody(opened, opened.population, PromiseTerms.of(opened)) if kept else None, own[0].present)
     missed = False
     for one in entry.promises:
@@ -63,6 +66,14 @@ def check(opened: Release) -> str | Unchecked:
     figure = "no finite bound" if told.measured is None else f"{told.measured} nats"
     also = f", and {counted(others, 'promise')} of other policies" if others else ""
     return f"{told.measure} {figure} ({told.how}), over {counted(told.releases, 'release')}{also}"
+
+
+def _known_alike(opened: Release, before: Sequence[ReleaseEntry]) -> None:
+    """Rows were counted as people by the column that earlier releases know people by. Raises Broken."""
+    own, every = folded(opened.terms.entity or ""), {one.policy_sha256: one for one in before}.values()
+    if other := next((name for one in every if (name := by(opened.root, one)) and folded(name) != own), None):
+        what = "rows are counted as people whom an earlier release knows by another column"
+        raise Broken(population.NAME, what, other, opened.terms.entity)
 
 
 def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> None:

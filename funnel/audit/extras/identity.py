@@ -116,6 +116,14 @@ def _digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
     return _people(raw)
 
 
+def by(root: Path, entry: ReleaseEntry) -> str | None:
+    """The column by which a release knows people; None where it knows none, or nobody knows. Raises Broken."""
+    if entry.entity is not None:
+        return entry.entity
+    digest = _digest(root / entry.release, entry)
+    return None if digest is None else digest.entity
+
+
 @lru_cache(maxsize=32)
 def _people(raw: bytes) -> PeopleFile:
     """The digest of a night, with which every later one in a folder is compared. Raises Broken."""
