@@ -60,7 +60,7 @@ class Totals:
     """What a protocol of least expected cost leaves of totals.
 
     `deviation` is the largest |E[M_y] - N_y| in records, None where totals are not kept; `prices` show that no protocol
-    of the notion costs less than `optimum`, None where other blocks are released beside.
+    of the notion costs less than `optimum`, None where other blocks are released beside, or what was kept is stricter.
     """
 
     deviation: float | None

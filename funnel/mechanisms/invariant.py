@@ -159,9 +159,9 @@ class Invariant(Mechanism):
             found = round_equal(near, best, equalities)
         else:
             found = round_kept(near, best, lambda room: program.solve(budget, room))
-        return self._solved(block, best, found)
+        return self._solved(block, best, found, _stricter(demand))
 
-    def _solved(self, block: Alphabet, best: TransportPlan, found: Nearly) -> Solved:
+    def _solved(self, block: Alphabet, best: TransportPlan, found: Nearly, stricter: bool) -> Solved:
         """The protocol, each output by its own name; those that are never answered have none."""
         used = np.flatnonzero(found.weights.any(axis=1))
         outputs = Alphabet(block.columns, tuple(block.values[y] for y in used))
@@ -170,7 +170,7 @@ class Invariant(Mechanism):
         if best.cost > best.bound + _OPEN:
             how += f", of at least {best.bound:.6g} as far as was found in time"
         deviation = found.deviation if self.totals == "kept" else None
-        return Solved(protocol, None, how, totals=Totals(deviation, best.bound, best.prices))
+        return Solved(protocol, None, how, totals=Totals(deviation, best.bound, None if stricter else best.prices))
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """One program."""
@@ -190,6 +190,14 @@ def _sides(joint: Joint, demand: Demand) -> tuple[SeparationOracle, tuple[tuple[
         return Facets(cone), cone.equalities, 0.0
     known = adversary(robust)
     return (Facets(polytope(joint, robust)), (), 0.0) if known is None else (known, (), FINE)
+
+
+def _stricter(demand: Demand) -> bool:
+    """Whether the conditions are those of boxes around a set of distributions, which ask for more than the promise."""
+    from funnel.mechanisms.exactly_robust import adversary
+
+    robust = as_robust(demand)
+    return robust is not None and robust.radius > 0 and adversary(robust) is None
 
 
 def _program(

@@ -81,7 +81,8 @@ class Summary(Settled):
         if self.estimated is not None:
             return None
         found, minimum = self.protection, self.policy.estimate.minimum
-        return narrowed(self.joint, found.protocols, minimum, shown=found.mechanism.shows_shares)
+        shown, kept = found.mechanism.shows_shares, found.mechanism.of_totals == "kept"
+        return narrowed(self.joint, found.protocols, minimum, shown=shown, kept=kept)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -188,8 +189,9 @@ class Summary(Settled):
         if told is None:
             return ("what the published chances tell of them was not computed: there are too many, sets are released, "
                     "the protocol tells nothing, or the linear programs took too many steps")  # fmt: skip
-        return (f"{told.narrowed:,} of {told.cells:,} narrowed to fewer than {self.policy.estimate.minimum} records by "
-                f"what is published, for who knows how often each {secret} occurs")  # fmt: skip
+        least, minimum = f"at least {told.narrowed:,} of {told.cells:,}", self.policy.estimate.minimum
+        return (f"{least} narrowed to fewer than {minimum} records by what is published, "
+                f"for who knows how often each {secret} occurs")  # fmt: skip
 
     def _chosen(self) -> list[str]:
         """The mechanism that was chosen among its candidates, and the split that was searched for."""

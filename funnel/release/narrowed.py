@@ -3,7 +3,8 @@
 The reader thought of has protocol.json, released totals, the figures of release.json, and is told how many records have
 each value of the secret, which makes every fact linear in N (mathematics.md, sections 8 and 9). With T = N Q:
 
-- |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals;
+- |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals; where a mechanism keeps them, they are
+  those of N on average, as far as they are: the true totals of values are nearly the one solution of that;
 - e^-f N_s T_y / n <= T[s, y] <= e^r N_s T_y / n, where beliefs fall and rise by f and r at most;
 - within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
   T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which.
@@ -61,11 +62,13 @@ class Narrowed:
     narrowed: int
 
 
-def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False) -> Narrowed | None:
+def narrowed(
+    joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False, kept: bool = False
+) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are P(x|s) themselves. None for sets, for what tells nothing, for many cells, and
-    where the solver does not end.
+    `shown`: the protocol's weights are P(x|s) themselves; `kept`: a release says that totals stay as they are. None for
+    sets, for what tells nothing, for many cells, and where the solver does not end.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
@@ -75,7 +78,7 @@ def narrowed(joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, sh
         return Narrowed(int(there.sum()), int(common.sum()))
     if weights is None or large or _tells_nothing(table, weights):
         return None
-    found = ranges(table, weights, there)
+    found = ranges(table, weights, there, totals=_moved(protocols) if kept else ())
     if found is None:
         return None
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
@@ -97,6 +100,18 @@ def _weights(protocols: Sequence[AnyProtocol]) -> FloatArray | None:
     return reduce(_beside, parts)
 
 
+def _moved(protocols: Sequence[AnyProtocol]) -> list[FloatArray]:
+    """For every value of every block by how much its expected total is above the true one, for a record of x (a,)."""
+    found, sizes = list[FloatArray](), [len(one.inputs) for one in protocols]
+    for place, one in enumerate(one for one in protocols if isinstance(one, Protocol) and not one.reads_secret):
+        moved = -np.eye(sizes[place])
+        named = [one.inputs.values.index(value) for value in one.outputs.values]
+        moved[named] += one.probabilities()[:, 0, :]
+        shape = [size if axis == place else 1 for axis, size in enumerate(sizes)]
+        found += [np.broadcast_to(row.reshape(shape), sizes).ravel() for row in moved if row.any()]
+    return found
+
+
 def _beside(one: FloatArray, other: FloatArray) -> FloatArray:
     """Two blocks as one."""
     both = one[:, None, :, :, None] * other[None, :, :, None, :]
@@ -104,14 +119,22 @@ def _beside(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def ranges(
-    table: IntArray, weights: FloatArray, there: npt.NDArray[np.bool_], steps: int = _STEPS
+    table: IntArray,
+    weights: FloatArray,
+    there: npt.NDArray[np.bool_],
+    steps: int = _STEPS,
+    totals: Sequence[FloatArray] = (),
 ) -> FloatArray | None:
     """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
 
-    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all. None
-    where that takes more than `steps` of the simplex method.
+    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all,
+    `totals` (a,) sums over records that are known to be about zero. None where that takes more than `steps` of the
+    simplex method.
     """
     rows = list(_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))))
+    for one in totals:
+        off = abs(float((one * table).sum())) + _SLACK
+        rows.append((np.broadcast_to(one, table.shape), -off, off))
     matrix, (low, high) = np.array([row.ravel() for row, _, _ in rows]), np.array([ends for _, *ends in rows]).T
     limits = (table.sum(axis=1, keepdims=True) * there).ravel().astype(float)
     unit = np.maximum(limits, 1.0)

@@ -172,3 +172,23 @@ def test_with_order_values_change_to_near_ones():
         solved = Invariant(kind="invariant", distance=rule).solve(joint, notion.demand(joint, {}, 0))
         moved[rule] = float((cost * solved.protocol.probabilities()[:, 0]).sum(axis=0) @ prior)
     assert moved["order"] < 0.95 * moved["match"]
+
+
+def _least(joint: Joint, notion: Lip) -> float:
+    """The least share of records that change where totals are kept, as prices show it."""
+    found = protect(joint, notion, KEPT, (1.0,)).solved[0].totals
+    assert found.prices is not None
+    return float(found.optimum)
+
+
+def test_no_least_distance_is_shown_of_what_keeps_more_than_the_promise():
+    """From rounded beliefs more records change than have to; boxes around a set of distributions ask for more, too."""
+    joint = Joint.from_table([[300, 250, 80, 120], [90, 260, 190, 110]])
+    notion = Lip(notion="lip", epsilon=0.2)
+    (rounded,) = protect(joint, notion, KEPT, (1.0,), minimum=10, beliefs=0.1).solved
+    assert rounded.totals.optimum > _least(joint, notion) + 0.01
+    assert rounded.totals.prices is None
+    for order, shown in ((0.3, False), (2.0, True)):
+        robust = NOTIONS["rldp"](notion="rldp", epsilon=0.5, order=order, radius=0.001)
+        (found,) = protect(joint, robust, KEPT, (1.0,)).solved
+        assert (found.totals.prices is not None) is shown

@@ -128,3 +128,32 @@ def test_what_would_take_long_is_not_computed(monkeypatch: pytest.MonkeyPatch) -
     assert narrowed(joint(table), protocols, 10) is not None
     monkeypatch.setattr(room, "MOST_CELLS", 5)
     assert narrowed(joint(table), protocols, 10) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_totals_that_are_kept_narrow_counts_further(seed: int) -> None:
+    """Of the tables that agree, those that the chances leave as they are on average."""
+    table = np.random.default_rng(seed).integers(3, 9, (2, 3))
+    (protocol,) = protect(joint(table), NOTIONS["lip"](notion="lip", epsilon=0.2),
+                          MECHANISMS["invariant"](kind="invariant"), (1.0,)).protocols  # fmt: skip
+    assert isinstance(protocol, Protocol)
+    weights, there = protocol.probabilities(), np.ones(table.shape, bool)
+    place = [protocol.inputs.values.index(value) for value in protocol.outputs.values]
+    moved = weights[np.argsort(place), 0, :] - np.eye(3)
+    tables = every(table)
+    tables = tables[agree(tables, table, weights[:, 0, :])]
+    off = abs(tables.sum(axis=1) @ moved.T) <= abs(moved @ table.sum(axis=0)) + EXACT
+    same = tables[off.all(axis=1)]
+    found = ranges(table, weights, there, totals=room._moved([protocol]))
+    np.testing.assert_allclose(found[..., 0], same.min(axis=0), atol=1e-4)
+    np.testing.assert_allclose(found[..., 1], same.max(axis=0), atol=1e-4)
+    free, kept = (narrowed(joint(table), [protocol], 3, kept=one) for one in (False, True))
+    assert kept.narrowed == (np.ptp(same, axis=0) < 3).sum() >= free.narrowed
+
+
+def test_chances_that_keep_totals_tell_counts_which_released_totals_alone_do_not() -> None:
+    table = np.array([[900, 100, 300], [200, 700, 800]])
+    (protocol,) = protect(joint(table), NOTIONS["lip"](notion="lip", epsilon=0.3),
+                          MECHANISMS["invariant"](kind="invariant"), (1.0,)).protocols  # fmt: skip
+    assert narrowed(joint(table), [protocol], 10) == Narrowed(6, 0)
+    assert narrowed(joint(table), [protocol], 10, kept=True) == Narrowed(6, 6)
