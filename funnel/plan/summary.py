@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +149,12 @@ class Summary(Settled):
     def text(self) -> str:
         """A few lines for a person."""
         measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
-        bound = measured.normalised_bound
+        bound, leaked = measured.normalised_bound, ceil(measured.own.nats * 1e4 - 1e-6) / 1e4
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
-            f"leakage    {measured.own.nats:.4f} of {notion.epsilon:.15g} nats allowed "
+            f"leakage    {leaked:.4f} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the "

@@ -55,6 +55,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _counted(document.data)
     yield from parted(document.data)
     yield from _settings(document.data)
+    yield from _readable(document.data)
     yield from _described(document.data)
     yield from _folders(document.data, directory)
 
@@ -315,6 +316,17 @@ def _counted(data: Any) -> Iterator[Finding]:
         if one.role == "public" and folded(one.column) == COUNT:
             said = f"`{shortened(one.column)}` is the name of the column that says how often each row was drawn"
             yield Finding(one.path, "duplicate-column", said, "Write `rows: records` under `release`.")
+
+
+def _readable(data: Any) -> Iterator[Finding]:
+    """Readers of a CSV file leave out blanks around a column's name, and some stop at a carriage return in it."""
+    if at(data, "release", "format") != "csv":
+        return
+    for one in (*mentions(data), *keys(data)):
+        bare = one.column.strip("\ufeff").strip().replace("\r", "")
+        if one.role in ("public", "identify") and one.column != bare:
+            said = f"`{shortened(one.column)}` has blanks around it, or a carriage return: readers of CSV lose them"
+            yield Finding(one.path, "wrong-value", said, "Write `format: parquet`, or rename it in the source.")
 
 
 def _settings(data: Any) -> Iterator[Finding]:

@@ -276,6 +276,10 @@ SPOILT = {
         GOOD.replace("- education", "- ‸Count") + "  rows: counts\n",
         "duplicate-column",
     ),
+    "blanks beside a name in a CSV file": (
+        GOOD.replace("[occupation, hours]", '[occupation, ‸"hours "]').replace("format: parquet", "format: csv"),
+        "wrong-value",
+    ),
     # wide blocks
     "one cell": (wide("cells: ‸1"), "wrong-value"),
     "a million cells": (wide("cells: ‸1000000"), "wrong-value"),

@@ -103,6 +103,7 @@ def test_what_the_loader_accepts_the_schema_accepts(case: str) -> None:
 
 BETWEEN_SECTIONS = (
     "a budget that may be infinite",
+    "blanks beside",
     "bins falling",
     "bins equal",
     "bins of dates and numbers",
