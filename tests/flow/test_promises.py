@@ -275,6 +275,7 @@ def test_a_ledger_that_lies_about_another_policys_promise_fails(folder: Path) ->
         ((own, lower), "ledger-composed"),
         ((own, replace(first, together=replace(first.together, figure=9.0))), "ledger-promises"),
         ((own, replace(first, together=replace(first.together, varying=0.01))), "ledger-composed"),
+        ((own, replace(first, together=replace(first.together, releases=9))), "ledger-composed"),
         ((own, replace(first, budget="9")), "ledger-promises"),
         ((own, replace(first, ended=whole[-1].release)), "ledger-promises"),
         ((own, replace(first, since=whole[-1].release)), "ledger-promises"),

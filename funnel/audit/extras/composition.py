@@ -48,6 +48,7 @@ def check(opened: Release) -> str | Unchecked:
     for how in (one.together.how for one in entry.promises):
         if how in ("exact", "unchanged") and (how == "exact") == bool(entry.identity.assumes):
             raise Broken(NAME, "how it was found is not what is assumed", entry.identity.assumes, how)
+    agree(NAME, [("number of releases", {len(before) + 1}, {one.together.releases for one in entry.promises})])
     own = parts_of(entry, opened.protocol, entry.identity.table)
     earlier = once(part for one in before for part in parts_of(one, archived(opened, one), entry.identity.table))
     kept = (opened.folder / population.NAME).exists()
