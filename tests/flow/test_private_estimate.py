@@ -34,6 +34,20 @@ ONE = " UNION ALL SELECT '{secret}', 'alone'"
 
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_beside_a_policy_of_plain_counts_not_all_figures_are_said_to_follow_from_noisy_ones(tmp_path, language):
+    """What its release was compared with by its own counts decides what all releases are told to tell together."""
+    said = {"en": "from the other releases, of which some may", "de": "aus den anderen Veröffentlichungen"}[language]
+    for beside in (False, True):
+        folder = tmp_path / str(beside)
+        folder.mkdir()
+        if beside:
+            funnel.run(policy(folder, name="plain", estimate={"minimum": 1}))
+        made = funnel.run(policy(folder, release__language=language, accept=["plain"] if beside else None))
+        assert (said in (Path(made.release) / "report.html").read_text()) == beside
+        assert funnel.audit_release(made.release, folder / "private").passed
+
+
 def test_bins_of_a_private_estimate_are_those_of_the_policy_by_their_ends(tmp_path):
     query = "SELECT 's' || (i % 2) AS s, hash(i) % 60 AS x FROM range(600) t(i)"
     bins = {"public": [{"name": "x", "bins": [0, 20, 1234567]}], "estimate__values": {"s": ["s0", "s1"]}}
