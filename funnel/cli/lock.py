@@ -13,7 +13,8 @@ from funnel.cli.options import Json, Memory, PolicyFile, Threads
 EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; funnel lock --check census.yaml;
 after drift, with another epsilon in the policy: funnel lock --keep census.yaml
 
-Exit codes: 0 written, up to date, or in agreement; 1 not written, or not in agreement; 2 wrong usage."""
+Exit codes: 0 written, up to date, or in agreement; 1 not written, or not in agreement; 2 wrong usage; 4 a person must
+decide (`estimate.budget` is spent); 5 try again (busy, disk full, source out of reach or changing)."""
 
 
 def lock(

@@ -34,6 +34,13 @@ ONE = " UNION ALL SELECT '{secret}', 'alone'"
 
 
 
+def test_a_lock_that_no_estimate_is_left_for_asks_a_person_as_its_help_says(tmp_path, command):
+    assert command("lock", policy(tmp_path, estimate__budget=1.5)).code == 0
+    again = command("lock", "--force", policy(tmp_path, estimate__budget=1.5, estimate__epsilon=1.2))
+    assert again.code == 4 and "[budget]" in again.err
+    assert "4 a person must" in command("lock", "--help").out
+
+
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_beside_a_policy_of_plain_counts_not_all_figures_are_said_to_follow_from_noisy_ones(tmp_path, language):
     """What its release was compared with by its own counts decides what all releases are told to tell together."""
