@@ -137,6 +137,9 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     """The release's own promise: one that was ended is made anew where the policy allows more than it did."""
     policy, found = tonight.policy, tonight.protection
     stated = _before(policy.name, found.notion, policy.sensitive, entries)
+    if policy.estimate.epsilon is not None:
+        # Of its promise others have measured at true counts, which nothing follows from that is published here.
+        stated = [told if one.name == policy.name else None for told, one in zip(stated, entries, strict=True)]
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.stands(tonight.every(found.notion, figures, entries), stated)

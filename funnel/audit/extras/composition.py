@@ -124,7 +124,7 @@ def _repeats(opened: Release, one: Promise) -> None:
     drawn = (_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None)
     if opened.protocol is None or _laws(opened.protocol) not in drawn:
         raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
-    told = figures_before(before, one)[-1:]
+    told = figures_before(told_before(opened, one), one)[-1:]
     if told != [one.together.measured] or None in told:
         what = f"a repeated release tells as much of the promise of {one.policy} as was told before"
         raise Broken(NAME, what, told, one.together.measured)
@@ -211,6 +211,13 @@ class UncountedSecret:
 def _name(one: DrawnBlock) -> object:
     """Equal for draws that give the same record the same answer."""
     return one.drawer, one.meaning, one.entity, one.protocol
+
+
+def told_before(opened: Release, one: Promise) -> Sequence[ReleaseEntry]:
+    """The earlier releases whose figures bear on a promise: over a private estimate others’ are of true counts."""
+    *before, entry = opened.entries
+    alone = one is entry.own and opened.counts.private is not None
+    return [early for early in before if not alone or early.name == entry.name]
 
 
 def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:
