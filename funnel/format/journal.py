@@ -136,7 +136,7 @@ class ReleaseEntry:
 
     `promises` are all that policies of this ledger have made by now, the release's own first. `present` is None where
     everybody in the source is in it; `entity` is the column that permanent draws are keyed by; `lock` the checksum of
-    the lock, None where there is none.
+    the lock, None where there is none; `identify` are the columns that it publishes as they are.
     """
 
     release: ReleaseId
@@ -156,6 +156,7 @@ class ReleaseEntry:
     promises: tuple[Promise, ...]
     identity: Identity
     lock: Sha256 | None
+    identify: tuple[Text, ...] = ()
     kind: Literal["release"] = "release"
 
     @property

@@ -11,12 +11,13 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
+from funnel.ledger.promises import breaks, is_own, others, own_before, publishes, shown_as_they_are
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
+from funnel.text import listed
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -84,6 +85,9 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         )
         if absent and (why := unmeasured(policy) or _known_otherwise(policy)):
             said += f": {why}"
+        columns = {name for block in policy.blocks for name in (*block.labels, *block.columns)}
+        if keys := shown_as_they_are(policy, Journal(policy.private).releases(), columns | {*policy.sensitive}):
+            said += f": {listed(keys)}, released as drawn or hidden, is a key that this or an earlier release publishes"
         advice = (
             "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             if absent

@@ -7,7 +7,7 @@ the two go together, and for a notion that is about more than one table of count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -73,6 +73,13 @@ class Tonight:
         figure = None if told is None or found.figure is None else max(told, found.figure)
         return replace(found, figure=figure, measured=told, how="sum")
 
+    def as_they_are(self, found: Together, entries: Sequence[ReleaseEntry]) -> Together:
+        """No bound where a release publishes as it is what others draw from, or what is hidden: keys are not drawn."""
+        told = {name for one in self.own for name in one.tells_of}
+        if not shown_as_they_are(self.policy, entries, {*told, *found.sensitive}):
+            return found
+        return replace(found, figure=None, measured=None, how="sum", varying=None)
+
     def people(self, secret: Secret) -> Population | None:
         """Everybody in the source by a secret; None where they were not counted."""
         return next((one for one in self.everybody if one.secret.columns == secret), None)
@@ -89,6 +96,14 @@ class Tonight:
         if found is None or rows is None:
             return None
         return found.among(rows & found.named(joint.blocks), joint.blocks)
+
+
+def shown_as_they_are(policy: Policy, entries: Sequence[ReleaseEntry], names: Set[str]) -> list[str]:
+    """Which of these columns, and of those that earlier releases drew from, some release of all publishes as it is."""
+    named = *policy.release.identify, *(name for one in entries for name in one.identify)
+    keys = {folded(name): name for name in named}
+    drawn = {name for one in entries for block in one.drawn for name in (*block.columns, *block.inside)}
+    return sorted(keys[name] for name in keys.keys() & {folded(name) for name in {*names, *drawn}})
 
 
 def standing(entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
@@ -143,6 +158,7 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.stands(tonight.every(found.notion, figures, entries), stated)
+    figures = tonight.as_they_are(figures, entries)
     budget = None if policy.budget is None else str(rational(policy.budget))
     before = own_before(policy, entries)
     if before is not None and before.ended and before.budget != budget:
@@ -163,7 +179,7 @@ def _told(
         found = unseen(notion, secret, tonight.own, tonight.earlier, before)
     else:
         found = together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
-    return tonight.stands(tonight.every(notion, found, entries), before)
+    return tonight.as_they_are(tonight.stands(tonight.every(notion, found, entries), before), entries)
 
 
 def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:

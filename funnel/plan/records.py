@@ -169,4 +169,5 @@ def release_entry(
         promises=composed.promises,
         identity=composed.identity,
         lock=None if stated.locked is None else stated.locked.checksum,
+        identify=tuple(key.name for key in stated.identify),
     )

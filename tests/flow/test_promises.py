@@ -428,3 +428,29 @@ def test_two_promises_with_the_same_terms_each_go_by_what_was_told_of_it(folder:
     for name, figure in before.items():
         assert told_of(folder, name).figure == pytest.approx(figure + 0.1, abs=2e-4)
     assert everything_holds(folder)
+
+
+@pytest.mark.parametrize("keyed", [["id", "x"], ["id", "s"]], ids=["what it draws from", "what it hides"])
+@pytest.mark.parametrize("order", [1, -1], ids=["named later", "named before"])
+def test_a_key_that_others_draw_from_or_hide_leaves_them_no_bound(folder: Path, keyed: list[str], order: int) -> None:
+    """It is published as it is, and no channel of draws has it."""
+    named = OTHER | {"sensitive": ["w"], "release": {"to": "releases", "private": "private", "identify": keyed}}
+    early, late = [FIRST, named][::order]
+    run(folder, early)
+    with pytest.raises(funnel.errors.LedgerError, match="promise") as refused:
+        run(folder, late)
+    assert order == 1 or f"{keyed[1]}, released as drawn or hidden, is a key" in str(refused.value)
+    made = run(folder, late, budget=None, accept=[early["name"], "unbounded"])
+    about = {one["policy"]: one["used"] for one in made.as_dict()["promises"]}
+    assert about["first"] is None
+    for one in (folder / "releases").glob("2*"):
+        assert failures(funnel.audit_release(one, folder / "private")) == set()
+    journal = Journal(folder / "private")
+    assert [list(one.identify) for one in journal.releases()] == [[], keyed][::order]
+
+
+def test_a_key_that_nobody_draws_from_ends_nothing(folder: Path) -> None:
+    run(folder, FIRST)
+    keyed = {"to": "releases", "private": "private", "identify": ["id"]}
+    made = run(folder, OTHER, budget=None, accept=["first"], release=keyed)
+    assert made.as_dict()["promises"][0]["used"] is not None

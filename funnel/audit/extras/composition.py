@@ -82,6 +82,10 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
     stated, named = one.together, NOTIONS.get(one.notion)
     if named is None or stated.measure != named.measure:
         raise Broken(NAME, "promises are of another measure", named and named.measure, stated.measure)
+    if _as_it_is(opened.entries, stated):
+        every = stated.measured, stated.varying, stated.how
+        agree(NAME, [(f"what is told of {one.policy}, where a key is published as it is", (None, None, "sum"), every)])
+        return
     whole = _usual([*earlier, *own])
     given = None if stated.varying is None else rational(stated.varying)
     if given is not None and not is_figure(None, whole, given):
@@ -113,6 +117,13 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
     ]
     Divided(people, patterns, inside).agrees(stated)
+
+
+def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:
+    """Whether a key of some release is a column that others draw from, or that is hidden."""
+    keys = {folded(name) for one in entries for name in one.identify}
+    drawn = {folded(name) for one in entries for block in one.drawn for name in (*block.columns, *block.inside)}
+    return bool(keys & (drawn | {folded(name) for name in stated.sensitive}))
 
 
 def _repeats(opened: Release, one: Promise) -> None:
