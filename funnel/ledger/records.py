@@ -107,8 +107,8 @@ def _follows_from(one: DrawRecord, mine: DrawRecord) -> bool:
     alike = (one.columns, one.base, one.reads) == (mine.columns, mine.base, None) and len(one.columns) == 1
     if not alike or one.meaning == mine.meaning:
         return False
-    if one.by_value is None or mine.by_value is None:
-        return False
+    if one.by_value is None or mine.by_value is None or (one.present and one.present.unseen):
+        return False  # or a value without a name may have been left out, where others were drawn for as `other`
     return not mine.pools or set(one.by_value.inputs.values) <= set(mine.by_value.inputs.values)
 
 
@@ -153,26 +153,30 @@ def drawn(
     Raises KeyError for a column that is neither `known` nor a wide block.
     """
     wide = {one.name: one for one in cells}
+    # A lock also puts combinations that it does not know under `other`, of values that it knows one by one.
+    whole = sorted(map(json.dumps, inputs)) if len(columns) > 1 else None
     hashes = [
-        (meaning(wide[name]),) * 2 if name in wide else _hashes(known[folded(name)], {*values})
+        (meaning(wide[name]),) * 2 if name in wide else _hashes(known[folded(name)], {*values}, whole)
         for name, values in zip(columns, zip(*inputs, strict=True), strict=True)
     ]
     inside = tuple(column.name for name in columns if name in wide for column in wide[name].columns)
     return Drawn(columns, tuple(one for one, _ in hashes), tuple(base for _, base in hashes), reads, inside, ())
 
 
-def _hashes(one: Attribute, values: set[str | None]) -> tuple[str, str]:
+def _hashes(one: Attribute, values: set[str | None], whole: Sequence[str] | None) -> tuple[str, str]:
     """Of what a column's values stand for, and of the same but for which values are not put under `other`.
 
     The same text may mean other people elsewhere: bins, rounding, clipping, groups; and where rare or unseen values
     are one, which ones are not. A rare number becomes the nearest one that is named, so that every name bears on what
-    the others stand for.
+    the others stand for. `whole` are the labels of a block of several columns.
     """
     told = {name: getattr(one, name) for name in ("bins", "round", "clip", "groups")} | {"trim": one.trim or None}
     base = {name: value for name, value in told.items() if value is not None}
     kept: dict[str, Any] = {name: value for name in ("top", "rare") if (value := getattr(one, name)) is not None}
     if one.top is not None or one.rare in ("other", "bin") or one.unseen == "other":
         kept["values"] = sorted(json.dumps(value) for value in values)
+    if one.unseen == "other" and whole is not None:
+        kept["whole"] = whole
     if one.rare == "bin":
         base |= kept
     return _short(base | kept), _short(base)

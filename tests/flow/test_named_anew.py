@@ -101,3 +101,45 @@ def test_a_value_that_has_a_name_tonight_was_drawn_for_twice_in_every_promise(fo
     kept, named = (answers(nights[0][one], nights[1][two], shared=one == two) for one, two in ("aa", ("other", "b")))
     assert any(not kept.get(answer) for answer, chance in named.items() if chance)  # no finite bound
     assert figures(folder)["kept"] is None
+
+
+def test_a_combination_that_has_a_name_tonight_was_drawn_for_twice_too(folder: Path) -> None:
+    """A lock knew both of its parts, and not that they go together: it was drawn for as `other` of both columns."""
+    pairs = [(x, z) for x, z in ("ac", "ae", "bc") for _ in range(60)] + [("other", "other")] * 60
+
+    def table(rows: list[tuple[str, str]]) -> None:
+        (x, z), ids = zip(*rows, strict=True), [*range(len(rows))]
+        pq.write_table(pa.table({"id": ids, "s": [str(i % 2) for i in ids], "x": x, "z": z}), folder / "t.parquet")
+
+    table(pairs)
+    policy = write_policy(
+        folder, **TERMS, public=[[{"name": "x", "unseen": "other"}, {"name": "z", "unseen": "other"}]],
+        privacy={"notion": "ldp-x", "epsilon": 0.7}, accept="unbounded",
+    )  # fmt: skip
+    funnel.make_lock(policy)
+    table([*pairs, *[("b", "e")] * 60])
+    runs = [funnel.run(policy, locked=True), funnel.run(policy)]
+    nights = [steps_of(Path(run.release) / "protocol.json") for run in runs]
+    kept = answers(nights[0]["a", "c"], nights[1]["a", "c"], shared=True)
+    named = answers(nights[0]["other", "other"], nights[1]["b", "e"], shared=False)
+    assert any(not kept.get(answer) for answer, chance in named.items() if chance)  # no finite bound
+    assert figures(folder)["test"] is None
+    assert all(failures(funnel.audit_release(run.release, folder / "private")) == set() for run in runs)
+
+
+def test_whom_a_lock_left_out_was_not_drawn_for_as_other(folder: Path) -> None:
+    """With `top` a missing value stays one: a lock that has none leaves it out, and its absence tells which it is."""
+    known = {(s, x): many for s in "01" for x, many in (("a", 100), ("b", 20), ("c", 20))}
+    people(folder, known)
+    asked: dict[str, Any] = TERMS | {
+        "source": TERMS["source"] | {"missing": "category"}, "public": [{"name": "x", "top": 1, "unseen": "drop"}],
+        "draws": {"kind": "fresh"}, "estimate": {"minimum": 5}, "accept": "unbounded",
+    }  # fmt: skip
+    for name, notion in (("first", {"notion": "ldp-x", "epsilon": 0.5}), ("second", {"notion": "ldp", "epsilon": 0.3})):
+        policy = write_policy(folder, **asked, name=name, privacy=notion).rename(folder / f"{name}.yaml")
+        funnel.make_lock(policy)
+        people(folder, known | {("0", None): 5, ("1", None): 40})
+        run = funnel.run(policy, locked=True)
+        assert failures(funnel.audit_release(run.release, folder / "private", table=folder / "t.parquet")) == set()
+    figure = figures(folder)["second"]
+    assert figure is None or figure >= math.log((40 / 180) / (5 / 145))

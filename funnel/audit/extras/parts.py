@@ -86,9 +86,9 @@ class DrawnBlock:
         """The same in terms of this release, where each of its values says what was drawn for.
 
         The two differ in which values had a name. Where this release names all that was named then, a value without a
-        name then was drawn for as `other`.
+        name then was drawn for as `other`; where a lock left some out, nobody knows which.
         """
-        for mine in own:
+        for mine in () if self.drops else own:
             alike = (self.columns, self.base, self.reads) == (mine.columns, mine.base, None)
             single = len(self.columns) == 1 and self.meaning != mine.meaning
             if alike and single and isinstance(self.protocol, Weights) and isinstance(mine.protocol, Weights):
