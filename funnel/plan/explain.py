@@ -131,9 +131,12 @@ def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
         yield f"the database counts distinct rows by {stage.counted}; nothing else leaves it"
     if isinstance(stage, stages.Everybody):
         yield from warning(stage)
-    if isinstance(stage, stages.Count) and stage.noise is None and plan.protect.beliefs is None:
+    notion = plan.protect.notion
+    # The usual LDP has nothing to do with the secret, nor have chances that are made for it.
+    tells = notion != "ldp-x" and plan.protect.beliefs is None
+    if isinstance(stage, stages.Count) and stage.noise is None and tells:
         yield "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down"
-        yield "ways out: estimate.beliefs, rldp, estimate.kind: private"
+        yield f"ways out: estimate.beliefs,{'' if notion == 'rldp' else ' rldp,'} estimate.kind: private"
 
 
 def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:

@@ -101,7 +101,10 @@ def tamper(folder: Path) -> None:
     for entries, claims in (
         ([*whole, whole[0]], {"history-entered", "history-order", "ledger-entry"}),
         (whole[:-1], {"history-entered", "ledger-entry"}),
-        ([whole[1], whole[0], *whole[2:]], {"history-order", "ledger-entry", "ledger-identity", "ledger-promises"}),
+        (
+            [whole[1], whole[0], *whole[2:]],
+            {"history-order", "ledger-composed", "ledger-entry", "ledger-identity", "ledger-promises"},
+        ),
         ([*whole[:2], lower, *whole[3:]], {"ledger-entry", "ledger-composed"}),
     ):
         rechained(private, entries)
