@@ -134,7 +134,8 @@ def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[P
             alike = before == stated and _alike(tonight, one)
             known[asked] = own.together if alike else _told(tonight, one, before, entries)
         found.append(_after(tonight, replace(one, together=known[asked])))
-    identity = granted(tonight.identity, [one.together for one in found])
+    drawn = [block.told() for block in tonight.own]
+    identity = granted(tonight.identity, [one.together for one in found], drawn, entries)
     return tuple(replace(one, together=assuming(one.together, identity)) for one in found), identity
 
 
@@ -186,7 +187,7 @@ def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry])
     """Whether the secret of another policy is a column of tonight's table, as far as the tables' names show."""
     if one.together.sensitive == tonight.policy.sensitive:
         return True
-    last = next((entry for entry in reversed(entries) if entry.name == one.policy), None)
+    last = next((entry for entry in reversed(entries) if entry.own.name == one.name), None)
     return last is not None and last.identity.table == tonight.identity.table
 
 

@@ -16,7 +16,7 @@ from funnel.data.convert import joint_of
 from funnel.format import counts, protocol, schema
 from funnel.format.canonical import FormatError
 from funnel.format.counts import CountsFile
-from funnel.format.journal import Identity, ReleaseEntry, Together
+from funnel.format.journal import Drawn, Identity, ReleaseEntry, Together
 from funnel.format.people import PeopleFile
 from funnel.ledger.archive import kept_protocol
 from funnel.ledger.identity import UNCHANGED, Identified, identify
@@ -58,15 +58,24 @@ def known_again(
     return drawn, identity, tuple(_anew(policy, release, own, found, entries))
 
 
-def granted(identity: Identity, found: Sequence[Together]) -> Identity:
+def granted(
+    identity: Identity, found: Sequence[Together], drawn: Sequence[Drawn], before: Sequence[ReleaseEntry]
+) -> Identity:
     """What figures take for granted, the policy's own first: with one of a night before, that rows are what they were.
 
-    So do those measured at the counts of another secret than its own, which no digest of this release has.
+    So do those about another secret than its own, and those that count draws of other columns than the ones `drawn`:
+    neither is in a digest of this release, nor is who was there then.
     """
     named = [one for one in identity.assumes if one not in UNCHANGED]
-    unseen = any(one.how in ("exact", "unchanged") and one.sensitive != found[0].sensitive for one in found)
-    then = unseen or any(one.how == "repeated" for one in found)
+    own = _versions(drawn)
+    unseen = any(one.sensitive != found[0].sensitive for one in found)
+    then = unseen or any(one.how == "repeated" for one in found) or any(_versions(one.drawn) - own for one in before)
     return replace(identity, assumes=(*named, *UNCHANGED)) if then else identity
+
+
+def _versions(drawn: Sequence[Drawn]) -> set[tuple[str, str]]:
+    """The columns of some draws, each with the version that it is of."""
+    return {column for one in drawn for column in zip(one.columns, one.since, strict=True)}
 
 
 def assuming(found: Together, identity: Identity) -> Together:

@@ -454,3 +454,36 @@ def test_a_key_that_nobody_draws_from_ends_nothing(folder: Path) -> None:
     keyed = {"to": "releases", "private": "private", "identify": ["id"]}
     made = run(folder, OTHER, budget=None, accept=["first"], release=keyed)
     assert made.as_dict()["promises"][0]["used"] is not None
+
+
+def test_a_secret_that_another_table_calls_alike_is_not_counted_by_it(folder: Path) -> None:
+    """A policy that hides something else in another table now has promised nothing about a column there."""
+    duckdb.sql(
+        f"""COPY (SELECT id, w, s AS z, CASE id // 2 % 2 WHEN 0 THEN 's0' ELSE 's1' END AS s
+            FROM '{folder}/people.parquet') TO '{folder}/second.parquet' (FORMAT parquet)"""
+    )
+    second = FIRST | {"source": PEOPLE | {"table": "second.parquet"}, "sensitive": ["w"], "public": ["z"]}
+    second |= {"budget": None, "privacy": {"notion": "ldp-x", "epsilon": 0.1}}
+    run(folder, FIRST, budget=None)
+    run(folder, second)
+    made = run(
+        folder, second, name="second", privacy={"notion": "ldp-x", "epsilon": 1.5}, draws={"kind": "fresh"}
+    )
+    told = next(one.together for one in made.composed.promises if one.together.sensitive == ("s",))
+    assert told.measured is not None
+    assert told.measured > 1.6
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+
+
+def test_who_was_there_for_other_columns_is_taken_for_granted(folder: Path) -> None:
+    """No digest of this release says so: those who came since may all have one secret, and the page of z names it."""
+    run(folder, FIRST, budget=None)
+    duckdb.sql(
+        f"""COPY (FROM '{folder}/people.parquet' UNION ALL SELECT id + 400, 's1', x, w, z
+            FROM '{folder}/people.parquet' WHERE id < 100) TO '{folder}/more.parquet' (FORMAT parquet)"""
+    )
+    (folder / "more.parquet").rename(folder / "people.parquet")
+    made = run(folder, OTHER, budget=None)
+    assert made.composed.together.how == "sum"
+    assert made.composed.identity.assumes == ("values unchanged", "comings and goings tell nothing")
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()

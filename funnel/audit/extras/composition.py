@@ -171,7 +171,7 @@ def _unseen(opened: Release, asked: PromiseTerms) -> bool:
 def _same_table(opened: Release, one: Promise) -> bool:
     """Whether a secret of another policy is a column of this release's table, as far as the tables' names show."""
     *before, entry = opened.entries
-    last = next((earlier for earlier in reversed(before) if earlier.name == one.policy), None)
+    last = next((earlier for earlier in reversed(before) if earlier.own.name == one.name), None)
     if one.together.sensitive == opened.manifest.sensitive:
         return True
     return last is not None and last.identity.table == entry.identity.table

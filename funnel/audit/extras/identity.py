@@ -46,7 +46,7 @@ def check(opened: Release) -> str | Unchecked:
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
     identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen)
-    identity = granted(identity, [one.together for one in entry.promises])
+    identity = granted(identity, [one.together for one in entry.promises], entry.drawn, before)
     try:
         agree(NAME, [
             *((f"identity.{key}", value, vars(told)[key]) for key, value in vars(identity).items()),
