@@ -136,7 +136,8 @@ class ReleaseEntry:
 
     `promises` are all that policies of this ledger have made by now, the release's own first. `present` is None where
     everybody in the source is in it; `entity` is the column that permanent draws are keyed by; `lock` the checksum of
-    the lock, None where there is none; `identify` are the columns that it publishes as they are.
+    the lock, None where there is none; `identify` are the columns that it publishes as they are; `noisy` whether its
+    figures are of the counts of a private estimate.
     """
 
     release: ReleaseId
@@ -157,6 +158,7 @@ class ReleaseEntry:
     identity: Identity
     lock: Sha256 | None
     identify: tuple[Text, ...] = ()
+    noisy: bool = False
     kind: Literal["release"] = "release"
 
     @property

@@ -94,7 +94,8 @@ def compose(
     check_cells(policy, own, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
-    earlier, again = _earlier(entries, kept, identity.table), _repeated(own, entries, kept, identity)
+    earlier = _earlier(entries, kept, identity.table)
+    again = policy.estimate.epsilon is None and _repeated(own, entries, kept, identity)
     promises, identity = measured(
         Tonight(policy, protection, release, drawn, earlier, everybody, identity, again), entries
     )
@@ -121,8 +122,11 @@ def _repeated(
 ) -> bool:
     """Whether an earlier release drew all of it, by one key, of the same rows: then the answers are that one's.
 
-    Not where the rows have been others since: what was told then was measured at their counts.
+    Not where the rows have been others since: what was told then was measured at their counts. Nor beside releases of
+    private estimates, of which figures may be that are below those of the counts.
     """
+    if any(entry.noisy for entry in entries):
+        return False
     mine = tuple(one.told() for one in own)
     alike = (entry for entry in reversed(entries) if entry.drawn == mine)
     rows = identity.content, identity.numbered

@@ -170,4 +170,5 @@ def release_entry(
         identity=composed.identity,
         lock=None if stated.locked is None else stated.locked.checksum,
         identify=tuple(key.name for key in stated.identify),
+        noisy=stated.estimate.kind == "private",
     )

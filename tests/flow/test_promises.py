@@ -487,3 +487,21 @@ def test_who_was_there_for_other_columns_is_taken_for_granted(folder: Path) -> N
     assert made.composed.together.how == "sum"
     assert made.composed.identity.assumes == ("values unchanged", "comings and goings tell nothing")
     assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+
+
+def test_what_was_told_at_noisy_counts_does_not_stand_for_a_release_of_true_ones(folder: Path) -> None:
+    """The same protocol of the same people under the same key: its answers are the earlier ones, its counts are not."""
+    values = {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}
+    terms = FIRST | {"name": "again", "privacy": {"notion": "lip", "epsilon": 5.0}, "budget": None}
+    run(folder, OTHER | {"sensitive": ["s"]}, budget=None)
+    run(folder, terms, estimate={"kind": "private", "epsilon": 0.5, "values": values}, accept=["other"])
+    journal = Journal(folder / "private")
+    early, last = journal.releases()
+    low = replace(last.own, together=replace(last.own.together, figure=0.5, measured=0.5))
+    rechained(folder / "private", [early, replace(last, promises=(low, *last.promises[1:]))])
+    plain = run(folder, terms, accept=["other"])
+    told = plain.composed.together
+    assert told.how != "repeated"
+    assert told.figure is None or told.figure >= plain.measured.lip.nats
+    assert "ledger-composed" not in failures(funnel.audit_release(plain.release, folder / "private"))
+    assert [one.noisy for one in journal.releases()] == [False, True, False]

@@ -129,6 +129,8 @@ def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:
 def _repeats(opened: Release, one: Promise) -> None:
     """It draws again what an earlier one drew of the same rows, and as much is told as before. Raises Broken."""
     *before, entry = opened.entries
+    if any(early.noisy for early in opened.entries):
+        raise Broken(NAME, "the release repeats an earlier one", "counts without noise", "those of a private estimate")
     alike = (early for early in reversed(before) if early.drawn == entry.drawn)
     since = takewhile(lambda early: _rows_of(early) == _rows_of(entry), alike)
     there = (early for early in since if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")

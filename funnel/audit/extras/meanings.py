@@ -31,8 +31,11 @@ def check(opened: Release) -> str:
             raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)
     drawn = tuple(drawn_of(block.columns, block.inputs, reads(block), known, opened.wide) for block in blocks)
     told = tuple(replace(one, since=()) for one in entry.drawn)
-    same = ("entity", entity, entry.entity), ("identify", terms.identify, entry.identify), ("drawn", drawn, told)
-    for what, expected, found in same:
+    noisy = terms.estimate.kind == "private"
+    for what, expected, found in (
+        ("entity", entity, entry.entity), ("drawn", drawn, told),
+        ("identify", terms.identify, entry.identify), ("noisy", noisy, entry.noisy),
+    ):  # fmt: skip
         if expected != found:
             raise Broken(NAME, f"{what} is not what the terms make of it", expected, found)
     return f"{sum(len(one.columns) for one in drawn)} columns"
