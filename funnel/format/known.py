@@ -16,6 +16,8 @@ OWN = "own"
 """The level of a column's own values, before any of them are put together."""
 RELEASED = "released"
 """The level of what is released of a column whose values are put together: bins, `other`, multiples of a step."""
+TONIGHT = "tonight"
+"""The level that would be the released one, had a lock not put some of its values under `other`."""
 MERGED = "merged"
 """The level of what several values of a column inside cells are released as; one that stands for itself is 0 there."""
 

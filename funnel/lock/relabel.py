@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 from funnel.data import Alphabet, Joint, Label
 from funnel.data.alphabet import readable
 from funnel.data.arrange import Recoder, together
-from funnel.data.finer import Finer
+from funnel.data.finer import Finer, finer
 from funnel.data.joint import IntArray
 from funnel.errors import InternalError, SourceError
 from funnel.format.drift import Unseen
+from funnel.format.known import OWN, RELEASED, TONIGHT, Level
 from funnel.text import counted, some
 
 Rule = Literal["error", "other", "drop"]
@@ -90,7 +91,8 @@ def relabel(current: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule
         )
     joint, secret = _joint(apart, blocks, cells[kept], apart.counts[kept])
     if apart.finer is not None:
-        joint = replace(joint, finer=_finer(apart.finer, secret, codes))
+        pooled = {column for one in unseen if one.rule == "other" for column in one.columns}
+        joint = replace(joint, finer=_as_released(_finer(apart.finer, secret, codes), joint, pooled))
     return Relabelled(joint, tuple(unseen), secret, tuple(codes), recoder)
 
 
@@ -99,6 +101,25 @@ def _finer(current: Finer, secret: IntArray, codes: Sequence[IntArray]) -> Finer
     hidden, *public = current.placed.T
     placed = np.column_stack([secret[hidden], *(code[x] for code, x in zip(codes, public, strict=True))])
     return current.moved(placed, np.asarray((placed >= 0).all(axis=1)))
+
+
+def _as_released(seen: Finer, joint: Joint, pooled: Set[str]) -> Finer:
+    """With what is released of columns (lock's labels) some of whose values went under `other`, behind tonight's own.
+
+    Whoever knows that the value is `other` knows a larger group than who knows which one, and may be told more.
+    """
+    levels, codes = list[Level](), list[IntArray]()
+    last = {level.column: i for i, level in enumerate(seen.levels) if level.level in (OWN, RELEASED)}
+    shown = {one: (j, one) for j, block in enumerate(joint.blocks) for one in block.columns if one in pooled}
+    for place, (level, code) in enumerate(zip(seen.levels, seen.known.T, strict=True)):
+        column, now = level.column, last.get(level.column) == place and level.column in shown
+        levels.append(Level(column, TONIGHT, level.values) if now and level.level == RELEASED else level)
+        codes.append(code)
+        if now:
+            values, of = joint.column(*shown[column])
+            levels.append(Level(column, RELEASED, values))
+            codes.append(of[seen.placed[:, 1 + shown[column][0]]])
+    return finer(seen.placed, seen.counts, levels, np.column_stack(codes), seen.minimum) if shown else seen
 
 
 def _codes(

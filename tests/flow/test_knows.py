@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from copy import deepcopy
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +164,29 @@ def test_a_lock_leaves_out_what_its_cells_do_not_know(folder: Path) -> None:
     ]  # fmt: skip
     assert sum(row[-1] for row in known["cells"]) == 899
     assert audit(folder, release) == set()
+
+
+def test_a_new_value_that_a_lock_puts_under_other_may_be_known_as_such(tmp_path: Path) -> None:
+    """Town says nothing within each job, and much to who knows only that the job is released as `other`."""
+    def write(counts: dict[str, tuple[int, ...]]) -> None:
+        kinds = list(product("ns", ("yes", "no")))
+        rows = [(job, *one) for job, many in counts.items() for k, one in enumerate(kinds) for _ in range(many[k])]
+        columns = dict(zip(("job", "town", "ill"), map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table({"id": [*range(len(rows))]} | columns), tmp_path / "people.parquet")
+
+    write({"a": (135, 315, 135, 315), "other": (150, 325, 100, 325)})
+    public = [{"name": "job", "unseen": "other"}, "town"]
+    policy = written(tmp_path, public=public, privacy={"notion": "srlip", "epsilon": 1.0, "knows": 1},
+                     mechanism="optimal", accept="unbounded")  # fmt: skip
+    funnel.make_lock(policy, room=0.1)
+    write({"a": (135, 315, 135, 315), "other": (72, 8, 8, 2), "z": (10, 80, 80, 640)})
+    release = Path(funnel.run(policy, locked=True).release)
+    weights = steps_of(release / "protocol.json")
+    assert all(Fraction(0) in {b - a for a, b in pairwise((0, *ends))} for ends in weights.values())  # nothing is noise
+    real = math.log(Fraction(82, 170) / Fraction(172, 900))  # a belief in yes, who knows `other` and sees n
+    stated = json.loads((release / "release.json").read_text())["leakage"]["srlip"]
+    assert stated >= real > 0.9
+    assert audit(tmp_path, release) == set()
 
 
 def hide_incomes(known: dict[str, Any]) -> None:
