@@ -15,7 +15,8 @@ import funnel
 ROOT = Path(funnel.__file__).parents[1]
 START = (
     "import os, signal, sys\nfrom funnel.cli.signals import heed_termination, interrupted, leave\n"
-    "heed_termination()\n"
+    # A shell starts what goes on in the background without Ctrl-C.
+    "signal.signal(signal.SIGINT, signal.default_int_handler); heed_termination()\n"
 )
 
 
