@@ -67,6 +67,10 @@ def test_the_full_report_says_what_was_made_of_columns_and_the_published_one_doe
     ):
         assert said in private
         assert said not in (release / "report.html").read_text()
+    clipped = [{"name": "income", "round": 1000000, "clip": [-2, 1.5]}]
+    release = Path(command("run", policy(tmp_path, public=clipped, accept=["unbounded"]), "--json").json["release"])
+    private = (tmp_path / "private" / release.name / "report.html").read_text()
+    assert "Income: numbers beyond -2 and 1.5 were taken for these and rounded to multiples of 1000000." in private
 
 
 @pytest.mark.long
