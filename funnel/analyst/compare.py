@@ -60,7 +60,7 @@ class Line:
     @property
     def name(self) -> str:
         """The mechanism, what its protocol is made from, and what a reference is."""
-        rounded = f", beliefs in steps of {self.beliefs:g}" if self.beliefs else ""
+        rounded = f", beliefs in steps of {self.beliefs:.15g}" if self.beliefs else ""
         counted = "" if self.beliefs != 0 else " (reference, beliefs as counted)"
         only = "" if self.keeps is None else f" (reference, {self.keeps} only)"
         return f"{self.mechanism}{rounded}{counted}{only}"

@@ -85,9 +85,7 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         )
         if absent and (why := unmeasured(policy) or _known_otherwise(policy)):
             said += f": {why}"
-        columns = {name for block in policy.blocks for name in (*block.labels, *block.columns)}
-        if keys := shown_as_they_are(policy, Journal(policy.private).releases(), columns | {*policy.sensitive}):
-            said += f": {listed(keys)}, released as drawn or hidden, is a key that this or an earlier release publishes"
+        said += _for_keys(policy, one)
         advice = (
             "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             if absent
@@ -108,6 +106,15 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
     )
+
+
+def _for_keys(policy: Policy, one: Promise) -> str:
+    """Why what a release publishes as it is leaves a promise no bound; empty where it does not."""
+    columns = {name for block in policy.blocks for name in (*block.labels, *block.columns)}
+    told = columns | {*one.together.sensitive}
+    if not (keys := shown_as_they_are(policy, Journal(policy.private).releases(), told)):
+        return ""
+    return f": {listed(keys)}, drawn for or hidden, is a key that this or an earlier release publishes as it is"
 
 
 def _known_otherwise(policy: Policy) -> str:
@@ -137,7 +144,7 @@ def _why(policy: Policy, one: Promise) -> str:
     if publishes(policy, one):
         return "it publishes what that policy hides"
     if one.together.figure is None:
-        return "what all releases tell together would have no finite bound"
+        return f"what all releases tell together would have no finite bound{_for_keys(policy, one)}"
     return f"all releases together would tell {one.together.figure:.4f} nats of it"
 
 

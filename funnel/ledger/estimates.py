@@ -133,7 +133,7 @@ def _check(journal: Journal, after: Spent, budget: Fraction | None) -> None:
     raise LedgerError(
         "budget",
         f"{after.estimates:,} estimates of these people would have spent {float(after.epsilon):.15g} nats; "
-        f"`estimate.budget` is {float(budget):g}",
+        f"`estimate.budget` is {float(budget):.15g}",
         where=str(journal.path),
         advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "
         "often, let a lock (`funnel lock`) estimate once for many releases, or accept a larger budget.",

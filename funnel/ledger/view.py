@@ -252,8 +252,10 @@ class LedgerView:
         if self.policy.budget is None:
             return []
         if self.left is None:
-            return [f"budget     {self.policy.budget:g} nats; what the releases so far take of it is measured by a run"]
-        return [f"budget     {self.policy.budget:.15g} nats, of which {self.left:.4f} are left"]
+            rest = "; what the releases so far take of it is measured by a run"
+        else:
+            rest = f", of which {self.left:.4f} are left"
+        return [f"budget     {self.policy.budget:.15g} nats{rest}"]
 
     def _spent(self) -> list[str]:
         """What private estimates took, those of runs that published nothing among them."""

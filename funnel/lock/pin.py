@@ -27,6 +27,7 @@ from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
 from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
 from funnel.lock.relabel import OTHER, Relabelled, Rule, relabel
+from funnel.measure.figures import round_up
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
@@ -280,10 +281,10 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
 def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> LockError:
     notion, needed = found.notion, found.notion.needed(found.channel, found.leakage.nats)
     said = [
-        f"leaks {_nats(nats)} ({moved.measure}) at tonight's counts, above the {notion.epsilon:g} that {notion.notion} "
-        "allows"
+        f"leaks {_nats(nats)} ({moved.measure}) at tonight's counts, above the {notion.epsilon:.15g} that "
+        f"{notion.notion} allows"
         if key == "epsilon"
-        else f"moves a belief by {_nats(nats)} there, above the {getattr(notion, key):g} of the policy's `{key}`"
+        else f"moves a belief by {_nats(nats)} there, above the {getattr(notion, key):.15g} of the policy's `{key}`"
         for key, nats in needed.items()
     ]
     far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
@@ -304,7 +305,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
     file, then, now = policy.file, lock.leakage.get(moved.measure), moved.leakage_now
     found = []
     if all(map(math.isfinite, needed.values())):
-        allowed = " and ".join(f"`{key}: {math.ceil(nats * 1e4) / 1e4:g}`" for key, nats in needed.items())
+        allowed = " and ".join(f"`{key}: {round_up(nats, 4):.15g}`" for key, nats in needed.items())
         found.append(
             f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
             f"`funnel lock --keep {file}`; the chances of answers stay as they are."

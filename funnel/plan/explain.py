@@ -82,7 +82,8 @@ def _summary(stage: stages.Stage) -> str:
     match stage:
         case stages.Solve():
             chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
-            rounded = "" if stage.beliefs is None else f", from beliefs rounded outward to steps of {stage.beliefs:g}"
+            steps = f", from beliefs rounded outward to steps of {stage.beliefs or 0:.15g}"
+            rounded = "" if stage.beliefs is None else steps
             return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:.15g} nats{rounded}"
         case stages.MakeCells():
             told = (f"{len(one.columns)} columns of {one.name} in {one.most:,} cells at most, of at least "
@@ -91,7 +92,7 @@ def _summary(stage: stages.Stage) -> str:
         case stages.Count():
             blocks = ", ".join("+".join(block) for block in stage.blocks)
             noise = (
-                "" if stage.noise is None else f", with noise on every count (epsilon {stage.noise:g} nats)"
+                "" if stage.noise is None else f", with noise on every count (epsilon {stage.noise:.15g} nats)"
             )
             least = f"at least {stage.minimum} records per public value"
             return f"N[{', '.join(stage.secret)}; {blocks}]{noise}, {least}"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import ceil, prod
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from funnel.errors import LedgerError
 from funnel.format import schema
 from funnel.format.journal import Promise, Together
 from funnel.ledger.budget import check_promises, unbounded, warnings
+from funnel.ledger.stated import own_figure
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
 from funnel.lock import drift
@@ -149,12 +150,13 @@ class Summary(Settled):
     def text(self) -> str:
         """A few lines for a person."""
         measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
-        bound, leaked = measured.normalised_bound, ceil(measured.own.nats * 1e4 - 1e-6) / 1e4
+        bound, figure = measured.normalised_bound, own_figure(measured.own, notion, 4)
+        leaked = "without bound" if figure is None else f"{figure:.4f}"
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
-            f"leakage    {leaked:.4f} of {notion.epsilon:.15g} nats allowed "
+            f"leakage    {leaked} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the "

@@ -40,9 +40,10 @@ def check(opened: Release) -> str | Unchecked:
     _drawn_once(opened, private, charges[0].terms)
     if budget is not None and total > Fraction(budget):
         if one.locked:
-            return Unchecked(f"{float(total):g} nats by now; whether {budget} held when the lock was made is not known")
+            now = f"{float(total):.15g} nats by now"
+            return Unchecked(f"{now}; whether {budget} held when the lock was made is not known")
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
-    return f"{counted(len(before), 'estimate')} so far, {float(total):g} nats together"
+    return f"{counted(len(before), 'estimate')} so far, {float(total):.15g} nats together"
 
 
 def _drawn_once(opened: Release, private: Private, terms: str) -> None:
