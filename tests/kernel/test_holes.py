@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -58,6 +59,20 @@ def test_a_divergence_above_zero_costs_something_however_small_it_is(order):
     ball = Ball(np.full((2, 2), 50), np.ones((2, 2), bool), order, Fraction(1, 100))
     assert ball.left(Fraction(0)) == 1
     assert all(ball.left(Fraction(1, 10**digits)) < 1 for digits in (5, 50, 99, 101, 300))
+
+
+@pytest.mark.parametrize("order", ["0.01", "0.3", "1", "1.2", "2", "100"])
+def test_a_mean_of_gaps_of_whatever_size_is_not_above_the_true_one(order):
+    """At the smallest order gaps in the units of the proof were powers too small to be worked out."""
+    ball = Ball(np.array([[12, 7, 9]]), np.ones((1, 3), bool), Fraction(order), Fraction(1, 100000))
+    r = float(ball.exponent)
+    for gaps in ([9290 << 128, 62111 << 128, 415257 << 128], [1, 1, 1 << 180], [5 << 170, 5 << 170, 5 << 170]):
+        logs = [math.log(n) for n in gaps]
+        scale = min(logs) if r <= 0 else max(logs)
+        shares = [n / 28 for n in (12, 7, 9)]
+        terms = [p * math.exp(r * (one - scale)) for p, one in zip(shares, logs, strict=True)]
+        true = scale + math.log(sum(terms)) / r if r else sum(p * one for p, one in zip(shares, logs, strict=True))
+        assert true * (1 - 1e-12) - 1e-9 <= math.log(ball.mean(0, gaps)) <= true * (1 + 1e-12) + 1e-9
 
 
 def test_a_row_whose_values_need_two_secrets_is_no_answer():

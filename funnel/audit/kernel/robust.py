@@ -39,6 +39,8 @@ from funnel.format.robust import RobustFile
 _POINT = 128
 """Bits behind the point of `above` and `below`, cut there, for any number will do; square roots have 32 less."""
 _ROUNDING = Fraction(1, 10**40)
+_FAR = Fraction(-10_000)
+"""Of exponents r ln z, of which a smaller one counts as this: where r < 0 that only lowers M_r."""
 _ZERO, _HALF = Fraction(0), Fraction(1, 2)
 
 
@@ -107,7 +109,9 @@ class Ball:
             return _ZERO
         if not r:
             return exp_below(sum((n * one for n, one in logs), _ZERO) / total)
-        return exp_below(log(sum((n * exp(r * one) for n, one in logs), _ZERO) / total) / r)
+        least = min(one for _, one in logs)  # only what gaps are to each other is raised to a power
+        powers = sum((n * exp(max(r * (one - least), _FAR)) for n, one in logs), _ZERO)
+        return exp_below(least + log(powers / total) / r)
 
 
 def not_shown(ball: Ball, weights: IntArray, ratio: Fraction, certificate: RobustFile) -> tuple[int, int, int] | None:

@@ -64,7 +64,7 @@ def asked(name: str, one: Any, **changes: Any) -> str:
     """What the claim says of one block under a mechanism's name."""
     utility = SimpleNamespace(normalised=0.5)
     told = {"mechanism": name, "sensitive": ("secret",), "epsilon": 1.2, "candidates": None, "utility": utility}
-    told["step"] = 1e-4
+    told |= {"step": 1e-4, "locked": None}
     manifest = SimpleNamespace(**(told | changes))
     protocol = ProtocolFile("f", rule_of((one,)), (one,))
     return mechanism.check(SimpleNamespace(manifest=manifest, blocks=(), partitioned=(), protocol=protocol))
@@ -73,6 +73,16 @@ def asked(name: str, one: Any, **changes: Any) -> str:
 @pytest.mark.parametrize("name", HONEST)
 def test_the_forms_of_all_mechanisms_pass(name: str) -> None:
     assert asked(name, HONEST[name]).startswith(name)
+
+
+def test_a_lock_leaves_room_to_secret_randomised_response() -> None:
+    """Its protocol was made at less than the policy's ε, and no run under the default room passed the audit."""
+    name, below = "secret-randomised-response", pairs(*strengths(1.14))
+    assert asked(name, below, locked=object()).startswith(name)
+    same, kept, other = strengths(1.14)
+    for wrong in (pairs(*strengths(1.3)), pairs(same + other, kept, 0), pairs(same + kept // 2, kept // 2, other)):
+        with pytest.raises(Broken):
+            asked(name, wrong, locked=object())
 
 
 def moved(one: Weights, y: int, x: int, other: int, by: int = 1) -> Weights:
