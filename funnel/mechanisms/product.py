@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.data import AnyProtocol, Joint
 from funnel.data.channel import Channel, check_size
-from funnel.errors import InternalError, SolverError, SourceError
+from funnel.errors import InternalError, PlanError, SolverError, SourceError
 from funnel.measure import clock
 from funnel.measure.exact import rational
 from funnel.measure.information import public_entropy, released_information
@@ -164,13 +164,30 @@ def _from_beliefs(
     Where a mechanism keeps totals these are what they are, else they are rounded too. What comes out is a release of
     the true table. Raises InternalError where that does not keep the bound.
     """
-    rounded = arranged.joint.believed(step, minimum, exact=mechanism.of_totals == "kept")
+    kept = mechanism.of_totals == "kept"
+    rounded = arranged.joint.believed(step, minimum, exact=kept)
+    if kept:
+        _refuse_moved(arranged.joint, rounded, minimum)
     found = _solve(replace(arranged, joint=rounded), mechanism, shares, 1.0, progress)
     solved = tuple(one.unproven() for one in found.solved)
     found = replace(found, arranged=arranged, solved=solved)
     if not found.holds:
         raise InternalError(f"{mechanism.kind} keeps {found.notion.notion} for rounded beliefs, not for the true ones")
     return found
+
+
+def _refuse_moved(joint: Joint, rounded: Joint, minimum: int) -> None:
+    """Of combinations of several blocks that few records have, only that is left: totals add up to others then."""
+    blocks = range(len(joint.blocks))
+    if any((joint.table(index).sum(axis=0) != rounded.table(index).sum(axis=0)).any() for index in blocks):
+        columns = " + ".join(column for block in joint.blocks for column in block.columns)
+        raise PlanError(
+            "below-minimum",
+            f"some combinations of {columns} have fewer than {minimum:,} records, whose numbers are rounded with their "
+            "beliefs: totals that follow from them cannot be kept",
+            advice="Write `totals: free` under `mechanism`, leave `estimate.beliefs` out, release fewer columns, or "
+            "make them coarser with `top` or `bins`.",
+        )
 
 
 def arrange(joint: Joint, notion: Notion, minimum: int) -> Arranged:

@@ -224,3 +224,18 @@ def of(secret: str, public: str, step: float | None):
     joint = census(secret, public)
     assert (np.asarray(joint.table()).sum(axis=0) >= 10).all()
     return protect(joint, lip, MECHANISMS["optimal"](kind="optimal"), (1.0,), minimum=10, beliefs=step)
+
+
+def test_totals_of_few_are_rounded_and_not_kept(tmp_path):
+    """Of several blocks: the totals kept were those of a table that nobody has, and every such run failed its audit."""
+    number = {"xpp": 9, "xpq": 14, "xqp": 12, "xqq": 4, "ypp": 12, "ypq": 15, "yqp": 9, "yqq": 3}
+    rows = [",".join(kind) for kind, times in number.items() for _ in range(times)]
+    (tmp_path / "t.csv").write_text("\n".join(["s,a,b", *rows]))
+    policy = {
+        "source": {"table": "t.csv"}, "sensitive": ["s"], "public": ["a", "b"], "draws": None,
+        "privacy": {"notion": "ldp", "epsilon": 0.7}, "mechanism": "invariant", "estimate__beliefs": 0.1,
+    }  # fmt: skip
+    with pytest.raises(PlanError, match="totals that follow from them cannot be kept"):
+        funnel.run(write_policy(tmp_path, **policy))
+    for changes in ({"mechanism": {"kind": "invariant", "totals": "free"}}, {"estimate__minimum": 7}):
+        assert funnel.run(write_policy(tmp_path, **policy | changes)).release
