@@ -246,7 +246,7 @@ class LedgerView:
                  for one in found if one.present and one.present["secret"]]  # fmt: skip
         told = f", and those who are absent tell their secret in {some(reads, 3)}" if reads else ""
         number = counted(len(found), "release")
-        return [f"absent     {number} with people left out, which is counted as an answer{told}"]
+        return [f"absent     {number} with people left out; to be absent is an answer, too{told}"]
 
     def _left(self) -> list[str]:
         if self.policy.budget is None:

@@ -12,6 +12,7 @@ from funnel.data import Alphabet, Joint, Label
 from funnel.format.drift import DriftFile
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
+from funnel.measure.figures import round_up
 from funnel.text import counted
 
 ORDER = 2.0
@@ -112,7 +113,7 @@ def _gone(joint: Joint) -> Iterator[Label]:
 
 
 def _nats(figure: float | None) -> str:
-    return "without bound" if figure is None else f"{figure:.4f}"
+    return "without bound" if figure is None else f"{round_up(figure):.4f}"
 
 
 def _distances(reference: Joint, now: Joint, order: float) -> tuple[float, float | None]:

@@ -30,8 +30,8 @@ _COMMENT = """\
 The lock of a funnel policy: nightly runs draw from the protocol below and solve nothing (`funnel run --locked`).
 Keep it under version control beside the policy. It is written by `funnel lock` and not meant to be edited;
 `funnel lock --check` says whether it fits the policy, `funnel diff` what another one changes for privacy.
-It holds no counts, but shares of the cells of wide blocks. `inputs` lists [value, weights of the outputs in order],
-out of 2^bits."""
+It holds no counts but that of all records, and shares of the cells of wide blocks. `inputs` lists [value, weights of
+the outputs in order], out of 2^bits."""
 _AGAIN = (
     "Restore it from version control, or make it anew with `funnel lock --force`, which shows what changes."
 )

@@ -271,7 +271,7 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
         for one in block.attributes:
             if one.unseen == "other" and OTHER not in known[one.name]:
                 raise LockError(
-                    "unseen-value",
+                    "wrong-value",
                     f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
                     where=policy.file,
                     advice="Use `top`, which makes one, or a value of that name in the table; or write `unseen: drop`.",
@@ -297,7 +297,7 @@ def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> L
 
 
 def _nats(figure: float) -> str:
-    return f"{figure:.6g} nats" if math.isfinite(figure) else "without bound"
+    return f"{round_up(figure, 6):.15g} nats" if math.isfinite(figure) else "without bound"
 
 
 def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, float]) -> list[str]:

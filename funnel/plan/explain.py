@@ -8,6 +8,8 @@ from typing import Any
 
 from funnel.data.channel import MAX_CELLS
 from funnel.engine.sql import identifier
+from funnel.mechanisms import MECHANISMS
+from funnel.notions import NOTIONS
 from funnel.plan import stages
 from funnel.plan.population import warning
 from funnel.plan.stages import Plan
@@ -136,8 +138,21 @@ def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
     # The usual LDP has nothing to do with the secret, nor have chances that are made for it.
     tells = notion != "ldp-x" and plan.protect.beliefs is None
     if isinstance(stage, stages.Count) and stage.noise is None and tells:
-        yield "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down"
-        yield f"ways out: estimate.beliefs,{'' if notion == 'rldp' else ' rldp,'} estimate.kind: private"
+        yield (
+            "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down, "
+            "where that is computed"
+        )
+        yield f"ways out: {', '.join(_ways_out(notion, plan.protect.mechanism))}"
+
+
+def _ways_out(notion: str, mechanism: str) -> Iterator[str]:
+    """What keeps chances from telling counts, of that what the policy's other choices allow."""
+    made = MECHANISMS.get(mechanism)
+    if not NOTIONS[notion].no_beliefs and (made is None or made.of_beliefs):
+        yield "estimate.beliefs"
+    if notion != "rldp":
+        yield "rldp"
+    yield "estimate.kind: private"
 
 
 def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:

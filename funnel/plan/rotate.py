@@ -87,7 +87,7 @@ class Rotation:
             "old_key": self.old,
             "new_key": self.new,
             "written": None if self.written is None else str(self.written),
-            "keep": KEEP,
+            "keep": KEEP if self.old else None,
         }
 
     def text(self) -> str:
@@ -99,11 +99,11 @@ class Rotation:
             else f"not measured in {self.after.measure} about this secret"
         )
         lines = [
-            f"old key    {self.old or 'none: nothing was released with a key yet'}",
+            f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
-            f"cost       {self.nats(self.cost) if self.measured else 'not known'}: everybody is asked anew, and may "
-            "give another answer",
+            f"cost       {self.nats(self.cost) if self.measured else 'not known'}"
+            + (": everybody is asked anew, and may give another answer" if self.old else ""),
             *(f"also       {one.text('that release')}" for one in self.others),
         ]
         if self.before.policy.budget is not None:
@@ -124,7 +124,7 @@ class Rotation:
         scheme, _, name = (self.before.policy.draws.key or "").partition(":")
         use = f"`export {name}=$(cat {self.written})`" if scheme == "env" else "name it as draws.key of the policy"
         made = [] if self.written is None else [f"wrote      {self.written}: {use}"]
-        return [f"new key    {self.new}", *made, KEEP]
+        return [f"new key    {self.new}", *made, *([KEEP] if self.old else [])]
 
 
 def rotate(

@@ -19,6 +19,7 @@ from funnel.ledger.stated import own_figure
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
 from funnel.lock import drift
+from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Candidate
 from funnel.plan.also import Sent
 from funnel.plan.population import warning
@@ -161,7 +162,7 @@ class Summary(Settled):
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
-            + ("" if bound is None else f"; proven ceiling {bound:.2%}, gap {measured.gap:.2%}"),
+            + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
         ]
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged

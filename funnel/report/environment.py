@@ -21,7 +21,9 @@ from funnel.report import figures, svg, tongue
 
 LETTERS = 120
 """Most letters of a value in a table."""
-_FIGURES = ("nats", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most")
+_FIGURES = (
+    "nats", "leaked", "radius", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most",
+)  # fmt: skip
 
 
 class _Kept(FileSystemBytecodeCache):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
+
+from funnel.measure.figures import round_up
 
 Figure = float | None
 """None stands for a figure that is unbounded."""
@@ -20,6 +22,16 @@ def nats(value: Figure, decimals: int | None = None) -> str:
     written = f"{value:.4f}" if decimals is None else format(Decimal(repr(float(value))), "f").rstrip("0")
     digits = max(decimals or 0, len(written.partition(".")[2]))
     return f"{value:.{digits}f}" if value else "0"
+
+
+def leaked(value: Figure) -> str:
+    """A leakage as it was measured, in nats rounded up."""
+    return nats(None if value is None else round_up(value))
+
+
+def radius(value: float) -> str:
+    """Six digits, rounded down, so that a set of this size lies within the one that the bound is for."""
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(repr(value)):.6g}"
 
 
 def unit(value: float) -> str:

@@ -261,6 +261,17 @@ def test_the_command(command, policy: Path, tmp_path: Path) -> None:
     assert "Keep the old key until" in " ".join(shown.out.split())
 
 
+def test_before_the_first_release_nobody_is_asked_anew(command, policy: Path) -> None:
+    """Nor is there an old key to keep."""
+    told, shown = command("key", "rotate", policy, "--json"), command("key", "rotate", policy)
+    assert told.json["old_key"] is told.json["keep"] is None
+    assert "none: nothing was drawn with one from these columns" in shown.out
+    assert "anew" not in shown.out
+    funnel.run(policy)
+    assert "asked anew" in command("key", "rotate", policy).out
+    assert "Keep the old key" in command("key", "rotate", policy, "--json").json["keep"]
+
+
 class Clock(datetime):
     """A clock that shows what it is told."""
 

@@ -17,7 +17,7 @@ from funnel.data.arrange import together
 from funnel.data.convert import alphabet_record, block_record, cells_of, joint_of
 from funnel.errors import LockError, PolicyError, SourceError
 from funnel.format.sealed import SealError, sealed, unsealed
-from funnel.lock.drift import drift
+from funnel.lock.drift import drift, words
 from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.pinned import counts_hash, keep_counts, kept_counts
 from funnel.lock.relabel import relabel
@@ -238,6 +238,12 @@ def test_distances_are_those_of_their_definitions(data, order):
     else:
         total = (p[both] ** order * q[both] ** (1 - order)).sum()
         assert found.divergence == pytest.approx(np.log(total) / (order - 1), abs=1e-12)
+
+
+def test_leakage_of_tonight_is_rounded_up():
+    joint = Joint.from_table([[3, 4], [5, 6]])
+    found = drift(lock_with(), joint, relabel(joint, joint.blocks, {"X": "error"}), "lip", 0.86771, None)
+    assert " then, 0.8678 nats now" in words(found)
 
 
 def test_a_joint_is_incomplete_only_where_it_says_so():

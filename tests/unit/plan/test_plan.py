@@ -169,6 +169,20 @@ def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, wor
     assert solver in explained.text()
 
 
+@pytest.mark.parametrize(
+    ("changes", "ways"),
+    [
+        ({}, "estimate.beliefs, rldp, estimate.kind: private"),
+        ({"mechanism": "conditional-reporting"}, "rldp, estimate.kind: private"),
+        ({"privacy": {"notion": "perfect"}}, "rldp, estimate.kind: private"),
+        ({"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"}, "estimate.kind: private"),
+    ],
+)
+def test_the_plan_names_ways_out_that_are_open(tmp_path, changes, ways):
+    """`estimate.beliefs` is refused under other notions and mechanisms."""
+    assert f"ways out: {ways}\n" in funnel.explain(write_policy(tmp_path, estimate__minimum=1, **changes)).text()
+
+
 def test_a_mechanism_that_searches_no_cone_foretells_none(tmp_path):
     explained = funnel.explain(write_policy(tmp_path, mechanism="randomised-response"))
     assert explained.sizes.as_dict()["search"] == [None]

@@ -38,6 +38,18 @@ def test_how_people_are_left_out_is_in_the_head(by: tuple[Way, ...], said: str, 
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
+def test_absence_without_a_bound_is_not_called_counted(public: bool) -> None:
+    """As over a private estimate, where those who are absent are not counted."""
+    absent = Absent(("missing",), ())
+    bounded, unbounded = (
+        RELEASE.stating(absent=absent, composed=Composed(figure, "sum", 1, ())).content(public)["promise"]["absent"]
+        for figure in (0.9, None)
+    )
+    assert "what all releases so far tell together counts it." in bounded
+    assert "no finite bound is known of what all releases so far tell together." in unbounded
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["published", "full"])
 def test_a_filter_that_reads_the_secret_has_no_bound(public: bool) -> None:
     filtered = RELEASE.stating(absent=Absent(("filter",), RELEASE.manifest.sensitive),
                                composed=Composed(None, "exact", 1, ()))  # fmt: skip

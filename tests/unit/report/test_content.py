@@ -533,8 +533,8 @@ def test_a_secret_that_is_also_public_is_not_called_withheld() -> None:
 
 def test_the_drift_since_a_lock_is_told_with_the_evidence_alone() -> None:
     drift = DriftFile(
-        "funnel-drift/1", "ab" * 32, "2026-10-01T00:00:00Z", "lip", 0.9, 0.95, 31_000, 32_561, True, 0.021, 2.0, 0.004,
-        None, None, False, (), (("Preschool",),), None, None,
+        "funnel-drift/1", "ab" * 32, "2026-10-01T00:00:00Z", "lip", 0.9, 0.94991, 31_000, 32_561, True, 0.021, 2.0,
+        0.004, None, None, False, (), (("Preschool",),), None, None,
     )  # fmt: skip
     release = replace(SAMPLES["one_block"], drift=drift)
     text = text_of(release.full())

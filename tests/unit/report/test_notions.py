@@ -213,6 +213,15 @@ def test_a_radius_that_was_given_claims_no_probability() -> None:
     assert "No probability is claimed" in strength and "%" not in strength
 
 
+@pytest.mark.parametrize(("radius", "said"), [(0.012356, "0.012356"), (0.0123456789, "0.0123456"), (1e-9, "1e-9")])
+def test_a_set_is_not_called_larger_than_it_is(radius: float, said: str) -> None:
+    """The bound is for this radius, and a larger one holds distributions that it is not for."""
+    joint = two_columns()
+    given = Parameters(order=2.0, radius=radius)
+    release = sample.sample(joint, [sample.response(joint.blocks[0], 1.0)], "rldp", parameters=given)
+    assert f"is at most {said} nats." in release.published()["promise"]["strength"]
+
+
 def test_robust_optimum_is_not_called_the_best() -> None:
     joint = two_columns()
     for mechanism in ("optimal", "polyopt"):
