@@ -13,6 +13,7 @@ from funnel.engine.counting import rare_secrets
 from funnel.errors import PlanError, SolverError
 from funnel.measure import clock
 from funnel.measure.faithful import FaithfulFigures, told_at_zero
+from funnel.measure.figures import round_up
 from funnel.mechanisms import MECHANISMS, Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
@@ -99,7 +100,7 @@ class Comparison:
         for line in self.lines:
             rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
-                rows.append(["  at most, proven", *(_share(point.upper_bound) for point in line.points)])
+                rows.append(["  at most, proven", *(_share(_up(point.upper_bound)) for point in line.points)])
             rows += self._left([point.faithful for point in line.points])
         rows += [["epsilon 0, drawn for nobody", *([_share(0.0)] * (len(rows[0]) - 1))]]
         rows += self._left([self.at_zero] * (len(rows[0]) - 1))
@@ -324,6 +325,11 @@ def _upper_bound(found: Protection) -> float | None:
     if found.bound is None:
         return None
     return min(found.bound / found.entropy, 1.0) if found.entropy else 1.0
+
+
+def _up(bound: float | None) -> float | None:
+    """As many digits as are shown."""
+    return None if bound is None else round_up(bound)
 
 
 def _share(value: float | None) -> str:

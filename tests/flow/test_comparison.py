@@ -147,3 +147,12 @@ def test_a_picture_that_cannot_be_written_is_told(command, tmp_path):
     done = command("compare", policy, "--epsilon", "1", "--picture", tmp_path / "no" / "p.svg")
     assert done.code == 1
     assert "[release-write]" in done.err
+
+
+def test_a_proven_ceiling_is_not_shown_lower_than_it_is(compared):
+    text = compared.text().splitlines()
+    shown = [[float(one.strip("%")) / 100 for one in row.split()[3:]] for row in text if "at most, proven" in row]
+    proven = [[point.upper_bound for point in line.points] for line in compared.lines if line.points[0].upper_bound]
+    assert len(shown) == len(proven) > 0
+    for told, found in zip(shown, proven, strict=True):
+        assert all(bound <= one + 1e-12 < bound + 1.1e-4 for one, bound in zip(told, found, strict=True))

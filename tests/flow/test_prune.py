@@ -102,6 +102,12 @@ def test_what_lost_its_mark_or_its_data_fails_by_name(home: Path) -> None:
     assert first in one.detail and third in one.detail and second not in one.detail
 
 
+def test_a_lost_protocol_is_that_of_whatever_release_was_drawn_by_it(home: Path) -> None:
+    """The first night's data are gone, and those of the third are there, whose table was the same."""
+    shutil.rmtree(home / "private" / "protocols")
+    assert audited(home).passed, audited(home).text()
+
+
 def test_a_mark_of_what_was_never_released_fails(home: Path) -> None:
     shutil.copy(home / "private" / "pruned" / nights(home)[0], home / "private" / "pruned" / "20200101T000000Z-000000")
     assert [one.claim for one in audited(home).failed] == ["history-pruned"]

@@ -148,12 +148,18 @@ def once(parts: Iterator[DrawnBlock]) -> list[DrawnBlock]:
 
 
 def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
-    """An earlier release's protocol, from the archive or the release itself; None where no copy is left.
+    """An earlier release's protocol, from the archive or a release that was drawn by it; None where no copy is left.
 
     Raises Broken where the archive's was changed.
     """
     name = f"{entry.protocol_sha256}.json"
-    archive, published = opened.root / "protocols" / name, opened.release.parent / entry.release / PROTOCOL
+    archive, folder = opened.root / "protocols" / name, opened.release.parent
+
+    def places() -> Iterator[Path]:
+        yield archive
+        for one in (line.entry for line in opened.journal):
+            if isinstance(one, ReleaseEntry) and one.protocol_sha256 == entry.protocol_sha256:
+                yield folder / one.release / PROTOCOL
 
     def kept(path: Path) -> ProtocolFile | None:
         raw = content(path) if path.is_file() else None
@@ -167,8 +173,8 @@ def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
         except FormatError as error:
             raise Broken(name, "the archived protocol is none", error.expected, error.found) from None
 
-    places = (opened.once(("archived", path), partial(kept, path)) for path in (archive, published))
-    return next((found for found in places if found is not None), None)
+    copies = (opened.once(("archived", path), partial(kept, path)) for path in places())
+    return next((found for found in copies if found is not None), None)
 
 
 def groups_of(parts: Sequence[DrawnBlock]) -> list[list[Protocol]]:
