@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from funnel.cells.cells import Cells
+from funnel.cells.record import meaning
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.data.population import Population
@@ -91,7 +92,7 @@ def compose(
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
     known = by_name(terms_file(policy))
     own = tuple(_record(one, known, cells, source, entity, present) for one in protection.protocols)
-    check_cells(policy, own, entries)
+    check_cells(policy, cells, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
     earlier = _earlier(entries, kept, identity.table)
@@ -158,12 +159,12 @@ def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> li
     return list(found.values())
 
 
-def check_cells(policy: Policy, own: Sequence[DrawRecord], entries: Sequence[ReleaseEntry]) -> None:
-    """No earlier release of the ledger told columns of this one's wide blocks by other cells. Raises LedgerError.
+def check_cells(policy: Policy, cells: Sequence[Cells], entries: Sequence[ReleaseEntry]) -> None:
+    """No earlier release of the ledger told columns of these wide blocks by other cells. Raises LedgerError.
 
     Two partitions of the same columns tell where they overlap, which no bound on either counts.
     """
-    for one in own:
+    for one in cells:
         for entry in entries:
             if any(_other_cells(one, told) for told in entry.drawn):
                 raise LedgerError(
@@ -176,7 +177,7 @@ def check_cells(policy: Policy, own: Sequence[DrawRecord], entries: Sequence[Rel
                 )
 
 
-def _other_cells(one: DrawRecord, told: Drawn) -> bool:
-    """Whether the two tell a column inside a wide block, and not by the same cells."""
-    shared = set(map(folded, one.inside)) & set(map(folded, told.inside))
-    return bool(shared) and not (set(one.meaning) & set(told.meaning))
+def _other_cells(one: Cells, told: Drawn) -> bool:
+    """Whether a draw told a column of a wide block, and not by its cells, whatever columns were drawn beside it."""
+    shared = {folded(column.name) for column in one.columns} & set(map(folded, told.inside))
+    return bool(shared) and meaning(one) not in told.meaning

@@ -225,6 +225,16 @@ def test_a_second_partition_of_the_same_people_is_refused(released, command, tmp
     assert first.name in run.err
 
 
+def test_a_column_beside_both_partitions_lets_neither_through(released, command, tmp_path):
+    """Where notions make one alphabet of blocks, what is plain of it means the same in both."""
+    joint = {"privacy": {"notion": "srlip", "epsilon": 0.4, "knows": 1, "solve": "joint"}, "draws": {"kind": "fresh"}}
+    both = {"public": [WIDE["public"][0] | {"cells": {"most": 4, "minimum": 60}}, "votes"]}
+    first = released(**joint | both)
+    both["public"][0] |= {"cells": {"most": 6, "minimum": 60}}
+    run = command("run", write_policy(tmp_path, **WIDE | joint | both))
+    assert (run.code, "[cells-changed]" in run.err, first.name in run.err) == (4, True, True), run.err
+
+
 @pytest.mark.parametrize(
     ("code", "rows", "changes"),
     [
