@@ -11,13 +11,13 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import breaks, is_own, others, own_before, publishes, shown_as_they_are
+from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
+from funnel.ledger.unlike import unproven
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
-from funnel.text import listed
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -59,18 +59,27 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
     """Refuse a release that would end a promise which its policy does not accept to end. Raises LedgerError."""
     own, *rest = found.promises
+    absent = found.present is not None
     if breaks(own):
-        check_ends(policy, own, absent=found.present is not None)
+        check_ends(policy, own, absent=absent, why=_unproven(found, own))
     for one in rest:
         if one.ended == release:
-            check_ends(policy, one, rest, absent=found.present is not None)
+            check_ends(policy, one, rest, absent=absent, why=_unproven(found, one))
 
 
-def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, absent: bool = False) -> None:
+def _unproven(found: Composed, one: Promise) -> str:
+    """Why nothing is proven of a promise, behind what is said of it; empty where something is."""
+    why = unproven(found.frames, one.together.sensitive)
+    return f": {why}" if why else ""
+
+
+def check_ends(
+    policy: Policy, one: Promise, known: Sequence[Promise] = (), *, absent: bool = False, why: str = ""
+) -> None:
     """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
 
-    `known` are all promises of other policies: who accepts one, accepts what else was promised under that name.
-    Raises LedgerError.
+    `why` nothing is proven of it; `known` are all promises of other policies: who accepts one, accepts what else was
+    promised under that name. Raises LedgerError.
     """
     figure, own = one.together.figure, is_own(one, policy)
     if own and figure is not None:
@@ -83,9 +92,9 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
             f"have no finite bound ({one.together.measure}, {one.together.how})"
         )
-        if absent and (why := unmeasured(policy) or _known_otherwise(policy)):
-            said += f": {why}"
-        said += _for_keys(policy, one)
+        if not why and absent and (left_out := unmeasured(policy) or _known_otherwise(policy)):
+            why = f": {left_out}"
+        said += why
         advice = (
             "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             if absent
@@ -93,7 +102,7 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         )
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
-        said = f"this release would end what {_about(one)}: {_why(policy, one)}"
+        said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
         advice = "Release fewer columns, or keep another private folder for other people"
         word = f"`accept: [{one.policy}]`"
         also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
@@ -106,15 +115,6 @@ def check_ends(policy: Policy, one: Promise, known: Sequence[Promise] = (), *, a
         advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
     )
-
-
-def _for_keys(policy: Policy, one: Promise) -> str:
-    """Why what a release publishes as it is leaves a promise no bound; empty where it does not."""
-    columns = {name for block in policy.blocks for name in (*block.labels, *block.columns)}
-    told = columns | {*one.together.sensitive}
-    if not (keys := shown_as_they_are(policy, Journal(policy.private).releases(), told)):
-        return ""
-    return f": {listed(keys)}, drawn for or hidden, is a key that this or an earlier release publishes as it is"
 
 
 def _known_otherwise(policy: Policy) -> str:
@@ -140,11 +140,11 @@ def _about(one: Promise) -> str:
     return f"policy {one.policy} promises about {' + '.join(one.together.sensitive)} ({one.together.measure}{budget})"
 
 
-def _why(policy: Policy, one: Promise) -> str:
+def _why(policy: Policy, one: Promise, unproven_for: str) -> str:
     if publishes(policy, one):
         return "it publishes what that policy hides"
     if one.together.figure is None:
-        return f"what all releases tell together would have no finite bound{_for_keys(policy, one)}"
+        return f"what all releases tell together would have no finite bound{unproven_for}"
     return f"all releases together would tell {one.together.figure:.4f} nats of it"
 
 

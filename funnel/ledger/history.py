@@ -19,10 +19,11 @@ from funnel.format import manifest
 from funnel.format.journal import Drawn, Identity, Present, Promise, ReleaseEntry, Together
 from funnel.format.terms import Attribute
 from funnel.ledger.archive import kept_protocols
-from funnel.ledger.presence import seen_from, who_is_in
+from funnel.ledger.presence import who_is_in
 from funnel.ledger.promises import Tonight, measured
 from funnel.ledger.records import DrawRecord, by_name, drawn, versioned
 from funnel.ledger.stated import own_figure
+from funnel.ledger.unlike import Frame
 from funnel.ledger.whose import Whose, known_again
 from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
@@ -39,7 +40,8 @@ MOST_PROTOCOLS = 400
 class Composed:
     """What the ledger will say of a release: its draws, every promise after it, its own first, and it `alone`.
 
-    `alone` is about the records that are in it, the promises are about everybody.
+    `alone` is about the records that are in it, the promises are about everybody; `frames` say in what all releases
+    so far are unlike, its own last.
 
     Nats, rounded up; None where infinite.
     """
@@ -50,6 +52,7 @@ class Composed:
     identity: Identity
     whose: Whose
     told: tuple[str, ...]
+    frames: tuple[Frame, ...]
 
     @property
     def together(self) -> Together:
@@ -95,12 +98,15 @@ def compose(
     check_cells(policy, cells, entries)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
-    earlier = _earlier(entries, kept, identity.table)
+    earlier = _earlier(entries, kept)
     again = policy.estimate.epsilon is None and _repeated(own, entries, kept, identity)
+    noisy, blocks = policy.estimate.epsilon is not None, tuple(one.told() for one in own)
+    mine = Frame(policy.sensitive, identity, entity, present, noisy, blocks, policy.release.identify)
+    frames = *map(Frame.of, entries), mine
     promises, identity = measured(
-        Tonight(policy, protection, release, drawn, earlier, everybody, identity, again), entries
+        Tonight(policy, protection, release, drawn, earlier, everybody, identity, frames, again), entries
     )
-    return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told)
+    return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told, frames)
 
 
 def _record(
@@ -145,14 +151,14 @@ def _repeated(
     return own[0].entity is not None and any(entry.draws == "permanent" and drew(entry) for entry in since)
 
 
-def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept, table: str) -> list[DrawRecord]:
-    """Every block that a ledger tells of, but once where permanent draws only repeat it; seen from a table."""
+def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept) -> list[DrawRecord]:
+    """Every block that a ledger tells of, but once where permanent draws only repeat it."""
     found: dict[object, DrawRecord] = {}
     for entry in entries:
         source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
         parts = protocols.get(entry.protocol_sha256) or (None,) * len(entry.drawn)
         for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
-            one = DrawRecord.of(told, str(source), entry.entity, protocol, seen_from(table, entry))
+            one = DrawRecord.of(told, str(source), entry.entity, protocol, entry.present)
             one = versioned(one, entry.identity.numbered)
             key = entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one)
             found.setdefault(key, one)

@@ -13,16 +13,16 @@ sum     Every ratio of a worst case is a product of one of the pattern and one o
         is bounded by itself; and I(S;P,Y) = I(S;P) + Σ P(p) I(S;Y|p). So what all tell is at most what the pattern
         tells and the most that is told within one.
 
-Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight.
-A predicate of another table cannot: its columns are of that table, whatever they are called. Where one cannot, or a
-record was in a release under a value that tonight's rules have no name for, no finite bound is known. A lock that
-leaves out values it does not know is no predicate: there the answer is that the value is unknown.
+Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight,
+which are those of the one table that all releases are of (`unlike`). Where one cannot, or a record was in a release
+under a value that tonight's rules have no name for, no finite bound is known. A lock that leaves out values it does not
+know is no predicate: there the answer is that the value is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 from typing import Literal, Protocol
@@ -35,7 +35,6 @@ from funnel.data.joint import IntArray
 from funnel.data.population import NO_LABEL, Flags, Population
 from funnel.data.sending import ExactArray
 from funnel.data.subsets import Subsets
-from funnel.format.journal import Present, ReleaseEntry
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.stated import own_figure
 from funnel.measure.exact import rational
@@ -127,17 +126,6 @@ def patterns(
         inside = everybody.among(rows, joint.blocks if here else None)
         found.append(Pattern(rows, inside, history(inside, here, draws)))
     return found
-
-
-def seen_from(table: str, entry: ReleaseEntry) -> Present | None:
-    """Who is in a release, as the ledger of a release of `table` (a hash of its name) may ask of its own rows.
-
-    A predicate over another table gets a name that no row of this one is asked by.
-    """
-    told = entry.present
-    if told is None or told.predicate is None or entry.identity.table == table:
-        return told
-    return replace(told, predicate=f"{told.predicate} in {entry.identity.table}")
 
 
 def who_is_in(one: DrawRecord) -> object:

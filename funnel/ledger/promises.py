@@ -7,7 +7,7 @@ the two go together, and for a notion that is about more than one table of count
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -19,6 +19,7 @@ from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
 from funnel.format.manifest import Parameters
 from funnel.ledger.composition import together, unchanged, unseen
 from funnel.ledger.records import DrawRecord
+from funnel.ledger.unlike import Frame, unproven
 from funnel.ledger.whose import assuming, granted, hidden_versions
 from funnel.measure.exact import rational
 from funnel.measure.figures import round_up
@@ -34,7 +35,7 @@ Secret = tuple[str, ...]
 class Tonight:
     """A release about to be drawn: what it draws, what was drawn before, and everybody by each secret.
 
-    `repeated`: an earlier release drew all of it, of the same rows.
+    `frames` are of all releases, its own last; `repeated`: an earlier one drew all of it, of the same rows.
     """
 
     policy: Policy
@@ -44,6 +45,7 @@ class Tonight:
     earlier: Sequence[DrawRecord]
     everybody: Sequence[Population]
     identity: Identity
+    frames: Sequence[Frame]
     repeated: bool = False
 
     def stands(self, found: Together, before: Sequence[Together | None]) -> Together:
@@ -73,10 +75,9 @@ class Tonight:
         figure = None if told is None or found.figure is None else max(told, found.figure)
         return replace(found, figure=figure, measured=told, how="sum")
 
-    def as_they_are(self, found: Together, entries: Sequence[ReleaseEntry]) -> Together:
-        """No bound where a release publishes as it is what others draw from, or what is hidden: keys are not drawn."""
-        told = {name for one in self.own for name in one.tells_of}
-        if not shown_as_they_are(self.policy, entries, {*told, *found.sensitive}):
+    def proven(self, found: Together) -> Together:
+        """No bound where no proof is about these releases."""
+        if unproven(self.frames, found.sensitive) is None:
             return found
         return replace(found, figure=None, measured=None, how="sum", varying=None)
 
@@ -96,14 +97,6 @@ class Tonight:
         if found is None or rows is None:
             return None
         return found.among(rows & found.named(joint.blocks), joint.blocks)
-
-
-def shown_as_they_are(policy: Policy, entries: Sequence[ReleaseEntry], names: Set[str]) -> list[str]:
-    """Which of these columns, and of those that earlier releases drew from, some release of all publishes as it is."""
-    named = *policy.release.identify, *(name for one in entries for name in one.identify)
-    keys = {folded(name): name for name in named}
-    drawn = {name for one in entries for block in one.drawn for name in (*block.columns, *block.inside)}
-    return sorted(keys[name] for name in keys.keys() & {folded(name) for name in {*names, *drawn}})
 
 
 def standing(entries: Sequence[ReleaseEntry]) -> tuple[Promise, ...]:
@@ -159,7 +152,7 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.stands(tonight.every(found.notion, figures, entries), stated)
-    figures = tonight.as_they_are(figures, entries)
+    figures = tonight.proven(figures)
     budget = None if policy.budget is None else str(rational(policy.budget))
     before = own_before(policy, entries)
     if before is not None and before.ended and before.budget != budget:
@@ -180,7 +173,7 @@ def _told(
         found = unseen(notion, secret, tonight.own, tonight.earlier, before)
     else:
         found = together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
-    return tonight.as_they_are(tonight.stands(tonight.every(notion, found, entries), before), entries)
+    return tonight.proven(tonight.stands(tonight.every(notion, found, entries), before))
 
 
 def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:

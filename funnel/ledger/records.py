@@ -107,8 +107,8 @@ def _follows_from(one: DrawRecord, mine: DrawRecord) -> bool:
     alike = (one.columns, one.base, one.reads) == (mine.columns, mine.base, None) and len(one.columns) == 1
     if not alike or one.meaning == mine.meaning:
         return False
-    if one.by_value is None or mine.by_value is None or (one.present and one.present.unseen):
-        return False  # or a value without a name may have been left out, where others were drawn for as `other`
+    if one.by_value is None or mine.by_value is None:
+        return False
     return not mine.pools or set(one.by_value.inputs.values) <= set(mine.by_value.inputs.values)
 
 

@@ -334,6 +334,22 @@ def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:
     assert failures(audit(clinic, str(later.release))) == set()
 
 
+def test_releases_that_are_unlike_in_two_respects_have_no_bound(clinic: Path) -> None:
+    """Some leave people out, and one calls jobs otherwise: either is measured, and no proof is about both."""
+    east = run(clinic, **LIP, source__filter="ward = 'east'")
+    everybody = run(clinic, **LIP)
+    assert None not in (east.composed.together.figure, everybody.composed.together.figure)
+    other = [{"name": "job", "groups": {"a": ["job 0", "job 1"], "b": ["job 2", "job 3"]}}]
+    what = "no proof is about releases of which not all have the same people and some call values otherwise"
+    with pytest.raises(funnel.errors.LedgerError, match=what) as refused:
+        run(clinic, **LIP, public=other, accept=None)
+    assert refused.value.exit_code == 4
+    made = run(clinic, **LIP, public=other)
+    told = made.composed.together
+    assert (told.figure, told.measured, told.varying) == (None, None, None)
+    assert everything_holds(clinic, made.release)["ledger-composed"] == "passed"
+
+
 def test_a_promise_on_average_is_not_held_to_what_another_policy_lets_single_records_tell(clinic: Path) -> None:
     """Its figure may be less than what a release tells of its own secret in the worst case."""
     average = {"privacy": {"notion": "mutual-information", "epsilon": 0.01}}

@@ -49,8 +49,8 @@ def check(opened: Release) -> str | Unchecked:
         if how in ("exact", "unchanged") and (how == "exact") == bool(entry.identity.assumes):
             raise Broken(NAME, "how it was found is not what is assumed", entry.identity.assumes, how)
     agree(NAME, [("number of releases", {len(before) + 1}, {one.together.releases for one in entry.promises})])
-    own = parts_of(entry, opened.protocol, entry.identity.table)
-    earlier = once(part for one in before for part in parts_of(one, archived(opened, one), entry.identity.table))
+    own = parts_of(entry, opened.protocol)
+    earlier = once(part for one in before for part in parts_of(one, archived(opened, one)))
     kept = (opened.folder / population.NAME).exists()
     if kept:
         _known_alike(opened, before)
@@ -82,9 +82,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
     stated, named = one.together, NOTIONS.get(one.notion)
     if named is None or stated.measure != named.measure:
         raise Broken(NAME, "promises are of another measure", named and named.measure, stated.measure)
-    if _as_it_is(opened.entries, stated):
+    if _as_it_is(opened.entries, stated) or unlike_twice(opened.entries):
         every = stated.measured, stated.varying, stated.how
-        agree(NAME, [(f"what is told of {one.policy}, where a key is published as it is", (None, None, "sum"), every)])
+        agree(NAME, [(f"what is told of {one.policy}, of which nothing is proven", (None, None, "sum"), every)])
         return
     whole = _usual([*earlier, *own])
     given = None if stated.varying is None else rational(stated.varying)
@@ -124,6 +124,30 @@ def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:
     keys = {folded(name) for one in entries for name in one.identify}
     drawn = {folded(name) for one in entries for block in one.drawn for name in (*block.columns, *block.inside)}
     return bool(keys & (drawn | {folded(name) for name in stated.sensitive}))
+
+
+def unlike_twice(entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether releases are unlike in more than one respect: of those no proof is."""
+    people, named, meant = set[object](), dict[object, set[str]](), dict[object, set[str]]()
+    looks = {tuple(sorted({block.reads or () for block in entry.drawn})) for entry in entries}
+    for entry in entries:
+        one = entry.present
+        people.add(None if one is None else (one.predicate, entry.identity.table))
+        meant.setdefault(entry.own.together.sensitive, set()).add(entry.identity.secret)
+        for block in entry.drawn:
+            for place, name in enumerate(map(folded, block.columns)):
+                named.setdefault(name, set()).add(block.meaning[place])
+                meant.setdefault((name, block.base[place]), set()).add(block.since[place])
+    unlike = [
+        len(people) > 1 or any(entry.present is not None and entry.present.unseen for entry in entries),
+        len({entry.identity.table for entry in entries}) > 1,
+        len({folded(entry.entity) for entry in entries if entry.entity is not None}) > 1,
+        len({entry.noisy for entry in entries}) > 1,
+        len(looks) > 1,
+        any(len(hashes) > 1 for hashes in named.values()),
+        any(len(versions) > 1 for versions in meant.values()),
+    ]
+    return sum(unlike) > 1
 
 
 def _repeats(opened: Release, one: Promise) -> None:

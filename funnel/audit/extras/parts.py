@@ -86,9 +86,9 @@ class DrawnBlock:
         """The same in terms of this release, where each of its values says what was drawn for.
 
         The two differ in which values had a name. Where this release names all that was named then, a value without a
-        name then was drawn for as `other`; where a lock left some out, nobody knows which.
+        name then was drawn for as `other`.
         """
-        for mine in () if self.drops else own:
+        for mine in own:
             alike = (self.columns, self.base, self.reads) == (mine.columns, mine.base, None)
             single = len(self.columns) == 1 and self.meaning != mine.meaning
             if alike and single and isinstance(self.protocol, Weights) and isinstance(mine.protocol, Weights):
@@ -103,8 +103,8 @@ class DrawnBlock:
         return replace(self, meaning=self.base) if isinstance(self.protocol, Weights) else self
 
 
-def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> list[DrawnBlock]:
-    """What an entry says was drawn, with its protocol, seen from a table. Raises Broken where the two do not fit."""
+def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[DrawnBlock]:
+    """What an entry says was drawn, with its protocol. Raises Broken where the two do not fit."""
     blocks = (None,) * len(entry.drawn) if protocol is None else protocol.blocks
     told = [(one.columns, one.reads, len(one.meaning), len(one.base)) for one in entry.drawn]
     drawn = [(one.columns, reads(one), len(one.columns), len(one.columns)) for one in blocks if one is not None]
@@ -115,17 +115,10 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None, table: str) -> 
     return [
         DrawnBlock(
             one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
-            (entry.protocol_sha256, place), _asked_of(table, entry), one.inside,
+            (entry.protocol_sha256, place), entry.present, one.inside,
         )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]  # fmt: skip
-
-
-def _asked_of(table: str, entry: ReleaseEntry) -> Present | None:
-    """Who is in a release: a predicate over another table says nothing of the rows of this one."""
-    one = entry.present
-    foreign = one is not None and one.predicate is not None and entry.identity.table != table
-    return replace(one, predicate=f"of another table: {one.predicate}") if one and foreign else one
 
 
 def _of(hashes: tuple[str, ...], one: Drawn) -> tuple[str, ...]:
