@@ -30,7 +30,7 @@ from funnel.notions import NOTIONS
 from funnel.notions.change import Judged, Verdict, ordered
 
 _LONGEST = 60
-_STATED = "as it is stated, rounded up and no more than epsilon"
+_STATED = "as it is stated, rounded up"
 
 
 @dataclass(frozen=True)
@@ -288,10 +288,18 @@ def _measured(old: Side, new: Side) -> Iterator[ChangedTerm]:
         before, after = old.leakage[measure], new.leakage[measure]
         if before != after:
             # The same protocol of the same counts is stated otherwise under another epsilon, which is the most stated.
+            bounded = all(measure == _bounded(side) for side in (old, new))
+            stated = f"{_STATED}{' and no more than epsilon' if bounded else ''}"
             judged = ordered(
-                at_most(before), at_most(after), f"{_STATED}: more than before", f"{_STATED}: less than before"
+                at_most(before), at_most(after), f"{stated}: more than before", f"{stated}: less than before"
             )
             yield ChangedTerm(f"measured.{measure}", before, after, *judged, measured=True)
+
+
+def _bounded(side: Side) -> str | None:
+    """The measure that epsilon bounds there."""
+    notion = NOTIONS.get(side.terms.get("privacy.notion", ""))
+    return None if notion is None else notion.measure
 
 
 def _finding(term: str, old: Any, new: Any, judged: Judged) -> ChangedTerm:

@@ -514,6 +514,14 @@ def test_measured_figures_are_told_and_do_not_count():
     assert compare(old, new).verdict == "weaker"  # without bound is another matter
 
 
+def test_epsilon_is_said_to_bound_its_own_measure_alone():
+    terms = side(**privacy("lip", 1.0)).terms
+    old, new = (Side("lock", "", terms, {"lip": lip, "ldp": ldp}) for lip, ldp in ((0.5, 1.9), (0.6, 1.8)))
+    said = {one.term: one.why for one in compare(old, new).findings}
+    assert said["measured.lip"] == "as it is stated, rounded up and no more than epsilon: more than before"
+    assert said["measured.ldp"] == "as it is stated, rounded up: less than before"
+
+
 def test_values_of_locks_are_compared():
     def lock(*values: str) -> Side:
         return Side("lock", "", side().terms, {}, {("x",): frozenset((value,) for value in values)})
