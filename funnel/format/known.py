@@ -14,6 +14,8 @@ from funnel.format.schema import Rows
 NAME = "known.json"
 OWN = "own"
 """The level of a column's own values, before any of them are put together."""
+GROUPED = "grouped"
+"""The level of bins, steps or groups of which rare ones are merged in what is released."""
 RELEASED = "released"
 """The level of what is released of a column whose values are put together: bins, `other`, multiples of a step."""
 TONIGHT = "tonight"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from funnel.engine.sql import identifier, listed
-from funnel.format.known import OWN, RELEASED
+from funnel.format.known import GROUPED, OWN, RELEASED
 from funnel.plan.columns import above
 from funnel.plan.names import Names
 from funnel.plan.stages import Know
@@ -37,17 +37,26 @@ def _columns(policy: Policy, names: Names) -> Iterator[tuple[str, str, Attribute
 
 
 def _levels(policy: Policy, names: Names) -> Iterator[tuple[str, str, str]]:
-    """Each column under its own values, where these are put together as it is released, and by groups of groups."""
+    """Each column under its own values, where these are put together as it is released, and by groups of groups.
+
+    Where rare ones of what they are put together to are merged, before that as well.
+    """
+    merged = {key.name for _, key, _ in names.rare}
     for place, label, attribute in _columns(policy, names):
         if attribute.reduced:
             yield attribute.name, OWN, f"o{place}"
+        if label in merged and (attribute.is_measured or attribute.groups is not None):
+            yield attribute.name, GROUPED, f"m{place}"
         yield attribute.name, RELEASED if attribute.reduced else OWN, label
         for height, _ in enumerate(above(label, attribute), start=2):
             yield attribute.name, f"groups {height}", f"g{place}_{height}"
 
 
 def _above(policy: Policy, names: Names, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The names of groups of groups."""
+    """What rare values were before they were merged; and the names of groups of groups, of these as of others."""
+    before = {key.name: key.text for _, key, _ in names.rare}
     for place, label, attribute in _columns(policy, names):
-        for height, text in enumerate(above(texts[label], attribute), start=2):
+        if label in before:
+            yield f"m{place}", before[label]
+        for height, text in enumerate(above(before.get(label, texts[label]), attribute), start=2):
             yield f"g{place}_{height}", text

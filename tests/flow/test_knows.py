@@ -104,6 +104,37 @@ def test_every_level_of_every_column_may_be_known(once: tuple[Path, str]) -> Non
     assert not (release / "known.json").exists()
 
 
+def test_a_group_is_known_that_is_merged_as_rare_ones_are(tmp_path: Path) -> None:
+    """Two towns in a group: whoever knew the group was told more than was promised, and the group of it was another."""
+    kinds = {"pg": (16, 2), "qg": (2, 16), "pr": (1, 8), "qr": (8, 1), "pz": (50, 50), "qz": (50, 50)}
+    towns = {"g": ("Arden", "Brook"), "r": ("Eton", "Fen"), "z": ("Calder", "Calder")}
+    rows = [
+        f"{ill},{kind[0]},{towns[kind[1]][i % 2]}"
+        for kind, both in kinds.items() for ill, number in zip(("no", "yes"), both, strict=True) for i in range(number)
+    ]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(["ill,job,town", *rows]))
+    groups = [{"north": ["Arden", "Brook"]}, {"up": ["north"]}]
+    changes = {
+        "source": {"table": "t.csv"}, "public": ["job", {"name": "town", "groups": groups, "rare": "other"}],
+        "privacy": {"notion": "srlip", "epsilon": 0.5, "knows": ["town"]}, "estimate__minimum": 20,
+    }  # fmt: skip
+    _, release, known = released(tmp_path, **changes)
+    levels = {one["level"]: one["values"] for one in known["levels"] if one["column"] == "town"}
+    assert [*levels] == ["own", "grouped", "released", "groups 2"]
+    assert levels == {"own": ["Calder"], "grouped": ["Calder", "north"], "released": ["Calder", "other"],
+                      "groups 2": ["Calder", "up"]}  # fmt: skip
+    (block,) = json.loads((release / "protocol.json").read_text())["blocks"]
+    chances = {tuple(x): [row[i] for row in block["weights"]] for i, x in enumerate(block["inputs"])}
+    told = [
+        [Fraction(a * p + b * q, a + b) for p, q in zip(chances["p", "other"], chances["q", "other"], strict=True)]
+        for a, b in ((16, 2), (2, 16))
+    ]  # fmt: skip
+    moved = [Fraction(2 * one, no + yes) for no, yes in zip(*told, strict=True) for one in (no, yes) if no + yes]
+    real = max(math.log(max(one, 1 / one)) if one else math.inf for one in moved)
+    assert real <= json.loads((release / "release.json").read_text())["leakage"]["srlip"] <= 0.5
+    assert failures(funnel.audit_release(release, tmp_path / "private", table=tmp_path / "t.csv")) == set()
+
+
 def test_the_report_says_against_whom_and_who_is_not_covered(once: tuple[Path, str]) -> None:
     folder, name = once
     release = folder / "releases" / name
