@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,11 +11,13 @@ from typing import Any
 
 from funnel.format import schema
 from funnel.format.journal import Identity, Promise, ReleaseEntry, Together
+from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
 from funnel.ledger.promises import is_own, standing
 from funnel.ledger.whose import assumed, told
+from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.text import counted, some, table
@@ -61,6 +64,8 @@ class Row:
 
 
 _PROMISES = ("promise", "secret", "measure", "bound", "used", "left", "since", "ended by")
+_STEPS = 10**DECIMALS
+"""Of which figures are whole numbers."""
 _BOUNDS = [_PROMISES.index(name) for name in ("bound", "used", "left")]
 
 
@@ -71,10 +76,12 @@ def allowed(one: Promise) -> float | None:
 
 def left(one: Promise) -> float | None:
     """What is left of a promise's budget, in nats; None where it has none."""
-    budget, used = allowed(one), one.together.figure
-    if budget is None:
-        return None
-    return 0.0 if used is None else max(0.0, round(budget - used, 4))
+    return None if one.budget is None else _rest(Fraction(one.budget), one.together.figure)
+
+
+def _rest(budget: Fraction, used: float | None) -> float:
+    """What a figure leaves of a budget, to the step of figures below: a release that adds so much keeps the budget."""
+    return 0.0 if used is None else max(0, math.floor((budget - rational(used)) * _STEPS)) / _STEPS
 
 
 def promise_cells(one: Promise) -> list[str]:
@@ -170,8 +177,8 @@ class LedgerView:
         if self.policy.budget is None:
             return None
         if self.latest is None:
-            return None if self.releases else self.policy.budget
-        return 0.0 if self.latest.figure is None else max(0.0, round(self.policy.budget - self.latest.figure, 4))
+            return None if self.releases else _rest(rational(self.policy.budget), 0.0)
+        return _rest(rational(self.policy.budget), self.latest.figure)
 
     @property
     def first(self) -> list[str]:

@@ -116,6 +116,14 @@ def tamper(folder: Path) -> None:
     assert failed(folder) == {"ledger-composed", "ledger-identity"}
 
 
+def test_no_more_of_a_budget_is_left_than_a_release_may_add(night, tmp_path):
+    used = night(budget=0.5)["composed"]["figure"]
+    for budget, left in ((used + 0.00006, 0.0), (used + 0.00016, 0.0001), (used, 0.0), (used + 0.0001, 0.0001)):
+        told = funnel.read_ledger(write_policy(tmp_path, **SMALL, budget=round(budget, 5)))
+        assert told.left == left
+        assert told.as_dict()["left"] == left
+
+
 def test_the_budget_refuses_before_anything_is_drawn(command, night, tmp_path):
     first = night(budget=0.5)
     people(tmp_path, TUESDAY)
