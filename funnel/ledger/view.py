@@ -15,7 +15,7 @@ from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import is_own, standing
+from funnel.ledger.promises import breaks, is_own, standing
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -82,6 +82,13 @@ def left(one: Promise) -> float | None:
 def _rest(budget: Fraction, used: float | None) -> float:
     """What a figure leaves of a budget, to the step of figures below: a release that adds so much keeps the budget."""
     return 0.0 if used is None else max(0, math.floor((budget - rational(used)) * _STEPS)) / _STEPS
+
+
+def _ended(one: Promise) -> str:
+    """What ended a promise, before what it hides: within its bounds, that another policy releases some of that."""
+    if one.together.figure is None:
+        return "no finite bound on what is told about"
+    return "more than was promised may be told about" if breaks(one) else "another policy releases some of"
 
 
 def promise_cells(one: Promise) -> list[str]:
@@ -184,9 +191,8 @@ class LedgerView:
     def first(self) -> list[str]:
         """What is to be said before all else: which promises have ended, and which have no bound."""
         return [
-            f"{one.policy}: {'no finite bound on what' if one.together.figure is None else 'more than was promised'} "
-            f"{'is told' if one.together.figure is None else 'may be told'} about {' + '.join(one.together.sensitive)} "
-            f"({one.together.measure}), ended by release {one.ended}"
+            f"{one.policy}: {_ended(one)} {' + '.join(one.together.sensitive)} ({one.together.measure}), ended by "
+            f"release {one.ended}"
             for one in self.promises
             if one.ended
         ]

@@ -117,6 +117,17 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     assert failures(funnel.audit_release(last.release, folder / "private")) == set()
 
 
+def test_what_is_hidden_may_be_released_within_the_budget(command, folder: Path) -> None:
+    """The promise ends, and nobody is told that its bound was passed."""
+    run(folder, FIRST, budget=2.0)
+    noisy = {"privacy": {"notion": "ldp-x", "epsilon": 0.1}, "mechanism": "randomised-response", "accept": ["first"]}
+    name = Path(run(folder, SECRET, **noisy).release).name
+    told = command("ledger", write_policy(folder, **FIRST), "--json").json
+    (first,) = (one for one in told["promises"] if one["policy"] == "first")
+    assert first["used"] < first["bound"]
+    assert told["ended"] == [f"first: another policy releases some of s (lip), ended by release {name}"]
+
+
 def told_first(command: Any, release: str, private: Path) -> str:
     """What page, report.json and audit say before all else of a release that has no bound."""
     for folder in (Path(release), private / Path(release).name):
