@@ -16,6 +16,7 @@ import numpy as np
 from funnel.cells.columns import OTHER, Codes, SourceColumn, Vocabulary, cuts_between, order
 from funnel.data.joint import IntArray
 from funnel.errors import PlanError
+from funnel.text import counted
 
 Rule = Literal["other", "bin", "error"]
 MOST_VALUES = 256
@@ -46,14 +47,14 @@ def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Ru
     if (records := int(counts.sum())) < support:
         raise PlanError(
             "cells-support",
-            f"column {source.name!r} has {records} records, fewer than the minimum of {support}",
+            f"column {source.name!r} has {counted(records, 'record')}, fewer than the minimum of {support}",
             advice="Lower `estimate.minimum`, or publish a larger table.",
         )
     rare = int(((counts > 0) & (counts < support)).sum())
     if rare and rule == "error":
         raise PlanError(
             "rare-values",
-            f"column {source.name!r} has {rare} values that fewer than {support} records share",
+            f"column {source.name!r} has {counted(rare, 'value')} that fewer than {counted(support, 'record')} share",
             advice="Group them, or write `rare: other` or `rare: bin`.",
         )
     if rare and rule == "bin" and not source.ordered:

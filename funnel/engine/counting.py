@@ -12,7 +12,7 @@ from funnel.engine.base import Engine
 from funnel.engine.checks import check_identifier
 from funnel.engine.sql import identifier, listed
 from funnel.errors import PlanError, SourceError
-from funnel.text import some
+from funnel.text import counted, some
 
 MAX_ALPHABET = 2_048
 """Largest alphabet of S or of one block: a protocol over it is a dense matrix."""
@@ -65,7 +65,8 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
             shown = some([f"{quoted(names[x])} ({counts[x]})" for x in rare], 8)
             raise SourceError(
                 "below-minimum",
-                f"{len(rare)} of {len(block)} values of {' + '.join(block.columns)} have fewer than {minimum} records",
+                f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
+                f"{_have(len(rare), minimum)}",
                 values=shown,
                 advice="Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or "
                 "by `top` or `bins`; or lower `estimate.minimum` if that disclosure is acceptable.",
@@ -83,13 +84,17 @@ def rare_secrets(joint: Joint, minimum: int) -> int:
     return int((counts < minimum).sum())
 
 
+def _have(rare: int, minimum: int) -> str:
+    return f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}"
+
+
 def _check_secret(joint: Joint, minimum: int) -> None:
     rare = rare_secrets(joint, minimum)
     if rare:
         raise SourceError(
             "below-minimum",
-            f"{rare} of {len(joint.secret)} values of {' + '.join(joint.secret.columns)} have fewer than {minimum} "
-            "records, and this mechanism publishes how each value of the secret is treated",
+            f"{rare} of {counted(len(joint.secret), 'value')} of {' + '.join(joint.secret.columns)} "
+            f"{_have(rare, minimum)}, and this mechanism publishes how each value of the secret is treated",
             advice="Use `mechanism: optimal`, which does not, or merge rare values of the secret in the source.",
         )
 

@@ -19,6 +19,8 @@ from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
 
+_OTHERWISE = "Release fewer columns, or keep another private folder for other people"
+
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
     """What `accept` lets a release of a policy end, promise by promise; and that nobody knows, before the first."""
@@ -61,7 +63,7 @@ def check_promises(policy: Policy, found: Composed, release: str) -> None:
     own, *rest = found.promises
     absent = found.present is not None
     if breaks(own):
-        check_ends(policy, own, absent=absent, why=_unproven(found, own))
+        check_ends(policy, own, absent=absent, again=_again(found), why=_unproven(found, own))
     for one in rest:
         if one.ended == release:
             check_ends(policy, one, rest, absent=absent, why=_unproven(found, one))
@@ -73,13 +75,26 @@ def _unproven(found: Composed, one: Promise) -> str:
     return f": {why}" if why else ""
 
 
+def _again(found: Composed) -> bool:
+    """Whether an earlier release drew from the same columns."""
+    *before, own = ({block.columns for block in one.drawn} for one in found.frames)
+    return own in before
+
+
 def check_ends(
-    policy: Policy, one: Promise, known: Sequence[Promise] = (), *, absent: bool = False, why: str = ""
+    policy: Policy,
+    one: Promise,
+    known: Sequence[Promise] = (),
+    *,
+    absent: bool = False,
+    again: bool = False,
+    why: str = "",
 ) -> None:
     """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
 
-    `why` nothing is proven of it; `known` are all promises of other policies: who accepts one, accepts what else was
-    promised under that name. Raises LedgerError.
+    `again`: it draws from the columns of an earlier one, of which a bound is known; `why` nothing is proven of it;
+    `known` are all promises of other policies: who accepts one, accepts what else was promised under that name. Raises
+    LedgerError.
     """
     figure, own = one.together.figure, is_own(one, policy)
     if own and figure is not None:
@@ -95,15 +110,17 @@ def check_ends(
         if not why and absent and (left_out := unmeasured(policy) or _known_otherwise(policy)):
             why = f": {left_out}"
         said += why
-        advice = (
-            "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
-            if absent
-            else "The lock of the release before, or its protocol under its key, adds nothing to what was told"
-        )
+        advice = _OTHERWISE
+        if absent:
+            advice = (
+                "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
+            )
+        elif again:
+            advice = "The lock of the release before, or its protocol under its key, adds nothing to what was told"
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
-        advice = "Release fewer columns, or keep another private folder for other people"
+        advice = _OTHERWISE
         word = f"`accept: [{one.policy}]`"
         also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
         if also:

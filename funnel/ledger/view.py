@@ -276,13 +276,15 @@ class LedgerView:
         if not found.estimates:
             return []
         allowed = "" if budget is None else f" of {budget:.15g}"
-        return [f"estimates  {found.estimates:,} private ones, {float(found.epsilon):.15g} nats spent{allowed}"]
+        many, spent = counted(found.estimates, "private one"), float(found.epsilon)
+        return [f"estimates  {many}, {spent:.15g} nats spent{allowed}"]
 
     def _lost(self) -> list[str]:
         lost = [one.release for one in self.releases if not one.protocol_kept]
         if not lost:
             return []
-        return [f"missing    the protocols of {len(lost):,} releases: {some(lost, 3)}"]
+        what = "the protocol" if len(lost) == 1 else "the protocols"
+        return [f"missing    {what} of {counted(len(lost), 'release')}: {some(lost, 3)}"]
 
 
 def ledger_view(policy: Policy) -> LedgerView:

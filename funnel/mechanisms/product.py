@@ -17,6 +17,7 @@ from funnel.measure.information import public_entropy, released_information
 from funnel.measure.leakage import AnyLeakage
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.notions import Arranged, Notion
+from funnel.text import counted
 
 if TYPE_CHECKING:
     from funnel.measure.faithful import FaithfulFigures
@@ -291,8 +292,9 @@ def _refuse_rare(arranged: Arranged, minimum: int) -> None:
             shown = "; ".join(names[:4]) + (", …" if rare > 4 else "")
             raise SourceError(
                 "below-minimum",
-                f"{rare:,} of {len(block):,} combinations of {' + '.join(block.columns)} have fewer than "
-                f"{minimum:,} records, and they are one alphabet here ({arranged.why})",
+                f"{rare:,} of {counted(len(block), 'combination')} of {' + '.join(block.columns)} "
+                f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}, "
+                f"and they are one alphabet here ({arranged.why})",
                 values=shown,
                 advice="Make the columns coarser with `top` or `bins`, release fewer of them, or lower "
                 "`estimate.minimum` if that disclosure is acceptable.",

@@ -217,7 +217,7 @@ def _kept(one: Candidate) -> str:
         return f"{one.normalised:.2%}"
     off = one.faithful.estimated
     return (
-        f"{one.normalised:.2%}; {one.faithful.unchanged:.2%} of records unchanged; a total is off by "
+        f"{one.normalised:.2%}; {one.faithful.unchanged:.2%} of records unchanged; a total is expected to be off by "
         f"{one.faithful.face:,.0f} records as it stands, "
         f"{'and has no estimate' if off is None else f'{off:,.0f} as estimated'}"
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from funnel.engine import Engine
 from funnel.plan.stages import Count
+from funnel.text import counted
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Merged:
 
     def words(self) -> str:
         """For the one who runs it."""
-        return f"{self.column}: {self.values:,} rare values of {self.records:,} records together became another one"
+        whole = f"{counted(self.values, 'rare value')} of {counted(self.records, 'record')}"
+        return f"{self.column}: {whole}{' together' * (self.values > 1)} became another one"
 
 
 def tabulate(engine: Engine, stage: Count) -> tuple[Merged, ...]:

@@ -22,7 +22,8 @@ from funnel.report import figures, svg, tongue
 LETTERS = 120
 """Most letters of a value in a table."""
 _FIGURES = (
-    "nats", "leaked", "radius", "unit", "share", "belief", "percent", "points", "factor", "power", "epsilon", "most",
+    "nats", "leaked", "radius", "no_less", "no_more", "unit", "share", "belief", "percent", "points", "factor", "power",
+    "epsilon", "most",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from funnel.measure.figures import round_up
 
@@ -32,6 +32,16 @@ def leaked(value: Figure) -> str:
 def radius(value: float) -> str:
     """Six digits, rounded down, so that a set of this size lies within the one that the bound is for."""
     return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(repr(value)):.6g}"
+
+
+def no_less(value: float, digits: int) -> str:
+    """So many digits, rounded up, for what is said to be the most."""
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))):,.10g}"
+
+
+def no_more(value: float, decimals: int) -> str:
+    """So many decimals, rounded down, for what is said to be the least."""
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_FLOOR):.{decimals}f}"
 
 
 def unit(value: float) -> str:

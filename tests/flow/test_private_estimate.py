@@ -183,7 +183,7 @@ def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
     path = policy(tmp_path, estimate__budget=2)
     assert "private ones" not in funnel.read_ledger(path).text()
     funnel.run(path)
-    assert "estimates  1 private ones, 1 nats spent of 2" in funnel.read_ledger(path).text()
+    assert "estimates  1 private one, 1 nats spent of 2" in funnel.read_ledger(path).text()
     assert funnel.read_ledger(path).as_dict()["estimates"] == {"number": 1, "spent": 1.0}
     assert "with noise on every count (epsilon 1 nats)" in funnel.explain(path).text()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -106,6 +107,27 @@ def test_a_lost_protocol_is_that_of_whatever_release_was_drawn_by_it(home: Path)
     """The first night's data are gone, and those of the third are there, whose table was the same."""
     shutil.rmtree(home / "private" / "protocols")
     assert audited(home).passed, audited(home).text()
+
+
+def test_what_only_a_lost_protocol_tells_is_not_called_another_figure(tmp_path: Path) -> None:
+    """Nothing is left of what the first night drew by: its protocol is named, and a release after that is sound."""
+    funnel.write_key(tmp_path / "draw.key")
+    policy = write_policy(tmp_path, **SMALL | {"mechanism": "optimal", "draws__key": "file:draw.key"})
+    for counts in (MONDAY, TUESDAY):
+        people(tmp_path, counts)
+        funnel.run(policy)
+    funnel.prune(policy, 1)
+    first = min(path.name for path in (tmp_path / "releases").iterdir() if path.name[0] == "2")
+    lost = json.loads((tmp_path / "releases" / first / "release.json").read_text())["files"]["protocol.json"]["sha256"]
+    (tmp_path / "private" / "protocols" / f"{lost}.json").rename(tmp_path / "kept.json")
+    people(tmp_path, [[60, 44, 30], [30, 50, 45]])
+    funnel.run(policy)
+    found = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    (one,) = (one for release in found.releases for one in release.of("failed"))
+    assert one.claim == "ledger-composed" and lost in one.detail and f"the protocol of {first}" in one.detail
+    assert "not what the releases tell" not in found.text()
+    (tmp_path / "kept.json").rename(tmp_path / "private" / "protocols" / f"{lost}.json")
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
 
 
 def test_a_mark_of_what_was_never_released_fails(home: Path) -> None:

@@ -20,7 +20,7 @@ NUMBERS = PEOPLE.format("if(i = 7, 'Smith', '' || i % 5) AS x")
 TOGETHER = PEOPLE.format("'a' || i // 9 AS x, 'b' || i % 9 AS y, 'Smith' || i % 5 AS z")
 ROBUST = {"privacy": {"notion": "rldp", "epsilon": 1.0}, "mechanism": "polyopt", "public": ["x", "y", "z"]}
 REFUSED = {
-    "rare": (RARE, {}, "1 of 2 values of x have fewer than 10 records", "'Smith' (3)"),
+    "rare": (RARE, {}, "1 of 2 values of x has fewer than 10 records", "'Smith' (3)"),
     "combinations": (TOGETHER, ROBUST, "combinations of x + y + z have fewer than 5 records", "Smith0"),
     "no number": (NUMBERS, {"source__filter": "CAST(x AS INTEGER) < 9"}, "what cannot be read", "Smith"),
     "formula": (FORMULA, {"release__format": "csv"}, "for formulas", "=Smith()"),

@@ -62,7 +62,10 @@ def check(opened: Release) -> str | Unchecked:
     if (table.sum(axis=0) == 0).any():
         return Unchecked("a public value does not occur, so no row can be priced")
     how = _Case(opened, table, certificate).proven()
-    return how if isinstance(how, Unchecked) else f"I(X;Y) <= {bound:.6f} nats, {bound / whole:.6f} of H(X): {how}"
+    if isinstance(how, Unchecked):
+        return how
+    nats, share = (math.ceil(one * 1e6) / 1e6 for one in (bound, bound / whole))
+    return f"I(X;Y) <= {nats:.6f} nats, {share:.6f} of H(X): {how}"
 
 
 def _as_stated(solution: SolutionFile, whole: float, stated: float, step: float) -> float:

@@ -61,12 +61,22 @@ def check(opened: Release) -> str | Unchecked:
             _agree(opened, one, own, earlier)
         except (TooLarge, OverflowError):
             missed = True
+        except Broken:
+            _all_there(opened, before)
+            raise
     if missed:
         return Unchecked("the releases together have too many values to be composed here")
     told, others = entry.own.together, len(entry.promises) - 1
     figure = "no finite bound" if told.measured is None else f"{told.measured} nats"
     also = f", and {counted(others, 'promise')} of other policies" if others else ""
     return f"{told.measure} {figure} ({told.how}), over {counted(told.releases, 'release')}{also}"
+
+
+def _all_there(opened: Release, before: Sequence[ReleaseEntry]) -> None:
+    """Of every earlier release a copy of its protocol is left. Raises Broken."""
+    if lost := next((one for one in before if archived(opened, one) is None), None):
+        what = f"without the protocol of {lost.release} what all tell together is another figure"
+        raise Broken(f"protocols/{lost.protocol_sha256}.json", what, "a copy of it", "none is left") from None
 
 
 def _known_alike(opened: Release, before: Sequence[ReleaseEntry]) -> None:

@@ -51,7 +51,8 @@ def check(opened: Release) -> str | Unchecked:
     if worst > 1 + _FLOAT:
         what = "a table whose beliefs round to the same steps exceeds the bound"
         raise Broken(NAME, what, f"a factor of 1 at most, of {manifest.notion}'s limits", f"{worst:.9f}")
-    told = f"{len(rows)} outputs, steps of at least {step:g}: at most {worst:.6f} of what {manifest.notion} allows"
+    most = math.ceil(worst * 10**6) / 10**6
+    told = f"{len(rows)} outputs, steps of at least {step:g}: at most {most:.6f} of what {manifest.notion} allows"
     return f"{told}; that nothing else shaped the protocol no file shows"
 
 

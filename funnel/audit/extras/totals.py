@@ -10,6 +10,7 @@ How far a released value is from the true one, as the policy asks, is worked out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,7 @@ from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.extras.conditions import conditions
 from funnel.audit.extras.cones import Rows, robust_rows
 from funnel.audit.kernel.exact import ExactArray, IntArray
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.data import alphabet
 from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
@@ -76,7 +77,8 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     least = proven if told.deviation is None else proven - loose
     if changed < least:
         raise Broken(NAME, "the protocol is better than its prices allow", float(least), float(changed))
-    return f"{said}, at least {float(least):.6f} for any protocol, by {len(told.binding):,} prices"
+    shown = math.floor(least * 10**6) / 10**6
+    return f"{said}, at least {shown:.6f} for any protocol, by {counted(len(told.binding), 'price')}"
 
 
 def _as_stated(largest: Fraction, stated: float | None) -> str:
@@ -85,7 +87,7 @@ def _as_stated(largest: Fraction, stated: float | None) -> str:
         return "free"
     if abs(float(largest) - stated) > _FLOAT * max(1.0, float(largest)):
         raise Broken(NAME, "the largest deviation of a total is another", float(largest), stated)
-    return f"off by at most {float(largest):.4f} records"
+    return f"off by at most {math.ceil(largest * 10**4) / 10**4:.4f} records"
 
 
 def _square(block: Weights) -> ExactArray:

@@ -34,8 +34,7 @@ FALSE_ALARM = 1e-9
 _POOLED = 5.0
 """Outcomes of one row that are expected less often count as one, or the many would hide what happens to the few."""
 UNTOLD = "nothing is left to chance, or there are too few draws to tell"
-Trial = tuple[str, FloatArray, IntArray]
-"""What was drawn, in words; how often each outcome is expected, and how often it was drawn: rows of tables (m, b)."""
+Trial = tuple[str, FloatArray, IntArray]  # what, in words; how often outcomes are expected, and were drawn: (m, b)
 
 
 def draw_inputs(opened: Opened) -> str:
@@ -83,16 +82,16 @@ def draw_independence(opened: Opened) -> str | Unchecked:
 
 
 def _tried(trials: Iterator[Trial]) -> str | Unchecked:
-    """None of some trials strays further than chance would, tried so often. Raises Broken."""
+    """None of some trials strays further than chance would, tried so often; 1.05 rounds up. Raises Broken."""
     found = sorted((*strays(means, seen), what) for what, means, seen in trials)
     for chance, _, what in found:
         if not chance > 0:
             raise Broken(draws.NAME, f"{what} cannot be", "chances above 0", "something impossible")
         if not chance * len(found) >= FALSE_ALARM:
             told = f"{what} does not follow its chances"
-            raise Broken(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {chance:.2g}", improbable=True)
-    degrees = sum(degrees for _, degrees, _ in found)
-    return f"{counted(degrees, 'degree')} of freedom, p <= {found[0][0]:.2g}" if degrees else Unchecked(UNTOLD)
+            raise Broken(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {1.05 * chance:.2g}", improbable=True)
+    most, degrees = min(1.05 * found[0][0], 1), sum(degrees for _, degrees, _ in found)
+    return f"{counted(degrees, 'degree')} of freedom, p <= {most:.2g}" if degrees else Unchecked(UNTOLD)
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:
@@ -138,5 +137,4 @@ def bound(strayed: float, degrees: int) -> float:
         return 0.0
     if strayed <= degrees:
         return 1.0
-    least = math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0))
-    return max(least, math.ulp(0.0))
+    return max(math.exp(degrees - strayed + (degrees * math.log(strayed / degrees) if degrees else 0)), math.ulp(0.0))

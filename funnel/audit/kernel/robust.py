@@ -39,8 +39,6 @@ from funnel.format.robust import RobustFile
 _POINT = 128
 """Bits behind the point of `above` and `below`, cut there, for any number will do; square roots have 32 less."""
 _ROUNDING = Fraction(1, 10**40)
-_FAR = Fraction(-10_000)
-"""Of exponents r ln z, of which a smaller one counts as this: where r < 0 that only lowers M_r."""
 _ZERO, _HALF = Fraction(0), Fraction(1, 2)
 
 
@@ -109,8 +107,8 @@ class Ball:
             return _ZERO
         if not r:
             return exp_below(sum((n * one for n, one in logs), _ZERO) / total)
-        least = min(one for _, one in logs)  # only what gaps are to each other is raised to a power
-        powers = sum((n * exp(max(r * (one - least), _FAR)) for n, one in logs), _ZERO)
+        least = min(one for _, one in logs)  # only ratios are raised; less than e^-10000 as that, which lowers M_r
+        powers = sum((n * exp(max(r * (one - least), Fraction(-10_000))) for n, one in logs), _ZERO)
         return exp_below(least + log(powers / total) / r)
 
 

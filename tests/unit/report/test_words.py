@@ -254,7 +254,7 @@ def drawing(content: dict[str, Any]) -> str:
 
 def test_chances_are_exact_in_the_protocol_and_rounded_in_the_report() -> None:
     rule = drawing(composed())
-    assert "exactly those in protocol.json" in rule and "shown here are rounded" in rule
+    assert "exactly those in protocol.json" in rule and "where the report shows them, they are rounded" in rule
     assert "nobody without the key can tell from chance" in rule
 
 
