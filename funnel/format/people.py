@@ -23,11 +23,12 @@ BITS = 63
 class PeopleFile:
     """A sample of people with what they were drawn for, and a digest of all that was counted.
 
-    `table` is a hash of the name of the table as it is seen from the private folder, `key` the fingerprint of the key
-    that words are made with. `content` is a hash of all rows, whatever their order: of whom they are about and the
-    values counted, or without an `entity` of the table's name and the values counted. In the sample is everybody who
-    has a word (the same in every release) that begins with `bits` zeros. `labels` are the values in the sample of each
-    secret column and then of each public one; its rows are [word, code, …], in order. Without an entity it is empty.
+    `table` is a hash of the name of the table as it is seen from the private folder, and of how the policy has a CSV
+    read; `key` the fingerprint of the key that words are made with. `content` is a hash of all rows, whatever their
+    order: of whom they are about and the values counted, or without an `entity` of `table` and the values counted. In
+    the sample is everybody who has a word (the same in every release) that begins with `bits` zeros. `labels` are the
+    values in the sample of each secret column and then of each public one; its rows are [word, code, …], in order.
+    Without an entity it is empty.
     """
 
     format: Literal["funnel-people/1"]

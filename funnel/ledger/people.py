@@ -62,10 +62,13 @@ def keep_key(private: Path, key: PeopleKey) -> None:
             replace_file(path, key.line())
 
 
-def table_name(table: str, directory: Path, private: Path) -> str:
-    """A hash of what a policy in `directory` names; of files as seen from the private folder, for both may be moved."""
+def table_name(table: str, directory: Path, private: Path, read: str = "") -> str:
+    """A hash of what a policy in `directory` names; of files as seen from the private folder, for both may be moved.
+
+    Where it says how a CSV is `read`, the name is of both: read otherwise, a column of one name is another one.
+    """
     seen = table if "://" in table else os.path.relpath(Path.cwd() / directory / table, Path.cwd() / private)
-    return hashlib.sha256(seen.encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256((f"{seen}\n{read}" if read else seen).encode(errors="surrogateescape")).hexdigest()
 
 
 def by_others(private: Path, entries: Sequence[ReleaseEntry], entity: str | None) -> bool:

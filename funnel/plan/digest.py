@@ -59,9 +59,15 @@ def _file(
     stage, rows, (labels, sample) = plan.people, told[0], sampled
     content = hashlib.sha256(json.dumps([read, *told]).encode()).hexdigest()
     return PeopleFile(
-        "funnel-people/1", table_name(policy.source.table, policy.directory, policy.private), key.fingerprint,
-        stage.entity, rows, content, sample_bits(rows), stage.secret, stage.public, labels, sample,
+        "funnel-people/1", _name(policy), key.fingerprint, stage.entity, rows, content, sample_bits(rows),
+        stage.secret, stage.public, labels, sample,
     )  # fmt: skip
+
+
+def _name(policy: Policy) -> str:
+    """What stands for the table that a policy names, and for how it has that read."""
+    read = "" if policy.source.csv is None else policy.source.csv.model_dump_json(exclude_none=True)
+    return table_name(policy.source.table, policy.directory, policy.private, read)
 
 
 def _reading(plan: Plan) -> list[str]:
@@ -73,8 +79,7 @@ def _table(policy: Policy, source: Source) -> list[str]:
     """What tells rows that are nobody's apart: their table; where that lies elsewhere, one equals no other."""
     if policy.source.entity is not None:
         return []
-    private = policy.path(policy.release.private)
-    own = table_name(policy.source.table, policy.directory, private)
+    own = _name(policy)
     return [own] if source.files else [own, os.urandom(16).hex()]
 
 

@@ -334,6 +334,19 @@ def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:
     assert failures(audit(clinic, str(later.release))) == set()
 
 
+def test_a_filter_is_no_predicate_of_a_table_whose_columns_are_named_otherwise(clinic: Path) -> None:
+    """`ward` of one release is `wing` of the other: alone neither tells anything, and together they tell who has it."""
+    wing = "CASE WHEN (diagnosis = 'flu') = (ward = 'east') THEN 'east' ELSE 'west' END"
+    query = f"SELECT id, diagnosis, 'job' AS job, ward, {wing} AS wing FROM '{clinic}/people.parquet'"
+    duckdb.sql(f"COPY ({query}) TO '{clinic}/people.csv' (FORMAT csv)")
+    for names, bounded in (("ward", "wing"), True), (("wing", "ward"), False):
+        csv = {"header": True, "names": ["id", "diagnosis", "job", *names]}
+        source = {"table": "people.csv", "entity": "id", "filter": "ward = 'east'", "csv": csv}
+        made = run(clinic, **LIP, source=source)
+        assert (entries(clinic)[-1]["promises"][0]["together"]["figure"] is not None) == bounded
+        assert failures(audit(clinic, made.release)) == set()
+
+
 def test_releases_that_are_unlike_in_two_respects_have_no_bound(clinic: Path) -> None:
     """Some leave people out, and one calls jobs otherwise: either is measured, and no proof is about both."""
     east = run(clinic, **LIP, source__filter="ward = 'east'")
