@@ -17,7 +17,7 @@ from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import DrawnBlock, groups_of, tangled
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import exp_below, rational
-from funnel.audit.kernel.notions import NOTIONS, STEP, Leakage, information
+from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.records import Block, by_axis
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import folded
@@ -27,6 +27,8 @@ from funnel.measure.robust import robust_certificate
 
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be off."""
+_FAR = Fraction(200)
+"""Nats: weights of at most 62 bits whose bound is finite keep a smaller one."""
 
 
 class Composition:
@@ -207,7 +209,10 @@ def _silent(axis: int, one: Alphabet) -> Block:
 
 
 def _certified(channel: Channel) -> Leakage:
-    """Robust leakage of a channel of which no file holds a certificate: one is made, and the kernel checks it."""
+    """Robust leakage of a channel of which no file holds a certificate: one is made, and the kernel checks it.
+
+    Infinite where none shows even a bound that is out of reach.
+    """
     (block,), asked = channel.blocks, channel.parameters
     possible = np.asarray(channel.possible, bool)
     radius, order = rational(asked.radius or 0), rational(asked.order or 0)
@@ -216,7 +221,8 @@ def _certified(channel: Channel) -> Leakage:
         made = robust_certificate(channel.counts, block.weights, possible, radius, order, exp_below(bound))
         return NOTIONS["rldp"].leakage(replace(channel, certificate=made)).within(bound)
 
-    return Leakage("as certified", lambda bound: within(bound + _NEAR), exact=False)
+    text = "as certified" if within(_FAR) else INFINITE
+    return Leakage(text, lambda bound: within(bound + _NEAR), exact=False)
 
 
 def finite(nats: float) -> Fraction | None:
