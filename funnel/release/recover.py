@@ -118,12 +118,12 @@ def check_entered(private: Path, entries: Sequence[ReleaseEntry]) -> None:
 
 
 def check_visible(to: Path, name: str, seen: Sequence[str], entries: Sequence[ReleaseEntry]) -> None:
-    """Every release of this policy, by its name, that was `seen` before the ledger was read is in it.
+    """Every release that was `seen` before the ledger was read is in it: of this policy, or another that it names.
 
     Releases of other policies, under ledgers of their own, may lie in the same folder. Raises LedgerError.
     """
-    known = {entry.release for entry in entries}
-    missing = [one for one in seen if one not in known and _named(to / one) == name]
+    known, names = {entry.release for entry in entries}, {name, *(entry.name for entry in entries)}
+    missing = [one for one in seen if one not in known and _named(to / one) in names]
     if missing:
         raise _not_entered(missing, to)
 

@@ -121,6 +121,18 @@ def test_a_visible_release_of_the_same_policy_is_in_its_ledger(tmp_path: Path) -
     check_visible(to, "others", releases(to), [])
 
 
+def test_a_visible_release_of_another_policy_that_the_ledger_names_is_in_it(tmp_path: Path) -> None:
+    """A copy of the private folder from before would else go on without what its other policies told since."""
+    to, _ = folders(tmp_path)
+    for minute in (1, 2):
+        (to / an_id(minute)).mkdir(parents=True)
+        (to / an_id(minute) / "release.json").write_text(json.dumps({"name": "theirs"}))
+    known = [an_entry(an_id(1), name="theirs"), an_entry(an_id(2), name="theirs")]
+    check_visible(to, "ours", releases(to), known)
+    with pytest.raises(LedgerError, match=an_id(2)):
+        check_visible(to, "ours", releases(to), known[:1])
+
+
 def test_a_run_that_another_overtook_before_it_held_the_lock_is_told_so(tmp_path: Path) -> None:
     """Its name would come before that of a release which its ledger has already."""
     to, private = folders(tmp_path)
