@@ -15,7 +15,7 @@ from funnel.data import Alphabet
 from funnel.engine.base import Kernel, Parts, R, T
 from funnel.engine.scratch import Scratch
 from funnel.engine.sources import TROUBLE, Source, describe, unreadable
-from funnel.engine.sql import PART, identifier, listed, literal, part_of
+from funnel.engine.sql import IN_UTC, PART, identifier, listed, literal, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +63,7 @@ class DuckDB:
         """Open the connection, and make the source known to it."""
         try:
             self.connection = duckdb.connect(":memory:", config=config)
+            self.connection.execute(IN_UTC)
             self.source.attach(self.connection)
         except TROUBLE as error:
             raise unreadable(self.source, error) from None

@@ -31,6 +31,8 @@ def selection(columns: Sequence[str], types: Sequence[str]) -> str:
     return f"SELECT {listed(f'CAST(v{i} AS {kind}) AS {identifier(name)}' for i, (name, kind) in pairs)} FROM released"
 
 
+IN_UTC = "SET TimeZone = 'UTC'"
+"""Times with a zone have one text and one date, in every filter and every draw, wherever a run is."""
 PART = "part"
 """The column that says to which part of a table that is to be written a row belongs."""
 

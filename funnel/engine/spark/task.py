@@ -13,7 +13,7 @@ import duckdb
 from funnel.engine.base import Kernel
 from funnel.engine.parts import apart
 from funnel.engine.scratch import Scratch
-from funnel.engine.sql import identifier
+from funnel.engine.sql import IN_UTC, identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +69,7 @@ class Task:
         config: dict[str, Any] = {"threads": 1, "memory_limit": self.memory, "temp_directory": str(scratch.path)}
         try:
             with duckdb.connect(":memory:", config=config) as connection:
+                connection.execute(IN_UTC)
                 for name, content in self.tables:
                     connection.register(name, pa.ipc.open_stream(content).read_all())
                 if self.pieces is None:
