@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -47,6 +50,16 @@ DAY = "DATE '2025-12-30' + CAST(i % 4 AS INTEGER)"
 def test_dates_are_told_as_far_as_they_are_asked_for(tmp_path, kind, part, values):
     value = f"CAST({DAY} AS {kind})" if kind != "TIMESTAMPTZ" else f"({DAY})::TIMESTAMP AT TIME ZONE 'UTC'"
     assert labels(policy(tmp_path, value, {"name": "x", "round": part})) == values
+
+
+def test_times_with_a_zone_are_the_same_on_every_machine(tmp_path):
+    """As values, as identifiers, to a filter, and whichever zone the machine lives in."""
+    time = "TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_hours(CAST(i % 2 AS INTEGER))"
+    path = policy(tmp_path, time, "x", source__filter="x >= DATE '2026-01-01'")
+    code = f"import funnel; print(funnel.run({str(path)!r}, dry_run=True).joint.blocks[0].values)"
+    env = {**os.environ, "PYTHONPATH": str(Path(funnel.__file__).parents[1]), "TZ": "America/New_York"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(('2026-01-01 00:00:00+00',), ('2026-01-01 01:00:00+00',))"
 
 
 def test_dates_are_cut_into_bins(tmp_path):
