@@ -116,7 +116,10 @@ def check_ends(
                 "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             )
         elif again:
-            advice = "The lock of the release before, or its protocol under its key, adds nothing to what was told"
+            advice = (
+                "The protocol of the release before (its lock has it, if there is one) adds nothing under its key to "
+                "what was told"
+            )
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"

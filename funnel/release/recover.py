@@ -141,7 +141,8 @@ def _not_entered(missing: Sequence[str], where: Path) -> LedgerError:
     more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
     return LedgerError(
         "ledger",
-        f"the ledger does not know of release {missing[-1]}{more}: it was lost, or is older than they are",
+        f"the ledger does not know of release {missing[-1]}{more}: it was lost, or is older than they "
+        "are, or they are of another private folder",
         where=str(where),
         advice="What they told would not be counted. Restore the private folder from a backup. Where there is none, "
         "move these releases, and their evidence, to another folder: what they told stays told, and nothing counts it.",

@@ -63,6 +63,8 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
     shown = {one.claim for one in pruned.findings if one.status == "passed"}
     assert shown == {"pruned", "manifest", "evidence", "ledger-chain", "ledger-entry", "signature"}
     assert f"{nights(made)[0]}: pruned 20" in found.text()
+    told = next(one.detail for one in found.releases[2].findings if one.claim == "ledger-composed")
+    assert told.startswith("ldp 0.7042 nats as told before; now 0.654 nats (")
     alone = funnel.audit_release(made / "releases" / nights(made)[0], made / "private")
     assert alone.passed and alone.pruned and alone.as_dict()["pruned"]
 

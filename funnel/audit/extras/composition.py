@@ -67,7 +67,9 @@ def check(opened: Release) -> str | Unchecked:
     if missed:
         return Unchecked("the releases together have too many values to be composed here")
     told, others = entry.own.together, len(entry.promises) - 1
-    figure = "no finite bound" if told.measured is None else f"{told.measured} nats"
+    figure = "no finite bound" if told.figure is None else f"{told.figure} nats"
+    if told.figure is not None and told.figure != told.measured:
+        figure += f" as told before; now {told.measured} nats"
     also = f", and {counted(others, 'promise')} of other policies" if others else ""
     return f"{told.measure} {figure} ({told.how}), over {counted(told.releases, 'release')}{also}"
 

@@ -94,7 +94,7 @@ def ledger(raw: bytes, head: bytes) -> tuple[journal.Line, ...]:
         hashes.append(hashlib.sha256(text + b"\n").hexdigest())
     told = parsed(journal.Head, journal.HEAD, head)
     if told.sequence >= len(hashes) or hashes[told.sequence] != told.sha256 or len(lines) > told.sequence + 1:
-        raise Broken(journal.NAME, "the head confirms other lines", told.sequence, len(lines))
+        raise Broken(journal.NAME, "the head confirms other lines", (told.sequence, told.sha256), hashes[-1])
     return tuple(lines)
 
 

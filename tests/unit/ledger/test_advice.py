@@ -1,0 +1,36 @@
+"""What a refused release is told to do, where that can be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from funnel.errors import LedgerError
+from funnel.format.journal import Together
+from funnel.ledger import budget
+from funnel.policy import load
+from tests.support.policies import write_policy
+
+
+def refused(folder: Path, *drawn: str, **changes: Any) -> str:
+    """The advice to a release without a finite bound, after releases that drew from these columns."""
+    policy = load(write_policy(folder, **changes))
+    frames = [SimpleNamespace(drawn=[SimpleNamespace(columns=(name,))]) for name in (*drawn, "education")]
+    together = Together("lip", ("marital_status",), None, None, "sum", len(frames), None)
+    own = SimpleNamespace(policy="test", name="test", together=together, notion="lip", budget=None, ended=None)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
+        patch.setattr(budget, "breaks", lambda _: True)
+        patch.setattr(budget, "is_own", lambda *_: True)
+        patch.setattr(budget, "_unproven", lambda *_: "")
+        budget.check_promises(policy, SimpleNamespace(promises=[own], present=None, frames=frames), "tonight")
+    return caught.value.advice or ""
+
+
+def test_an_earlier_protocol_is_spoken_of_only_where_there_is_one(tmp_path: Path) -> None:
+    assert "The protocol of the release before" in refused(tmp_path, "education")
+    for others in ((), ("occupation",)):
+        found = refused(tmp_path, *others)
+        assert "the release before" not in found and "another private folder" in found
