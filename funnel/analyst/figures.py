@@ -21,7 +21,8 @@ meant; the error is too large. Or why its interval may miss the truth: it stands
 MEANING: dict[Flag, str] = {
     "unknown": "unknown: no figure from the released rows would be right on average, whatever the truth is",
     "nothing fits": "nothing fits: no value that this release can hold is meant",
-    "noisy": "noisy: a count below zero, an error over half of the figure, or over a quarter of the records of a mean",
+    "noisy": "noisy: a count below zero, an error over half of the figure, or over a quarter of the records of a mean, "
+    "or so large that no interval ends",
     "modelled": "modelled: as cells.json has it, which is pooled, fitted and rounded; the error is of drawing cells "
     "alone, and the truth may often lie outside the interval",
 }

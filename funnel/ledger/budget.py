@@ -20,6 +20,7 @@ from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
 
 _OTHERWISE = "Release fewer columns, or keep another private folder for other people"
+_ALIKE = "Make it like the releases before it in this, or keep another private folder for other people"
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -107,23 +108,23 @@ def check_ends(
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
             f"have no finite bound ({one.together.measure}, {one.together.how})"
         )
-        if not why and absent and (left_out := unmeasured(policy) or _known_otherwise(policy)):
-            why = f": {left_out}"
-        said += why
-        advice = _OTHERWISE
-        if absent:
+        advice = _ALIKE if why else _OTHERWISE
+        if not why and absent:
             advice = (
                 "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
             )
-        elif again:
+            left_out = unmeasured(policy) or _known_otherwise(policy)
+            why = f": {left_out}" if left_out else ""
+        elif not why and again:
             advice = (
                 "The protocol of the release before (its lock has it, if there is one) adds nothing under its key to "
                 "what was told"
             )
+        said += why
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
-        advice = _OTHERWISE
+        advice = _ALIKE if why else _OTHERWISE
         word = f"`accept: [{one.policy}]`"
         also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
         if also:

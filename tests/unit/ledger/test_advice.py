@@ -15,17 +15,17 @@ from funnel.policy import load
 from tests.support.policies import write_policy
 
 
-def refused(folder: Path, *drawn: str, **changes: Any) -> str:
+def refused(folder: Path, *drawn: str, why: str = "", present: Any = None) -> str:
     """The advice to a release without a finite bound, after releases that drew from these columns."""
-    policy = load(write_policy(folder, **changes))
+    policy = load(write_policy(folder))
     frames = [SimpleNamespace(drawn=[SimpleNamespace(columns=(name,))]) for name in (*drawn, "education")]
     together = Together("lip", ("marital_status",), None, None, "sum", len(frames), None)
     own = SimpleNamespace(policy="test", name="test", together=together, notion="lip", budget=None, ended=None)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
         patch.setattr(budget, "breaks", lambda _: True)
         patch.setattr(budget, "is_own", lambda *_: True)
-        patch.setattr(budget, "_unproven", lambda *_: "")
-        budget.check_promises(policy, SimpleNamespace(promises=[own], present=None, frames=frames), "tonight")
+        patch.setattr(budget, "_unproven", lambda *_: why)
+        budget.check_promises(policy, SimpleNamespace(promises=[own], present=present, frames=frames), "tonight")
     return caught.value.advice or ""
 
 
@@ -34,3 +34,9 @@ def test_an_earlier_protocol_is_spoken_of_only_where_there_is_one(tmp_path: Path
     for others in ((), ("occupation",)):
         found = refused(tmp_path, *others)
         assert "the release before" not in found and "another private folder" in found
+
+
+def test_where_nothing_is_proven_of_such_releases_no_protocol_helps(tmp_path: Path) -> None:
+    for present in (None, SimpleNamespace()):
+        found = refused(tmp_path, "education", why=": no proof is about them", present=present)
+        assert "like the releases before it in this" in found and "The protocol" not in found and "Leave" not in found
