@@ -143,8 +143,9 @@ def look_back(
 
 
 def as_last(policy: Policy, found: Protection) -> Protection:
-    """`found`, with the protocols of the policy's last release where those were made for the same counts and terms.
+    """`found`, with the protocols of the policy's last release where that was at the same counts and terms.
 
+    Those of its lock too, which left room to drift and may keep less: to ask everybody anew would tell more of them.
     What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
     """
     last = next((one for one in reversed(Journal(policy.private).releases()) if one.name == policy.name), None)
@@ -155,7 +156,8 @@ def as_last(policy: Policy, found: Protection) -> Protection:
         return found
     if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:
         return found
-    how = f"the protocol of {last.release}, which was made for the same counts"
+    made = "made for" if last.lock is None else "drawn from, under its lock, at"
+    how = f"the protocol of {last.release}, which was {made} the same counts"
     single, tables = len(kept) == 1, [found.joint.table(index).sum(axis=0) for index in range(len(kept))]
     solved = tuple(
         replace(

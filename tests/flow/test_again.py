@@ -97,3 +97,17 @@ def test_other_counts_or_terms_are_solved_anew(tmp_path, monkeypatch) -> None:
         privacy={"notion": "lip", "epsilon": 0.21},
     )
     assert released(path)[0] != second
+
+
+def test_a_protocol_of_a_lock_is_not_said_to_be_made_for_the_counts_of_its_last_night(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made with room to drift, perhaps on another night."""
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    path = policy(tmp_path, public=["colour"])
+    funnel.make_lock(path, room=0.5)
+    locked, free = funnel.run(path, locked=True), funnel.run(path)
+    assert free.measured.normalised == locked.measured.normalised
+    told = str(free.as_dict()["blocks"])
+    assert "under its lock, at the same counts" in told
+    assert "made for" not in told
