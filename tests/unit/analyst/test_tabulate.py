@@ -166,8 +166,8 @@ def test_means_and_shares_are_ratios_with_intervals_by_fieller():
     assert errors["Bari", "count"] == pytest.approx(found["Bari", "count"].standard_error)
     assert errors["Bari", "mean hours"] == pytest.approx(found["Bari", "mean hours"].standard_error)
     assert ratio(3.0, 1.0, (1.0, 1.0, 0.0), 0.95)[2:] == (None, None, "noisy")
-    assert ratio(100.0, 100.0, (500.0, 500.0, 0.0), 0.95)[4] is None
-    assert ratio(100.0, 100.0, (500.0, 500.0, 0.0), 0.99999)[2:] == (None, None, "noisy")
+    assert ratio(100.0, 100.0, (600.0, 600.0, 0.0), 0.95)[4] is None
+    assert ratio(100.0, 100.0, (600.0, 600.0, 0.0), 0.99999)[2:] == (None, None, "noisy")
     assert "no interval ends" in MEANING["noisy"]
     low, high = ratio(3.0, 100.0, (1.0, 0.0, 0.0), 0.95)[2:4]
     assert (low, high) == (pytest.approx(0.03 - 0.0196, abs=1e-4), pytest.approx(0.03 + 0.0196, abs=1e-4))
