@@ -194,7 +194,8 @@ class Summary(Settled):
                     "the protocol tells nothing, or the linear programs took too many steps")  # fmt: skip
         least, minimum = f"at least {told.narrowed:,} of {told.cells:,}", self.policy.estimate.minimum
         return (f"{least} narrowed to fewer than {minimum} records by what is published, "
-                f"for who knows how often each {secret} occurs")  # fmt: skip
+                f"for who knows how often each {secret} occurs, which answers move beliefs in it and odds the most, "
+                "and how far")  # fmt: skip
 
     def _chosen(self) -> list[str]:
         """The mechanism that was chosen among its candidates, and the split that was searched for."""

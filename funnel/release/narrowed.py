@@ -1,7 +1,8 @@
 """How far published files narrow the counts N[s, x] down: what figures and an optimum that touches its bounds tell.
 
-The reader thought of has protocol.json, released totals, the figures of release.json, and is told how many records have
-each value of the secret, which makes every fact linear in N (mathematics.md, sections 8 and 9). With T = N Q:
+The reader thought of has protocol.json and released totals, and is told how many records have each value of the secret,
+which makes every fact linear in N (mathematics.md, sections 8 and 9), and how far beliefs and odds move at most: an
+optimum that touches its bounds tells it, release.json has it rounded. With T = N Q:
 
 - |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals; where a mechanism keeps them, they are
   those of N on average, as far as they are: the true totals of values are nearly the one solution of that;

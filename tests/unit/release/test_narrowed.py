@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import funnel
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.product import protect
 from funnel.notions import NOTIONS
 from funnel.release import narrowed as room
 from funnel.release.narrowed import DEVIATIONS, NEAR, Narrowed, narrowed, ranges
+from tests.support.people import people
+from tests.support.policies import write_policy
 
 EXACT = 1e-6
 
@@ -157,3 +162,24 @@ def test_chances_that_keep_totals_tell_counts_which_released_totals_alone_do_not
                           MECHANISMS["invariant"](kind="invariant"), (1.0,)).protocols  # fmt: skip
     assert narrowed(joint(table), [protocol], 10) == Narrowed(6, 0)
     assert narrowed(joint(table), [protocol], 10, kept=True) == Narrowed(6, 6)
+
+
+def test_who_knows_figures_as_they_are_published_is_left_with_more_and_the_run_says_who_is_not(
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values as they are, which leak less than ε: nothing tells how much less but release.json, in whole nats."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    table = np.array([[7, 3, 5], [2, 2, 5]])
+    people(tmp_path, table.tolist())
+    made = funnel.run(write_policy(tmp_path, source={"table": "people.parquet", "entity": "id"}, sensitive=["s"],
+                                   public=["x"], estimate={"minimum": 3}))  # fmt: skip
+    assert (made.protection.protocols[0].probabilities()[:, 0] == np.eye(3)).all()
+    assert json.loads((Path(made.release) / "release.json").read_text())["leakage"]["lip"] == 1.0
+    tables = every(table)
+    tables = tables[(tables.sum(axis=1) == table.sum(axis=0)).all(axis=1)]
+    moved = tables * table.sum() / (table.sum(axis=1)[:, None] * table.sum(axis=0))
+    tables = tables[((moved <= np.e) & (moved >= np.exp(-1.0))).all(axis=(1, 2))]
+    assert made.narrowed == Narrowed(6, 6) and (np.ptp(tables, axis=0) < 3).sum() < 6
+    assert "which answers move beliefs in it and odds the most, and how far" in made.text()
+    told = json.loads((tmp_path / "private" / Path(made.release).name / "report.json").read_text())["evidence"]
+    assert "which released values raise beliefs, lower them and move odds the most, and how far" in json.dumps(told)
