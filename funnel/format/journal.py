@@ -95,9 +95,10 @@ class Together:
 class Present:
     """Who of the source is in a release, where not everybody is: absence is told by the release as well.
 
-    `predicate` is SQL over the source's columns, None where all are let in; `columns` are those that it reads, `secret`
-    the sensitive ones that the policy's filter reads. `unseen` records were left out because a lock did not know their
-    values; `absent` are all that were left out, None where nobody counted them.
+    `predicate` is SQL over the source's columns, with a comment that names their types, None where all are let in;
+    `columns` are those that it reads, `secret` the sensitive ones that the policy's filter reads. `unseen` records were
+    left out because a lock did not know their values; `absent` are all that were left out, None where nobody counted
+    them.
     """
 
     predicate: Text | None

@@ -57,7 +57,8 @@ def compile_plan(
         raise PolicyError(problems)
     names = Names(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
     who = own_class(policy, names, predicate)
-    everybody, know = everybody_stage(policy, names, who, lock, wanted), know_stage(policy, names)
+    everybody = everybody_stage(policy, names, who, lock, wanted, guessed=source.is_text)
+    know = know_stage(policy, names)
     cells, count = cells_stage(policy, names, lock), _count(policy, names, lock)
     permanent, private = policy.draws.kind == "permanent", policy.estimate.epsilon is not None
     parted = policy.engine == "spark"  # rows lie in parts then, which are never all in one process

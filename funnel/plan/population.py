@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -17,7 +18,7 @@ from funnel.engine.checks import BELOW, NO_DATE
 from funnel.engine.expressions import Expression, ExpressionError, check_condition, parse
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
-from funnel.plan.columns import OTHER, ColumnKey, secret_key
+from funnel.plan.columns import FLOATS, OTHER, ColumnKey, secret_key
 from funnel.plan.fit import column_of
 from funnel.plan.names import Names
 from funnel.plan.stages import Everybody
@@ -51,21 +52,35 @@ NOTHING = Wanted()
 def own_class(policy: Policy, names: Names, predicate: str | None) -> Expression | None:
     """Who is in the policy's releases: the filter holds, and with `missing: drop` no used column is missing.
 
-    One canonical text for all that say the same of the same columns; None where nobody is left out.
+    One canonical text for all that say the same of the same columns, read as the same types; None where nobody is left
+    out.
     """
     parts = [] if predicate is None else [f"({predicate})"]
     if policy.source.missing == "drop":
         parts += sorted({names.there(name) for name in names.used})
-    return parse(every(parts)) if parts else None
+    if not parts:
+        return None
+    found = parse(every(parts))
+    return Expression(found.sql + _read_as(found, names.schema), found.columns)
+
+
+def _read_as(expression: Expression, schema: Mapping[str, str]) -> str:
+    """A comment that names the types of the columns that an expression reads: '2' is 2.0 for numbers, not for texts.
+
+    The types of a CSV follow from its rows, and from what a policy does with its columns.
+    """
+    kinds = (schema[column_of(name, schema) or name] for name in expression.columns)
+    return f" /* {re.sub(r'[^A-Za-z0-9(), ]', '_', ', '.join(kinds))} */"
 
 
 def everybody_stage(
-    policy: Policy, names: Names, own: Expression | None, lock: str | None, wanted: Wanted
+    policy: Policy, names: Names, own: Expression | None, lock: str | None, wanted: Wanted, *, guessed: bool
 ) -> Everybody | None:
     """The stage, None where nobody can be absent from any release and no other secret is asked about.
 
-    Predicates that no longer fit the source are left out, and with more than MOST_CLASSES all of them: of those
-    nothing is known. Over a private estimate nobody is counted, for these counts would have no noise.
+    Predicates that no longer fit the source are left out, and with more than MOST_CLASSES all of them: of those nothing
+    is known. Nor are secrets counted whose numbers are `guessed`: who hides them reads the texts. Over a private
+    estimate nobody is counted, for these counts would have no noise.
     """
     if own is None and lock is None and wanted == NOTHING:
         return None
@@ -81,7 +96,7 @@ def everybody_stage(
         return Everybody(predicate, reads, hidden, mine, (), None, (), ())
     others = tuple(one for one in dict.fromkeys(wanted.classes) if one not in mine and _usable(one, names.schema))
     classes = (*mine, *others) if len(mine) + len(others) <= MOST_CLASSES else mine
-    secrets = _secrets(policy, names, wanted)
+    secrets = _secrets(policy, names, wanted, guessed=guessed)
     flags = [f"coalesce(({one}), false) AS {_flag(place)}" for place, one in enumerate(classes)]
     keys = [key for own_keys in secrets.values() for key in own_keys]
     return Everybody(
@@ -103,21 +118,25 @@ def _once(names: Names) -> str | None:
 
 
 def _usable(predicate: str, schema: Mapping[str, str]) -> bool:
-    """Whether a predicate of an earlier release is a condition over tonight's columns."""
+    """Whether a predicate of an earlier release is a condition over tonight's columns, of the types that they had."""
     try:
-        check_condition(parse(predicate), schema)
+        expression = parse(predicate)
+        check_condition(expression, schema)
     except ExpressionError:
         return False
-    return True
+    return predicate.endswith(_read_as(expression, schema))
 
 
-def _secrets(policy: Policy, names: Names, wanted: Wanted) -> dict[tuple[str, ...], list[ColumnKey]]:
+def _secrets(
+    policy: Policy, names: Names, wanted: Wanted, *, guessed: bool
+) -> dict[tuple[str, ...], list[ColumnKey]]:
     """The keys of each secret whose columns are here, the policy's own first; a column has one key."""
     found = {tuple(policy.sensitive): names.secret}
     known = dict(zip(names.sensitive, names.secret, strict=True))
     for secret in wanted.secrets:
         columns = [column_of(one, names.schema) for one in secret]
-        if secret not in found and all(column is not None for column in columns):
+        rewritten = any(guessed and names.schema.get(column or "") in FLOATS for column in columns)
+        if secret not in found and not rewritten and all(column is not None for column in columns):
             for column in (one for one in columns if one is not None and one not in known):
                 known[column] = secret_key(len(known), column, names.schema[column])
             found[secret] = [known[column] for column in columns if column is not None]

@@ -347,6 +347,41 @@ def test_a_filter_is_no_predicate_of_a_table_whose_columns_are_named_otherwise(c
         assert failures(audit(clinic, made.release)) == set()
 
 
+def test_a_filter_is_no_predicate_of_columns_that_are_read_as_other_types(clinic: Path) -> None:
+    """Nobody with hiv is absent from the first release, as '2.0' is the number 2; as a text it is not '2'."""
+    score = (
+        "CASE WHEN id % 2 = 0 THEN '2' WHEN diagnosis = 'hiv' OR id % 4 = 1 THEN '2.0' ELSE '3.5' END AS score, "
+        "CASE WHEN id % 3 = 0 THEN 'x' ELSE 'y' END AS job"
+    )
+    query = f"SELECT id, diagnosis, {score} FROM '{clinic}/people.parquet'"
+    duckdb.sql(f"COPY ({query}) TO '{clinic}/people.csv' (FORMAT csv)")
+    source = {"table": "people.csv", "entity": "id"}
+    first = run(clinic, **LIP, source=source | {"filter": "score = '2'"})
+    assert first.composed.together.figure is None
+    assert entries(clinic)[-1]["present"]["predicate"].endswith("/* DOUBLE */")
+    ldp = {"privacy": {"notion": "ldp", "epsilon": 1.0}, "name": "other", "public": ["job", "score"]}
+    second = run(clinic, **ldp, source=source)
+    assert second.composed.together.figure is None
+    assert failures(audit(clinic, second.release)) == set()
+
+
+def test_a_secret_that_this_policy_reads_as_numbers_is_counted_by_nobody(clinic: Path) -> None:
+    """A town tells who has 42.0 and who 42.00, which are one number."""
+    told = (
+        "CASE diagnosis WHEN 'hiv' THEN '42.0' WHEN 'flu' THEN '42.00' ELSE '40.5' END AS code, "
+        "CASE WHEN diagnosis = 'flu' OR diagnosis = 'none' AND id % 2 = 0 THEN 'x' ELSE 'y' END AS job, "
+        "CASE WHEN diagnosis = 'hiv' OR diagnosis = 'none' AND id % 2 = 0 THEN 'a' ELSE 'b' END AS town"
+    )
+    duckdb.sql(f"COPY (SELECT id, ward, {told} FROM '{clinic}/people.parquet') TO '{clinic}/people.csv' (FORMAT csv)")
+    source = {"table": "people.csv", "entity": "id"}
+    run(clinic, **LIP, source=source, name="first", sensitive=["code"])
+    ward = {"sensitive": ["ward"], "public": ["town"], "privacy": {"notion": "lip", "epsilon": 3.0}}
+    wide = {"mechanism": "optimal", "accept": ["first", "unbounded"]}
+    second = run(clinic, **ward, **wide, source=source, name="second")
+    assert entries(clinic)[-1]["promises"][1]["together"]["figure"] is None
+    assert failures(audit(clinic, second.release)) == set()
+
+
 def test_releases_that_are_unlike_in_two_respects_have_no_bound(clinic: Path) -> None:
     """Some leave people out, and one calls jobs otherwise: either is measured, and no proof is about both."""
     east = run(clinic, **LIP, source__filter="ward = 'east'")

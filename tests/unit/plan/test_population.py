@@ -43,10 +43,11 @@ def rows(one: Population) -> Counter[tuple[Any, ...]]:
 
 
 def test_every_secret_that_is_asked_about_counts_everybody_once(tmp_path: Path) -> None:
-    wanted = Wanted(("x = 'p'", "gone = 1"), (("z",), ("nowhere",)))
+    wanted = Wanted(("x = 'p' /* VARCHAR */", "x = 'q' /* DOUBLE */", "gone = 1 /* BIGINT */"), (("z",), ("nowhere",)))
     own, other = counted(tmp_path, wanted, source__missing="drop", source__filter="s <> 'c'")
     assert (own.secret.columns, other.secret.columns) == (("s",), ("z",))
-    assert own.classes[1:] == ("x = 'p'",), "a predicate over a column that is not there is not known"
+    known = "a predicate over a column that is not there, or of another type, is not known"
+    assert own.classes[1:] == ("x = 'p' /* VARCHAR */",), known
     assert own.rows == other.rows == len(PEOPLE)
     there = [(s != "c" and x is not None, x == "p") for s, x, _ in PEOPLE]
     assert rows(own) == Counter((s, x, *flags) for (s, x, _), flags in zip(PEOPLE, there, strict=True))
