@@ -211,7 +211,7 @@ def _silent(axis: int, one: Alphabet) -> Block:
 def _certified(channel: Channel) -> Leakage:
     """Robust leakage of a channel of which no file holds a certificate: one is made, and the kernel checks it.
 
-    Infinite where none shows even a bound that is out of reach.
+    Infinite where none shows even a bound that is out of reach, and where counts have no set of distributions.
     """
     (block,), asked = channel.blocks, channel.parameters
     possible = np.asarray(channel.possible, bool)
@@ -221,7 +221,8 @@ def _certified(channel: Channel) -> Leakage:
         made = robust_certificate(channel.counts, block.weights, possible, radius, order, exp_below(bound))
         return NOTIONS["rldp"].leakage(replace(channel, certificate=made)).within(bound)
 
-    text = "as certified" if within(_FAR) else INFINITE
+    whole = channel.counts.shape == possible.shape and bool(channel.counts.any(axis=1).all())
+    text = "as certified" if whole and within(_FAR) else INFINITE
     return Leakage(text, lambda bound: within(bound + _NEAR), exact=False)
 
 
