@@ -151,7 +151,8 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
         stated = [told if one.name == policy.name else None for told, one in zip(stated, entries, strict=True)]
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
-    figures = tonight.stands(tonight.every(found.notion, figures, entries), stated)
+    again = stated if _asked_alike(tonight, entries) else ()
+    figures = tonight.stands(tonight.every(found.notion, figures, entries), again)
     figures = tonight.proven(figures)
     budget = None if policy.budget is None else str(rational(policy.budget))
     before = own_before(policy, entries)
@@ -161,6 +162,17 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     since, ended = (tonight.release, None) if before is None else (before.since, before.ended)
     told = notion.notion, notion.epsilon, Parameters(**notion.parameters())
     return _after(tonight, Promise(policy.name, *told, budget, since, ended, figures))
+
+
+def _asked_alike(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether the policy's own promise was told of in tonight's terms.
+
+    Who may know what, and of which distributions it is, are the policy's, and figures by others say nothing of it.
+    """
+    policy = tonight.policy
+    name = policy.name, policy.privacy.measure, policy.sensitive
+    last = next((one.policy_sha256 for one in reversed(entries) if one.own.name == name), None)
+    return tonight.protection.notion.of_one_table or last == policy.sha256
 
 
 def _told(

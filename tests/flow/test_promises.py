@@ -205,6 +205,25 @@ def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -
     assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
 
 
+def test_a_repeat_tells_what_was_told_before_only_in_the_same_terms(folder: Path) -> None:
+    """What one distribution tells says nothing of all those near it, though not an answer is new."""
+    robust = FIRST | {
+        "privacy": {"notion": "rldp", "epsilon": 9.0, "radius": 0}, "mechanism": "optimal", "budget": None,
+    }  # fmt: skip
+    run(folder, OTHER | {"privacy": {"notion": "ldp", "epsilon": 0.1}, "budget": None})
+    before = run(folder, robust).composed.together
+    wider = robust | {"privacy": {"notion": "rldp", "epsilon": 9.0, "radius": 0.01}}
+    made = run(folder, wider)
+    told = made.composed.together
+    assert told.how == "sum"
+    assert told.figure >= made.composed.alone + 0.0999 > before.figure + 0.01
+    assert run(folder, wider).composed.together.figure == told.figure
+    private, whole = folder / "private", list(Journal(folder / "private").releases())
+    lower = replace(whole[2].own, together=replace(told, figure=before.figure, measured=before.figure, how="repeated"))
+    rechained(private, [*whole[:2], replace(whole[2], promises=(lower, *whole[2].promises[1:]))])
+    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
+
+
 def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: Path) -> None:
     """What was told before is of whom the source had then; to be absent tells as much as it does tonight."""
     terms = FIRST | {"budget": None, "source": PEOPLE | {"filter": "id % 3 > 0"}}

@@ -173,6 +173,9 @@ def _repeats(opened: Release, one: Promise) -> None:
     drawn = (_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None)
     if opened.protocol is None or _laws(opened.protocol) not in drawn:
         raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
+    last = next((early.policy_sha256 for early in reversed(before) if early.own.name == one.name), None)
+    if one is entry.own and one.notion in _MORE and last != entry.policy_sha256:
+        raise Broken(NAME, "what was told before is of the same terms", entry.policy_sha256, last)
     told = figures_before(told_before(opened, one), one)[-1:]
     if told != [one.together.measured] or None in told:
         what = f"a repeated release tells as much of the promise of {one.policy} as was told before"
