@@ -6,7 +6,7 @@ k entries of ε_est nats tell k·ε_est of a record at most (they add up, whoeve
 All policies of a private folder share the ledger, and so what its people have to spend.
 
 An estimate that was drawn is taken again instead of drawing anew: three hundred looks at one estimate are one look.
-Which one is taken follows from the terms (what is counted, and ε_est), from the clock and from what was asked before,
+Which one is taken follows from the terms (what is counted where, and ε_est), the clock and what was asked before,
 never from the counts. Noise that was taken again while the counts are the same, and drawn anew once they differ, would
 tell by itself whether they differ, with certainty: of somebody who knows all the others it would tell whether the one
 that is left has changed, and no ε bounds that. So an estimate stands for hours, whatever the table does in them; the

@@ -14,10 +14,10 @@ from funnel.draw.keys import Key
 from funnel.draw.people import Sampling, Words, sample_bits
 from funnel.engine import Engine, Source
 from funnel.format.people import PeopleFile
-from funnel.ledger.people import PeopleKey, people_key, table_name
+from funnel.ledger.people import PeopleKey, people_key
 from funnel.ledger.whose import Whose
 from funnel.plan.draw import BATCH
-from funnel.plan.people import SAMPLE, VERSION
+from funnel.plan.people import SAMPLE, VERSION, named_table
 from funnel.plan.prepare import Prepared
 from funnel.plan.reading import Read
 from funnel.plan.stages import People, Plan
@@ -59,15 +59,9 @@ def _file(
     stage, rows, (labels, sample) = plan.people, told[0], sampled
     content = hashlib.sha256(json.dumps([read, *told]).encode()).hexdigest()
     return PeopleFile(
-        "funnel-people/1", _name(policy), key.fingerprint, stage.entity, rows, content, sample_bits(rows),
+        "funnel-people/1", named_table(policy), key.fingerprint, stage.entity, rows, content, sample_bits(rows),
         stage.secret, stage.public, labels, sample,
     )  # fmt: skip
-
-
-def _name(policy: Policy) -> str:
-    """What stands for the table that a policy names, and for how it has that read."""
-    read = "" if policy.source.csv is None else policy.source.csv.model_dump_json(exclude_none=True)
-    return table_name(policy.source.table, policy.directory, policy.private, read)
 
 
 def _reading(plan: Plan) -> list[str]:
@@ -79,7 +73,7 @@ def _table(policy: Policy, source: Source) -> list[str]:
     """What tells rows that are nobody's apart: their table; where that lies elsewhere, one equals no other."""
     if policy.source.entity is not None:
         return []
-    own = _name(policy)
+    own = named_table(policy)
     return [own] if source.files else [own, os.urandom(16).hex()]
 
 

@@ -12,6 +12,7 @@ from funnel.errors import InternalError
 from funnel.format.canonical import encode
 from funnel.format.schema import as_json
 from funnel.measure.exact import rational
+from funnel.plan.people import named_table
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
 
@@ -62,7 +63,10 @@ def taken(
 
 
 def _asked(policy: Policy, plan: Plan, declared: Domain) -> EstimateRequest:
-    """What is counted: the domain, and the statements that count its cells. Nothing in it follows from the counts."""
+    """What is counted: the table, the domain, and the statements that count its cells. Nothing follows from the counts.
+
+    Statements do not say of which table they are: all that come from elsewhere are read by one name.
+    """
     from funnel.data.convert import alphabet_record
     from funnel.ledger.estimates import EstimateRequest
 
@@ -72,6 +76,6 @@ def _asked(policy: Policy, plan: Plan, declared: Domain) -> EstimateRequest:
     count = plan.count
     statements = [*plan.scan.statements, *count.statements, count.labelled, count.cells]
     alphabets = [as_json(alphabet_record(one)) for one in (declared.secret, *declared.blocks)]
-    told = [alphabets, declared.cells.tolist(), statements, str(rational(epsilon))]
+    told = [named_table(policy), alphabets, declared.cells.tolist(), statements, str(rational(epsilon))]
     terms = hashlib.sha256(encode(told)).hexdigest()
     return EstimateRequest(terms, rational(epsilon), None if budget is None else rational(budget))

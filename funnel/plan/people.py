@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from funnel.engine.sql import identifier, listed
+from funnel.ledger.people import table_name
 from funnel.plan.columns import NARROW
 from funnel.plan.names import Names
 from funnel.plan.stages import People
@@ -35,6 +36,12 @@ def people_stage(policy: Policy, names: Names) -> People:
         "SELECT entity FROM kept",
         f"SELECT entity, {shown} FROM (SELECT entity, {listed(labels)} FROM ({sampled}))",
     )
+
+
+def named_table(policy: Policy) -> str:
+    """What stands for the table that a policy names, and for how it has that read."""
+    read = "" if policy.source.csv is None else policy.source.csv.model_dump_json(exclude_none=True)
+    return table_name(policy.source.table, policy.directory, policy.private, read)
 
 
 def row_hash(view: str) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -53,6 +54,24 @@ def test_beside_a_policy_of_plain_counts_not_all_figures_are_said_to_follow_from
         made = funnel.run(policy(folder, release__language=language, accept=["plain"] if beside else None))
         assert (said in (Path(made.release) / "report.html").read_text()) == beside
         assert funnel.audit_release(made.release, folder / "private").passed
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["files of a database", "files beside their policies"])
+def test_noisy_counts_of_a_table_are_not_taken_for_those_of_one_that_reads_alike(tmp_path, monkeypatch, stored):
+    """Of one x says nothing of s, of the other everything: to go by the first would promise what is not so."""
+    taken = []
+    for name, x in {"a": "(i // 2) % 3", "b": "i % 2", "a/.": "(i // 2) % 3"}.items():
+        query = f"SELECT 's' || (i % 2) AS s, 'x' || ({x}) AS x FROM range(600) t(i)"
+        (tmp_path / name).mkdir(exist_ok=True)
+        path = policy(
+            tmp_path / name, query, source__table="people.duckdb#people" if stored else "table.parquet",
+            privacy={"notion": "ldp", "epsilon": 0.5}, release={"to": "../releases", "private": "../private"},
+        )  # fmt: skip
+        with duckdb.connect(str(tmp_path / name / "people.duckdb")) as connection:
+            connection.execute(f"CREATE OR REPLACE TABLE people AS {query}")
+        monkeypatch.chdir(tmp_path / name)
+        taken.append(funnel.run(path.name, dry_run=True).as_dict()["estimate"]["name"])
+    assert taken[0] == taken[2] != taken[1]
 
 
 def test_bins_of_a_private_estimate_are_those_of_the_policy_by_their_ends(tmp_path):
