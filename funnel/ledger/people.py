@@ -65,10 +65,18 @@ def keep_key(private: Path, key: PeopleKey) -> None:
 def table_name(table: str, directory: Path, private: Path, read: str = "") -> str:
     """A hash of what a policy in `directory` names; of files as seen from the private folder, for both may be moved.
 
-    Where it says how a CSV is `read`, the name is of both: read otherwise, a column of one name is another one.
+    Where it says how a CSV is `read`, the name is of both: read otherwise, a column of one name is another one. Links
+    to both folders are followed: as seen from two links to one private folder, two tables would have one name.
     """
-    seen = table if "://" in table else os.path.relpath(Path.cwd() / directory / table, Path.cwd() / private)
+    seen = table if "://" in table else os.path.relpath(_lies(directory, table), private.resolve())
     return hashlib.sha256((f"{seen}\n{read}" if read else seen).encode(errors="surrogateescape")).hexdigest()
+
+
+def _lies(directory: Path, table: str) -> Path:
+    """Where a table lies; links that no `..` leads back from are names of it, for they may lead elsewhere tomorrow."""
+    parts = Path(table).parts
+    back = len(parts) - parts[::-1].index("..") if ".." in parts else 0
+    return directory.joinpath(*parts[:back]).resolve().joinpath(*parts[back:])
 
 
 def by_others(private: Path, entries: Sequence[ReleaseEntry], entity: str | None) -> bool:

@@ -136,3 +136,19 @@ def test_tables_are_named_as_the_private_folder_sees_them(tmp_path: Path) -> Non
     assert table_name("../x/t.csv", here, here / "private") == table_name("t.csv", tmp_path / "x", here / "private")
     assert table_name("t.csv", here, here / "private") != table_name("u.csv", here, here / "private")
     assert table_name("s3://x/t.csv", here, here) == table_name("s3://x/t.csv", there, there / "p")
+
+
+def test_links_to_one_private_folder_give_two_tables_no_common_name(tmp_path: Path) -> None:
+    """What is made of both would be taken for draws from one column. A link that leads to the newest is a name."""
+    (tmp_path / "shared").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / name / "old").mkdir(parents=True)
+        (tmp_path / name / "private").symlink_to("../shared")
+    a, b = (tmp_path / name for name in ("a", "b"))
+    assert table_name("t.csv", a, a / "private") != table_name("t.csv", b, b / "private")
+    assert table_name("t.csv", a, a / "private") == table_name("../a/t.csv", b, b / "private")
+    (a / "newest").symlink_to("old")
+    before = table_name("newest/t.csv", a, a / "private")
+    assert before != table_name("old/t.csv", a, a / "private")
+    (a / "away").symlink_to(b / "old")
+    assert table_name("away/../t.csv", a, a / "private") == table_name("t.csv", b, b / "private")
