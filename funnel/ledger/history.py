@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from funnel.cells.cells import Cells
-from funnel.cells.record import meaning
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.data.population import Population
@@ -21,7 +20,7 @@ from funnel.format.terms import Attribute
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.presence import who_is_in
 from funnel.ledger.promises import Tonight, measured
-from funnel.ledger.records import DrawRecord, by_name, drawn, versioned
+from funnel.ledger.records import DrawRecord, by_name, drawn, of_cells, versioned
 from funnel.ledger.stated import own_figure
 from funnel.ledger.unlike import Frame
 from funnel.ledger.whose import Whose, known_again
@@ -95,7 +94,7 @@ def compose(
     entity = policy.source.entity if policy.draws.kind == "permanent" else None
     known = by_name(terms_file(policy))
     own = tuple(_record(one, known, cells, source, entity, present) for one in protection.protocols)
-    check_cells(policy, cells, entries)
+    check_cells(policy, cells, entries, known)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
     drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
     earlier = _earlier(entries, kept)
@@ -165,14 +164,16 @@ def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept) -> list[DrawRecor
     return list(found.values())
 
 
-def check_cells(policy: Policy, cells: Sequence[Cells], entries: Sequence[ReleaseEntry]) -> None:
+def check_cells(
+    policy: Policy, cells: Sequence[Cells], entries: Sequence[ReleaseEntry], known: Mapping[str, Attribute]
+) -> None:
     """No earlier release of the ledger told columns of these wide blocks by other cells. Raises LedgerError.
 
     Two partitions of the same columns tell where they overlap, which no bound on either counts.
     """
     for one in cells:
         for entry in entries:
-            if any(_other_cells(one, told) for told in entry.drawn):
+            if any(_other_cells(one, told, known) for told in entry.drawn):
                 raise LedgerError(
                     "cells-changed",
                     f"release {entry.release} of {entry.name} told some of these columns by other cells, and two "
@@ -183,7 +184,7 @@ def check_cells(policy: Policy, cells: Sequence[Cells], entries: Sequence[Releas
                 )
 
 
-def _other_cells(one: Cells, told: Drawn) -> bool:
+def _other_cells(one: Cells, told: Drawn, known: Mapping[str, Attribute]) -> bool:
     """Whether a draw told a column of a wide block, and not by its cells, whatever columns were drawn beside it."""
     shared = {folded(column.name) for column in one.columns} & set(map(folded, told.inside))
-    return bool(shared) and meaning(one) not in told.meaning
+    return bool(shared) and of_cells(one, known) not in told.meaning

@@ -140,8 +140,9 @@ def coupled(draws: Sequence[DrawRecord]) -> bool:
 
 
 def by_name(terms: TermsFile) -> dict[str, Attribute]:
-    """The public columns that terms are about, by their folded names."""
-    return {folded(one.name): one for block in terms.public for one in block}
+    """The public columns that terms are about, by their folded names, those inside wide blocks among them."""
+    blocks = (*terms.public, *(one.columns for one in terms.wide))
+    return {folded(one.name): one for block in blocks for one in block}
 
 
 def drawn(
@@ -156,11 +157,26 @@ def drawn(
     # A lock also puts combinations that it does not know under `other`, of values that it knows one by one.
     whole = sorted(map(json.dumps, inputs)) if len(columns) > 1 else None
     hashes = [
-        (meaning(wide[name]),) * 2 if name in wide else _hashes(known[folded(name)], {*values}, whole)
+        (of_cells(wide[name], known),) * 2 if name in wide else _hashes(known[folded(name)], {*values}, whole)
         for name, values in zip(columns, zip(*inputs, strict=True), strict=True)
     ]
     inside = tuple(column.name for name in columns if name in wide for column in wide[name].columns)
     return Drawn(columns, tuple(one for one, _ in hashes), tuple(base for _, base in hashes), reads, inside, ())
+
+
+def of_cells(cells: Cells, known: Mapping[str, Attribute]) -> str:
+    """A hash of what the cells of a wide block stand for: also of what was made of its columns before they were cut.
+
+    One text is another value where groups are others, and so one cell holds other people. Raises KeyError.
+    """
+    made = {column.name: told for column in cells.columns if (told := _made(known[folded(column.name)]))}
+    return _short({"cells": meaning(cells), "made": made}) if made else meaning(cells)
+
+
+def _made(one: Attribute) -> dict[str, Any]:
+    """What is made of a column's own values, whoever has them."""
+    told = {name: getattr(one, name) for name in ("bins", "round", "clip", "groups")} | {"trim": one.trim or None}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _hashes(one: Attribute, values: set[str | None], whole: Sequence[str] | None) -> tuple[str, str]:
@@ -170,8 +186,7 @@ def _hashes(one: Attribute, values: set[str | None], whole: Sequence[str] | None
     are one, which ones are not. A rare number becomes the nearest one that is named, so that every name bears on what
     the others stand for. `whole` are the labels of a block of several columns.
     """
-    told = {name: getattr(one, name) for name in ("bins", "round", "clip", "groups")} | {"trim": one.trim or None}
-    base = {name: value for name, value in told.items() if value is not None}
+    base = _made(one)
     kept: dict[str, Any] = {name: value for name in ("top", "rare") if (value := getattr(one, name)) is not None}
     if one.top is not None or one.rare in ("other", "bin") or one.unseen == "other":
         kept["values"] = sorted(json.dumps(value) for value in values)

@@ -13,6 +13,7 @@ import pytest
 import funnel
 from funnel.errors import EXITS, FAULT
 from funnel.format.canonical import encode
+from funnel.ledger.journal import Journal
 from tests.flow.conftest import nothing_published
 from tests.support.forging import Forged
 from tests.support.html import Reader
@@ -223,6 +224,18 @@ def test_a_second_partition_of_the_same_people_is_refused(released, command, tmp
     assert run.code == 4
     assert "[cells-changed]" in run.err
     assert first.name in run.err
+
+
+def test_cells_of_other_groups_that_are_called_alike_are_other_cells(command, tmp_path):
+    """Each group has half of its towns from the other one's, so that most people seem to have what they had."""
+    query = """SELECT i AS id, 'h' || (i % 2) AS health, 'u' || (i // 2 % 2) AS u,
+                      ['a', 'b', 'c', 'd'][1 + i // 4 % 4] AS town FROM range(640) t(i)"""
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.parquet'")
+    for groups in ({"north": ["a", "b"], "south": ["c", "d"]}, {"north": ["a", "c"], "south": ["b", "d"]}):
+        terms = wide(columns=[{"name": "town", "groups": groups}, "u"], cells=2)
+        run = command("run", write_policy(tmp_path, **WIDE | terms))
+    assert (run.code, "[cells-changed]" in run.err) == (4, True), run.err
+    assert len(Journal(tmp_path / "private").releases()) == 1
 
 
 def test_a_column_beside_both_partitions_lets_neither_through(released, command, tmp_path):
