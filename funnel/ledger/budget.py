@@ -35,6 +35,15 @@ def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]
     return tuple(f"`accept: [{one.policy}]` lets it end what {_about(one)}" for one in covered)
 
 
+def rebudgeted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
+    """That the policy's promise has another budget than so far: another file of that name may have made it."""
+    before = own_before(policy, entries)
+    if before is None or before.budget == (None if policy.budget is None else str(rational(policy.budget))):
+        return ()
+    now = "without a budget" if policy.budget is None else f"within a budget of {policy.budget:.15g}"
+    return (f"what {_about(before)} is promised {now} from its next release on",)
+
+
 def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     """Refuse what is known to end a promise before anything is counted, or accepts the end of none.
 

@@ -13,7 +13,7 @@ from funnel.engine import Engine, Source, open_engine
 from funnel.errors import DrawError
 from funnel.files import writing
 from funnel.format.journal import ReleaseEntry
-from funnel.ledger.budget import accepted, check_known
+from funnel.ledger.budget import accepted, check_known, rebudgeted
 from funnel.ledger.journal import Journal
 from funnel.ledger.promises import others
 from funnel.ledger.rotation import KeyScope, check_key, key_due
@@ -73,7 +73,7 @@ def prepare(
         check_also(policy)
     check_apart(policy, source)
     check_known(policy, entries)
-    told += accepted(policy, entries) if not entries else ()
+    told += rebudgeted(policy, entries) if entries else accepted(policy, entries)
     return Prepared(
         policy, plan, source, columns, lock, key, randomness, release, signer, dry, taking, limits, tuple(told)
     )

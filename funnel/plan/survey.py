@@ -75,7 +75,10 @@ def survey(policy: Policy, plan: Plan, engine: Engine, source: Source) -> Sizes:
 
 
 def _accepted(policy: Policy) -> tuple[str, ...]:
-    """What the ledger says before anything is counted: refusals, and what the policy accepts. Raises LedgerError."""
+    """What the ledger says before anything is counted: refusals, and what the policy changes or accepts.
+
+    Raises LedgerError.
+    """
     if not policy.private.exists() and not policy.accept:
         return ()
     from funnel.ledger.journal import Journal
@@ -83,10 +86,10 @@ def _accepted(policy: Policy) -> tuple[str, ...]:
     entries = Journal(policy.private).releases()
     if not entries and not policy.accept:
         return ()
-    from funnel.ledger.budget import accepted, check_known
+    from funnel.ledger.budget import accepted, check_known, rebudgeted
 
     check_known(policy, entries)
-    return accepted(policy, entries)
+    return (*rebudgeted(policy, entries), *accepted(policy, entries))
 
 
 def _refuse(policy: Policy, plan: Plan, engine: Engine) -> tuple[Merged, ...]:

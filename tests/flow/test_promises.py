@@ -181,6 +181,20 @@ def test_what_is_accepted_is_there_and_is_named(command, folder: Path) -> None:
     assert "gives up as well what policy first promises about s (lip, budget 9)" in advice
 
 
+def test_another_budget_of_one_name_is_told(command, folder: Path) -> None:
+    """A promise is known by its policy's name: a second file of that name would change it without a word."""
+    run(folder, FIRST)
+    assert not any("promised" in one for one in run(folder, FIRST).warnings)
+    told = "what policy first promises about s (lip, budget 0.5) is promised within a budget of 3 from"
+    path = write_policy(folder, **FIRST | {"budget": 3.0})
+    for way in ("check", "plan", "run"):
+        assert told in (said := command(way, path)).out + said.err
+    told = "what policy first promises about s (lip, budget 3) is promised without a budget from"
+    assert any(told in one for one in run(folder, FIRST, budget=None).warnings)
+    told = "what policy first promises about s (lip) is promised within a budget of 1 from"
+    assert any(told in one for one in run(folder, FIRST, budget=1.0).warnings)
+
+
 def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -> None:
     """Wherever it stands in the sequence: else a bound of the other column's draws would be added to it."""
     first = FIRST | {"privacy": {"notion": "lip", "epsilon": 0.4}, "budget": None}

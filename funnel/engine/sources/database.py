@@ -10,9 +10,10 @@ import duckdb
 
 from funnel.engine.sources.base import Source, changed
 from funnel.engine.sources.files import Stamp, stamp_of
-from funnel.engine.sql import identifier, literal
+from funnel.engine.sql import identifier, listed, literal
 
 ENDINGS = (".duckdb", ".ddb")
+_ROWS = "stored_rows"
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,19 @@ class Database(Source):
         return (self.file,)
 
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Open the file, for reading. Raises duckdb.Error."""
+        """Open the file, for reading, and see texts as they are, whatever it takes for equal. Raises duckdb.Error."""
         connection.execute(f"ATTACH {literal(str(self.file))} AS stored (READ_ONLY)")
+        parts = self.table.split(".") if "." in self.table else ("main", self.table)
+        rows = f"SELECT * FROM {'.'.join(map(identifier, ('stored', *parts)))}"
+        kinds = connection.execute(f"DESCRIBE {rows}").fetchall()
+        texts = (identifier(name) for name, kind, *_ in kinds if kind == "VARCHAR")
+        plain = listed(f'{text} COLLATE "binary" AS {text}' for text in texts)
+        rows = rows.replace("*", f"* REPLACE ({plain})", 1) if plain else rows
+        connection.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
 
     def reading(self, texts: Sequence[str] = ()) -> str:
-        """The table in the file."""
-        parts = self.table.split(".") if "." in self.table else ("main", self.table)
-        return ".".join(map(identifier, ("stored", *parts)))
+        """The rows of the table in the file."""
+        return _ROWS
 
     def check_unchanged(self) -> None:
         """Raise SourceError when the file was written to since it was found."""

@@ -129,12 +129,26 @@ def test_a_database_is_opened_for_reading_alone_and_reaches_nothing_else(tmp_pat
 @pytest.mark.parametrize("inside", ["nobody", "city.nobody", "a.b.c.d", 'x"; DROP TABLE y'])
 def test_a_table_that_is_not_in_the_database_is_one_error(tmp_path: Path, inside: str) -> None:
     _database(tmp_path)
-    with DuckDB(find(f"people.duckdb#{inside}", tmp_path)) as engine, pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError) as caught, DuckDB(find(f"people.duckdb#{inside}", tmp_path)) as engine:
         engine.schema()
     assert caught.value.code == "source-unreadable"
     with pytest.raises(SourceError) as caught:
         find("none.duckdb#t", tmp_path)
     assert caught.value.code == "source-missing"
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
+def test_texts_that_a_database_takes_for_equal_are_two_values(tmp_path: Path, kind: str) -> None:
+    """A collation is the database's own: what is counted, filtered and drawn for are the texts that stand there."""
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.execute("CREATE TABLE rows (\"the name\" VARCHAR COLLATE NOCASE, id INTEGER)")
+        connection.execute("INSERT INTO rows VALUES ('Ann', 1), ('ANN', 2), ('Ann', 3)")
+        connection.execute(f"CREATE {kind} people AS SELECT * FROM rows")
+    with DuckDB(find("people.duckdb#people", tmp_path)) as engine:
+        assert engine.schema() == {"the name": "VARCHAR", "id": "INTEGER"}
+        counted = f'SELECT "the name", count(*) FROM {engine.source.reading()}'
+        assert engine.rows(f"{counted} GROUP BY ALL ORDER BY 2") == [("ANN", 1), ("Ann", 2)]
+        assert engine.rows(f"{counted} WHERE \"the name\" = 'ann' GROUP BY ALL") == []
 
 
 def test_a_folder_holds_one_kind_and_nothing_unfinished(tmp_path: Path) -> None:
