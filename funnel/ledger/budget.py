@@ -21,6 +21,10 @@ from funnel.policy.terms import unmeasured
 
 _OTHERWISE = "Release fewer columns, or keep another private folder for other people"
 _ALIKE = "Make it like the releases before it in this, or keep another private folder for other people"
+_EVERYBODY = "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
+_AGAIN = (
+    "The protocol of the release before (its lock has it, if there is one) adds nothing under its key to what was told"
+)
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -71,18 +75,22 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
     """Refuse a release that would end a promise which its policy does not accept to end. Raises LedgerError."""
     own, *rest = found.promises
-    absent = found.present is not None
     if breaks(own):
-        check_ends(policy, own, absent=absent, again=_again(found), why=_unproven(found, own))
+        check_ends(policy, own, (), *_way_out(policy, found, own))
     for one in rest:
         if one.ended == release:
-            check_ends(policy, one, rest, absent=absent, why=_unproven(found, one))
+            check_ends(policy, one, rest, *_way_out(policy, found, one))
 
 
-def _unproven(found: Composed, one: Promise) -> str:
-    """Why nothing is proven of a promise, behind what is said of it; empty where something is."""
-    why = unproven(found.frames, one.together.sensitive)
-    return f": {why}" if why else ""
+def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
+    """Why no bound of a promise is known, behind what is said of it, or nothing; and what would leave it one."""
+    why, own = unproven(found.frames, one.together.sensitive), is_own(one, policy)
+    if why is not None:
+        return f": {why}", _ALIKE
+    if own and found.present is not None:
+        left_out = unmeasured(policy) or _known_otherwise(policy)
+        return f": {left_out}" if left_out else "", _EVERYBODY
+    return "", _AGAIN if own and _again(found) else _OTHERWISE
 
 
 def _again(found: Composed) -> bool:
@@ -92,17 +100,10 @@ def _again(found: Composed) -> bool:
 
 
 def check_ends(
-    policy: Policy,
-    one: Promise,
-    known: Sequence[Promise] = (),
-    *,
-    absent: bool = False,
-    again: bool = False,
-    why: str = "",
+    policy: Policy, one: Promise, known: Sequence[Promise] = (), why: str = "", advice: str = _OTHERWISE
 ) -> None:
-    """Refuse a release that ends a promise, unless the policy accepts it; `absent`: it leaves people out.
+    """Refuse a release that ends a promise, unless the policy accepts it; `why`, and what is advised, are told.
 
-    `again`: it draws from the columns of an earlier one, of which a bound is known; `why` nothing is proven of it;
     `known` are all promises of other policies: who accepts one, accepts what else was promised under that name. Raises
     LedgerError.
     """
@@ -115,25 +116,11 @@ def check_ends(
     if own:
         said = (
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
-            f"have no finite bound ({one.together.measure}, {one.together.how})"
+            f"have no finite bound ({one.together.measure}, {one.together.how}){why}"
         )
-        advice = _ALIKE if why else _OTHERWISE
-        if not why and absent:
-            advice = (
-                "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
-            )
-            left_out = unmeasured(policy) or _known_otherwise(policy)
-            why = f": {left_out}" if left_out else ""
-        elif not why and again:
-            advice = (
-                "The protocol of the release before (its lock has it, if there is one) adds nothing under its key to "
-                "what was told"
-            )
-        said += why
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
-        advice = _ALIKE if why else _OTHERWISE
         word = f"`accept: [{one.policy}]`"
         also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
         if also:
