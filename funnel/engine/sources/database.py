@@ -13,7 +13,6 @@ from funnel.engine.sources.files import Stamp, stamp_of
 from funnel.engine.sql import identifier, listed, literal
 
 ENDINGS = (".duckdb", ".ddb")
-_ROWS = "stored_rows"
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ class Database(Source):
         texts = (identifier(name) for name, kind, *_ in kinds if kind == "VARCHAR")
         plain = listed(f'{text} COLLATE "binary" AS {text}' for text in texts)
         rows = rows.replace("*", f"* REPLACE ({plain})", 1) if plain else rows
-        connection.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
+        connection.execute(f"CREATE TEMP VIEW {self.reading()} AS {rows}")
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The rows of the table in the file."""
-        return _ROWS
+        return identifier(f"stored {self.table}")
 
     def check_unchanged(self) -> None:
         """Raise SourceError when the file was written to since it was found."""
