@@ -120,6 +120,23 @@ def test_under_a_lock_rare_values_become_its_own_and_the_same_person_answers_ali
     assert (run.code, "[unseen-value]" in run.err) == (4, True)  # the lock knows no `other`
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("keys", [[], ["id"]])
+def test_an_audit_knows_values_that_stand_in_the_table_otherwise_than_in_their_label(command, tmp_path, form, keys):
+    """0.10 has the label 0.1, and dates of long ago are none that everybody can read."""
+    values = """[0.10, 20.00, -1.55][i % 3 + 1]::DECIMAL(9, 2) AS paid,
+        ['0044-03-15 (BC)', '12000-01-01'][i % 2 + 1]::DATE AS day"""
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        made = f"SELECT i AS id, 's' || (i % 7 // 3) AS s, {values} FROM range(300) t(i)"
+        connection.execute(f"CREATE TABLE people AS {made}")
+    told = {"format": form, "identify": keys} if keys else {"format": form}
+    path = policy(tmp_path, source={"table": "people.duckdb#people", "entity": "id"}, public=["paid", "day"],
+                  release={"to": "releases", "private": "private", **told})  # fmt: skip
+    run = command("run", path, "--json")
+    assert run.code == 0, run.err
+    assert failures(command, tmp_path) == []
+
+
 def test_an_error_in_a_file_of_groups_names_the_file_and_the_line(command, tmp_path):
     path = policy(tmp_path)
     (tmp_path / "towns.csv").write_text(TOWNS + "Oslo,South,Europe\n")

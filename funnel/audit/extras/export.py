@@ -35,7 +35,7 @@ from funnel.format.cells import NAME as CELLS
 from funnel.format.manifest import Partition
 from funnel.format.released import NAME, with_count
 from funnel.format.reported import Published
-from funnel.release.export import Target, Window, inside, shown_columns
+from funnel.release.export import Target, Window, connected, inside, shown_columns, typed
 from funnel.release.filled import Filled, Rows, filled
 from funnel.release.folders import ranks
 from funnel.release.weights import row_weights
@@ -182,8 +182,9 @@ class Files:
                 rows = sum(batch.num_rows for batch in batches)
         if self.wide:
             rows = among[1] - among[0] if own is None else len(own.codes)
-            found = [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, None))
-                     for one in _filled(self.shown, of_part(self.wide, part), own, among)]  # fmt: skip
+            columns = _filled(self.shown, of_part(self.wide, part), own, among)
+            values = _values(self.folder / name, stated.format_of_data, columns)
+            found = [(own, partial(_of_rows, one.codes, None)) for own, one in zip(values, columns, strict=True)]
             told = (batch.select(range(keys, len(self.names))) for batch in self.read(name)[1])
             _compare(Path(name), self.names[keys:], told, found, rows)
         which = np.flatnonzero(seen)
@@ -245,11 +246,14 @@ def _compare(
 
 def _names(protocol: AnyProtocol, opened: Release, weighed: Container[str]) -> list[str]:
     """The columns of one block in the table."""
-    if isinstance(protocol, UnaryProtocol):
-        return list(protocol.outputs.names)
-    named, columns = bool(opened.manifest.identify), protocol.inputs.columns
-    told = ((column, inside(column, opened.wide, named, weighed)) for column in columns)
+    named = bool(opened.manifest.identify)
+    told = ((column, inside(column, opened.wide, named, weighed)) for column in _own_names(protocol))
     return [name for column, own in told for name in ([column] if own is None else [name for name, _ in own])]
+
+
+def _own_names(protocol: AnyProtocol) -> Sequence[str]:
+    """The columns of its answers: of sets as they are released, of cells one for all that stands for it."""
+    return protocol.outputs.names if isinstance(protocol, UnaryProtocol) else protocol.inputs.columns
 
 
 def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
@@ -258,8 +262,8 @@ def _shown(opened: Release, path: Path) -> list[tuple[pa.Array, Codes]]:
         keys = len(opened.manifest.identify)
         rows = Rows.of(answered(opened, path), keys) if keys else None
         found = _filled(opened.published, opened.wide, rows)
-        order = _order(opened, found)
-        return [(pa.array(one.values, pa.string()), partial(_of_rows, one.codes, order)) for one in found]
+        order, values = _order(opened, found), _values(path, opened.manifest.format_of_data, found)
+        return [(own, partial(_of_rows, one.codes, order)) for own, one in zip(values, found, strict=True)]
     labels, times = _labels(opened), distinct_rows(opened)[:, -1]
     if _counted(opened):
         return [(one, _each) for one in (*labels, pa.array(times))]
@@ -320,8 +324,35 @@ def _equal(column: pa.Array, labels: pa.Array, which: IntArray) -> bool:
 
 
 def _labels(opened: Release) -> list[pa.Array]:
-    """The columns of the table, a value for each distinct released row, in the order of the table."""
-    return shown_columns(protocols_of(opened.protocol), distinct_rows(opened)[:, :-1])
+    """The columns of the table, a value for each distinct released row, in the order of the table. Raises Broken."""
+    stated, protocols = opened.manifest, protocols_of(opened.protocol)
+    kinds = dict(zip(opened.released.columns, opened.released.types, strict=True))
+    names = [name for one in protocols for name in _own_names(one)]
+    texts = shown_columns(protocols, distinct_rows(opened)[:, :-1])
+    return [  # cells of rows without names are in no column of the table
+        _in_table(opened.release / stated.data, stated.format_of_data, name, kinds[name], own) if name in kinds else own
+        for name, own in zip(names, texts, strict=True)
+    ]
+
+
+def _values(path: Path, form: str, columns: Sequence[Filled]) -> list[pa.Array]:
+    """What stands in each filled column, by its codes. Raises Broken."""
+    return [_in_table(path, form, one.name, one.type, pa.array(one.values, pa.string())) for one in columns]
+
+
+def _in_table(path: Path, form: str, name: str, kind: str, texts: pa.Array) -> pa.Array:
+    """Labels as a table has them: in its type, and in a text file as what is written of that. Raises Broken.
+
+    A label has one spelling whatever the type: of 0.10 with two decimals it is 0.1, and no other reader of dates
+    knows those before the year 1 or after 9999.
+    """
+    try:
+        with connected(path) as connection:
+            for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
+                (texts,) = typed(connection, pa.table({"v0": texts}), [name], [asked])
+    except FunnelError as error:
+        raise Broken(NAME, f"{name} is of a type that does not hold its labels", "another", str(error)) from None
+    return texts
 
 
 def _tells(opened: Release) -> None:
