@@ -26,7 +26,7 @@ from funnel.errors import PlanError
 from funnel.files import write_error
 from funnel.format.released import ReleasedFile, with_count
 from funnel.release.folders import FIRST, parts, ranks
-from funnel.release.weights import WEIGHT_TYPE, row_weights
+from funnel.release.weights import WEIGHT_TYPE, row_weights, weight_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -115,7 +115,7 @@ def inside(
     if wide is None:
         return None
     label = [(name, LABEL_TYPE)] if named else []
-    weight = [("weight" if len(cells) == 1 else f"{name}_weight", WEIGHT_TYPE)] if name in weighed else []
+    weight = [(weight_name(name, len(cells)), WEIGHT_TYPE)] if name in weighed else []
     return label + [(column.name, column.type) for column in wide.columns] + weight
 
 

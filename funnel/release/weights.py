@@ -61,6 +61,11 @@ def solved_weights(cells: Cells, protocol: Protocol) -> Weights | None:
     )
 
 
+def weight_name(block: str, blocks: int) -> str:
+    """The column of the weights of a wide block, of so many in the release."""
+    return "weight" if blocks == 1 else f"{block}_weight"
+
+
 def decimal(number: Fraction) -> str:
     """A weight as it stands in a table."""
     whole, rest = divmod(round(number * 10**_DECIMALS), 10**_DECIMALS)

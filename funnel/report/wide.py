@@ -12,10 +12,10 @@ from funnel.cells.cells import Cells
 from funnel.data import Protocol
 from funnel.format.distances import BlockDistances
 from funnel.format.released import ReleasedFile
-from funnel.release.weights import row_weights
+from funnel.release.weights import row_weights, solved_weights, weight_name
 from funnel.report import words
 from funnel.report.facts import Facts
-from funnel.text import human
+from funnel.text import human, printable
 
 SUFFERED = 5
 """Columns named as those that came out worst."""
@@ -25,7 +25,7 @@ def told(t: Facts, released: ReleasedFile) -> list[dict[str, Any]]:
     """What the published files tell of each wide block."""
     rows = np.array(released.rows, np.int64)
     weighed = row_weights(t.wide, t.protocols, rows, locked=t.m.locked is not None)
-    return [_said(t, _block(t, one, one.name in weighed)) for one in t.wide]
+    return [_said(t, one, _block(t, one, one.name in weighed)) for one in t.wide]
 
 
 def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
     }
 
 
-def _said(t: Facts, one: dict[str, Any]) -> dict[str, Any]:
+def _said(t: Facts, cells: Cells, one: dict[str, Any]) -> dict[str, Any]:
     """With how its rows are to be read."""
-    weight = "weight" if len(t.wide) == 1 else f"{one['name']}_weight"
+    weight = printable(weight_name(cells.name, len(t.wide)))
     return one | {"said": words.said("wide.txt", t=t, one=one, weight=weight)}
 
 
@@ -68,13 +68,16 @@ def _own(t: Facts, cells: Cells) -> Protocol | None:
 
 
 def _totals(t: Facts, cells: Cells, weighed: bool) -> str:
-    """How the table is read: `face` value, by `weight`, or by `estimate` where neither would do."""
-    own = _own(t, cells)
-    if own is None:
-        return "estimate"
+    """How the table is read: at `face` value, `near` to it, by `weight`, or by `estimate` where none of them does."""
     if weighed:
         return "weight"
-    return "face" if set(own.inputs.values) == set(own.outputs.values) else "estimate"
+    if t.m.totals == "kept":
+        return "face"
+    own = _own(t, cells)
+    weights = None if own is None else solved_weights(cells, own)
+    if weights is None:
+        return "estimate"
+    return "face" if all(one == 1 for one in weights) else "near"
 
 
 def _accuracy(t: Facts, cells: Cells) -> list[dict[str, Any]] | None:

@@ -82,11 +82,30 @@ def test_whatever_is_released_is_shared_by_the_minimum_of_records(made):
 
 
 def test_of_several_wide_blocks_each_has_a_weight_that_the_report_names(released):
-    half = [{"name": name, "columns": columns, "cells": 6} for name, columns in (("a", INNER[:2]), ("b", INNER[2:]))]
+    parts = {"first_half": INNER[:2], "b": INNER[2:]}
+    half = [{"name": name, "columns": columns, "cells": 6} for name, columns in parts.items()]
     release = released(public=half, mechanism="randomised-response", privacy__epsilon=0.1)
-    assert {"a_weight", "b_weight"} < {*table(release).columns}
+    assert {"first_half_weight", "b_weight"} < {*table(release).columns}
     told = json.loads((release / "report.json").read_text())["wide"]
-    assert [f"by the column “{one['name']}_weight”" in one["said"] for one in told] == [True, True]
+    assert all(f"by the column “{name}_weight”" in one["said"] for name, one in zip(parts, told, strict=True))
+
+
+def test_a_report_calls_totals_those_of_the_table_only_where_the_draws_leave_them(released):
+    """Weights near one are not worth a column, and yet the totals are others."""
+    near = released(privacy={"notion": "ldp-x", "epsilon": 8}, accept=["unbounded"])
+    assert "weight" not in table(near).columns
+    (told,) = json.loads((near / "report.json").read_text())["wide"]
+    assert "nearly at face value: the draws move the totals" in told["said"]
+
+
+@pytest.mark.long
+def test_of_cells_drawn_together_with_other_columns_totals_may_be_kept_as_well(released):
+    promised = {"notion": "srlip", "epsilon": 1, "knows": 1}
+    release = released(public=[wide(cells=3)["public"][0], "votes"], mechanism="invariant", privacy=promised)
+    assert len(json.loads((release / "protocol.json").read_text())["blocks"]) == 1
+    shown = json.loads((release / "report.json").read_text())
+    assert "at face value: the draws leave the total of every cell" in shown["wide"][0]["said"]
+    assert any("may be read as they stand" in one for one in shown["utility"]["sentences"])
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from funnel.data.unary import Sets
 from funnel.format.cells import Wide
 from funnel.format.released import COUNT
 from funnel.format.reported import Published
+from funnel.release.weights import weight_name
 from funnel.report.words import blocks
 
 MOST = 1_000
@@ -116,6 +117,6 @@ def _of_labels(outputs: Alphabet, wide: dict[str, Wide], shown: Published) -> It
         if shown.manifest.identify:
             yield _Part(name, "label", (name,), values)
         yield from (_Part(one.name, "filled", (one.name,), one.values) for one in wide[name].columns)
-        weight = "weight" if len(wide) == 1 else f"{name}_weight"
+        weight = weight_name(name, len(wide))
         if weight in shown.released.columns:
             yield _Part(weight, "weight")
