@@ -117,7 +117,8 @@ def look(
     progress(plan.inspect.title)
     found = engine.row(plan.inspect.statement)
     counts, refused = found[: len(plan.inspect.columns) + 1], found[len(plan.inspect.columns) + 1 :]
-    checks.check_present(counts, plan.inspect.columns, policy.source.missing, policy.source.entity)
+    entity = None if plan.identify is None else plan.identify.column
+    checks.check_present(counts, plan.inspect.columns, policy.source.missing, entity)
     checks.check_labels(refused, plan.inspect.refused)
     if people and (one := plan.identify) is not None:
         progress(one.title)

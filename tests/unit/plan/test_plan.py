@@ -82,6 +82,14 @@ def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp
     assert count.blocks == (("Education",),)
 
 
+def test_roles_are_found_in_whatever_case_a_policy_names_them(tmp_path):
+    query = "SELECT i AS id, 's' || (i % 2) AS s, 'x' || (i % 3) AS x FROM range(90) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path}/people.parquet'")
+    source = {"table": "people.parquet", "entity": "ID", "filter": "Id >= 0"}
+    path = write_policy(tmp_path, source=source, sensitive=["S"], public=["X"], release__identify=["iD"])
+    assert funnel.run(path, dry_run=True).as_dict()["rows"] == 90
+
+
 def test_hostile_names_are_quoted(tmp_path):
     evil = 'x"; DROP TABLE source; --'
     quoted = evil.replace('"', '""')
