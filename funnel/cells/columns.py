@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,8 +79,7 @@ class Vocabulary:
         if self.cuts is None:
             known = {value: code for code, value in enumerate(self.values) if value is not None}
             return np.array([missing if one is None else known.get(one, other) for one in texts], np.int32)
-        cuts = np.array([number(cut, self.type) for cut in self.cuts])
-        told = np.array([0.0 if one is None else number(one, self.type) for one in texts])
+        cuts, told = np.split(numbers([*self.cuts, *texts], self.type), [len(self.cuts)])
         gone = np.array([one is None for one in texts], bool)
         return np.where(gone, missing, np.searchsorted(cuts, told, side="right")).astype(np.int32)
 
@@ -90,18 +90,26 @@ def number(text: str, kind: str) -> float:
     Raises ValueError for what is no finite number.
     """
     if kind.startswith(_TEMPORAL):
-        return _seconds(text)
+        return float(_seconds(text))
     found = float(np.float32(text)) if kind in {"FLOAT", "REAL"} else float(text)
     if not np.isfinite(found):
         raise ValueError(f"{text} is no finite number")
     return found
 
 
+def numbers(texts: Sequence[str | None], kind: str) -> npt.NDArray[Any]:
+    """The same of several (v,), 0 for a missing one: exact where floats do not tell all of them apart."""
+    found = np.array([0.0 if one is None else number(one, kind) for one in texts], float)
+    told = {one: place for place, one in enumerate(texts) if one is not None}
+    if len(set(found[[*told.values()]].tolist())) == len(told):
+        return found
+    return np.array([Decimal(0) if one is None else _exact(one, kind) for one in texts], object)
+
+
 def order(values: Sequence[str | None], kind: str) -> list[int]:
     """Places of the values from the least to the greatest, exactly; the missing value last."""
-    exact = number if kind.startswith(_TEMPORAL) else _exact
-    numbers = [(exact(one, kind), i) for i, one in enumerate(values) if one is not None]
-    return [i for _, i in sorted(numbers)] + [i for i, one in enumerate(values) if one is None]
+    told = [(_exact(one, kind), i) for i, one in enumerate(values) if one is not None]
+    return [i for _, i in sorted(told)] + [i for i, one in enumerate(values) if one is None]
 
 
 def between(left: str, right: str, kind: str) -> str:
@@ -123,7 +131,7 @@ def cuts_between(values: Sequence[tuple[str, str]], kind: str) -> tuple[str, ...
 
 
 def _exact(text: str, kind: str) -> Decimal:
-    found = Decimal(text)
+    found = _seconds(text) if kind.startswith(_TEMPORAL) else Decimal(text)
     if not found.is_finite():
         raise ValueError(f"{text} is no finite number")
     return found
@@ -134,11 +142,12 @@ def _last_place(value: Decimal) -> int:
     return int(value.normalize().as_tuple().exponent) if value else 0
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str) -> Decimal:
     if ":" in text and "-" not in text.split(":", maxsplit=1)[0]:
         text = f"1970-01-01 {text}"
     moment = datetime.fromisoformat(text)
-    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()
+    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
+    return Decimal(since // timedelta(microseconds=1)) / 10**6
 
 
 def _round_time(left: str, right: str) -> str:

@@ -118,7 +118,7 @@ def _ordered(source: SourceColumn, counts: IntArray, support: int) -> Merged:
     except ValueError as error:
         raise PlanError(
             "column-type",
-            f"column {source.name!r} holds what is no finite number",
+            f"column {source.name!r} holds what is neither a finite number nor a date from the year 1 to 9999",
             values=str(error),
             advice="Filter such records, or leave the column out.",
         ) from None

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from funnel.cells.cells import Cells
-from funnel.cells.columns import Vocabulary, number
+from funnel.cells.columns import Vocabulary, numbers
 from funnel.cells.profile import BITS, Profile
 from funnel.cells.tree import Node, Tree
 from funnel.data.joint import IntArray
@@ -172,9 +172,9 @@ def _dense(rows: Sequence[Sequence[int]], size: int, path: str) -> IntArray:
 def _check_column(column: Vocabulary) -> None:
     values, last = column.values, len(column.values) - 1
     missing_last = None not in values[:last]
-    numbers = len([one for one in values if one is not None])
-    fits = column.cuts is None or len(column.cuts) == max(numbers - 1, 0)
-    cuts = [number(cut, column.type) for cut in column.cuts or ()]
+    there = len([one for one in values if one is not None])
+    fits = column.cuts is None or len(column.cuts) == max(there - 1, 0)
+    cuts = numbers(column.cuts or (), column.type)
     fits &= all(low < high for low, high in pairwise(cuts))
     codes = [code for code in (column.other, column.missing) if code is not None]
     if (

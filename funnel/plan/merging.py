@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.cells.columns import SourceColumn, number
+from funnel.cells.columns import SourceColumn, numbers, order
 from funnel.cells.rare import merge_counted
 from funnel.data import Alphabet
-from funnel.data.joint import FloatArray, IntArray
+from funnel.data.joint import IntArray
 from funnel.engine import Engine
 from funnel.engine.sql import identifier
 from funnel.errors import PlanError
@@ -57,8 +57,9 @@ def _check_number(engine: Engine, rare: Rare) -> None:
 def of_lock(rare: Rare, values: Sequence[Text], known: Sequence[Text]) -> list[Text]:
     """The lock's own values stay; what others become is settled by these. A missing value is one of them, or rare."""
     if rare.rule == "bin":
-        kept = sorted((one for one in known if one is not None), key=lambda one: number(one, rare.kind))
-        return _at(values, kept, _nearest(_numbers(values, rare.kind), _numbers(kept, rare.kind)))
+        there = [one for one in known if one is not None]
+        kept = [there[place] for place in order(there, rare.kind)]
+        return _at(values, kept, _nearest(values, kept, rare.kind))
     return [one if one in known else OTHER for one in values]
 
 
@@ -76,12 +77,12 @@ def _binned(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) 
     there = np.array([one is not None for one in values], bool)
     if counts[there].sum() < minimum:
         return list(values)
-    numbers = [one for one in values if one is not None]
-    source = SourceColumn(rare.column, rare.kind, ordered=True, values=tuple(numbers), codes=_NONE)
+    own = tuple(one for one in values if one is not None)
+    source = SourceColumn(rare.column, rare.kind, ordered=True, values=own, codes=_NONE)
     merged = merge_counted(source, counts[there], minimum, "bin")
     kept = [one for one in merged.column.values if one is not None]
     while True:
-        places = _nearest(_numbers(values, rare.kind), _numbers(kept, rare.kind))
+        places = _nearest(values, kept, rare.kind)
         records = np.bincount(places, weights=np.where(there, counts, 0), minlength=len(kept))
         if records.min() >= minimum:
             return _at(values, kept, places)
@@ -93,13 +94,10 @@ def _at(values: Sequence[Text], kept: Sequence[str], places: IntArray) -> list[T
     return [None if one is None else kept[place] for one, place in zip(values, places, strict=True)]
 
 
-def _nearest(numbers: FloatArray, kept: FloatArray) -> IntArray:
+def _nearest(values: Sequence[Text], kept: Sequence[str], kind: str) -> IntArray:
     """The places (v,) of the nearest of the numbers kept, which are in order; of two the lower one."""
-    return np.searchsorted((kept[1:] + kept[:-1]) / 2, numbers, side="left")
-
-
-def _numbers(values: Sequence[Text], kind: str) -> FloatArray:
-    return np.array([0.0 if one is None else number(one, kind) for one in values], float)
+    ends, told = np.split(numbers([*kept, *values], kind), [len(kept)])
+    return np.searchsorted((ends[1:] + ends[:-1]) / 2, told, side="left")
 
 
 _NONE = np.zeros(0, np.int32)

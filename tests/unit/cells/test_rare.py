@@ -8,6 +8,8 @@ import pytest
 from funnel.cells.columns import between
 from funnel.cells.rare import MOST_VALUES, merge
 from funnel.errors import PlanError
+from funnel.plan.merging import of_lock
+from funnel.plan.stages import Rare
 from tests.support.wide import mixed, source
 
 
@@ -37,6 +39,18 @@ def test_rare_numbers_become_bins_that_are_shown_as_their_median() -> None:
     assert merged.column.values == ("0", "6", "50")
     assert merged.column.cuts == ("5", "50")
     assert merged.codes.tolist() == [0] * 30 + [1] * 3 + [2] + [2] * 20
+
+
+@pytest.mark.parametrize(("kind", "texts"), [
+    ("BIGINT", ["5", "9007199254740992", "9007199254740993", "9007199254740994"]),
+    ("DECIMAL(38,20)", ["1.00000000000000000010", "1.00000000000000000020", "3.00000000000000000000"]),
+    ("TIMESTAMP", ["2020-01-01 00:00:00", "9999-12-31 23:59:59.999998", "9999-12-31 23:59:59.999999"]),
+])  # fmt: skip
+def test_values_that_floats_do_not_tell_apart_are_different_values(kind: str, texts: list[str]) -> None:
+    merged = merge(source("x", texts * 30, kind), 10)
+    assert merged.column.values == tuple(texts)
+    assert merged.column.places([*texts, texts[1]]).tolist() == [*range(len(texts)), 1]
+    assert of_lock(Rare("x", "bin", kind, "", "", None), texts, texts[::-1]) == texts
 
 
 def test_missing_values_are_values() -> None:
