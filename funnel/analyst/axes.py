@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -43,10 +44,18 @@ class Measure:
     above: FloatArray
     below: FloatArray | None = None
 
+    @property
+    def span(self) -> float:
+        """How far apart what is divided can be of two records; endless where nothing is."""
+        if self.below is None or not (some := self.below > 0).any():
+            return math.inf
+        each = np.divide(self.above, self.below, out=np.zeros(self.above.shape), where=some)[some]
+        return float(each.max() - each.min())
+
 
 def axis_of(block: Reading, part: Factor, seen: IntArray, chances: FloatArray, by: Sequence[str]) -> Axis:
     """Fine values of a block with their `chances` (z, a), undone from the answers (m,) that were `seen`."""
-    codes = np.unique(seen)
+    codes = block.told(seen)
     inverse, lift = block.inverse(codes), None
     if np.isin(chances, (0, 1)).all() and block.face is None:
         rest = None if inverse.residual is None else chances @ inverse.residual

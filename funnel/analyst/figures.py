@@ -21,13 +21,13 @@ meant; the error is too large. Or why its interval may miss the truth: it stands
 MEANING: dict[Flag, str] = {
     "unknown": "unknown: no figure from the released rows would be right on average, whatever the truth is",
     "nothing fits": "nothing fits: no value that this release can hold is meant",
-    "noisy": "noisy: a count below zero, an error over half of the figure, or over a quarter of the records of a mean, "
-    "or so large that no interval ends",
+    "noisy": "noisy: a count below zero; an error that is over half of the figure, or of the range of a mean or share, "
+    "or over a quarter of their records, or would be with one record more; or one so large that no interval ends",
     "modelled": "modelled: as cells.json has it, which is pooled, fitted and rounded; the error is of drawing cells "
     "alone, and the truth may often lie outside the interval",
 }
 NOISY = 0.5
-"""Part of a count or sum above which its standard error makes it useless."""
+"""Part of a count or sum, or of the range of a mean or share, above which its standard error makes it useless."""
 THIN = 0.25
 """The same of the number of records that a mean or share is about."""
 
@@ -100,22 +100,41 @@ _COLUMNS = ("figure", "estimate", "standard_error", "low", "high", "flag")
 
 
 def total(
-    value: float, variance: float, least: float, most: float, confidence: float
+    value: float, variance: float, least: float, most: float, confidence: float, one: float = 0.0
 ) -> tuple[float, float, float, float, Flag | None]:
-    """Estimate, standard error and interval of a count or a sum that lies in a range, and whether it is of use."""
+    """Estimate, standard error and interval of a count or a sum that lies in a range, and whether it is of use.
+
+    `one` is the most that a single record counts for, nothing where its answer is certain.
+    """
     error = math.sqrt(max(variance, 0.0))
     reach = _normal(confidence) * error
     possible = min(max(value, least), most)  # a count far below zero is no better than one of nothing
-    return value, error, value - reach, value + reach, "noisy" if error > NOISY * abs(possible) else None
+    flag: Flag | None = "noisy" if _unsure(error, one) > NOISY * abs(possible) else None
+    return value, error, value - reach, value + reach, flag
+
+
+def _unsure(error: float, one: float) -> float:
+    """A standard error with one record more of the answer that counts for most.
+
+    Errors are worked out from the answers that were seen: where a few of them count for much, they may be far too small
+    because one of these happens to be missing, and intervals may seldom hold the truth.
+    """
+    return math.hypot(error, one)
 
 
 def ratio(
-    above: float, below: float, variances: tuple[float, float, float], confidence: float
+    above: float,
+    below: float,
+    variances: tuple[float, float, float],
+    confidence: float,
+    one: float = 0.0,
+    span: float = math.inf,
 ) -> tuple[float | None, float | None, float | None, float | None, Flag | None]:
     """The same of a ratio of two totals, by the variances of both and, last, their covariance.
 
-    The standard error is that of the linearised ratio. The interval holds every value that the totals do not speak
-    against (E. C. Fieller, Journal of the Royal Statistical Society B 16, 1954); where that is no interval, none.
+    `one` is of the total below, `span` how far apart two records can be. The standard error is that of the linearised
+    ratio. The interval holds every value that the totals do not speak against (E. C. Fieller, Journal of the Royal
+    Statistical Society B 16, 1954); where that is no interval, none.
     """
     over, under, both = variances
     if below <= 0:
@@ -127,7 +146,8 @@ def ratio(
     if lead <= 0:
         return found, error, None, None, "noisy"
     reach = math.sqrt(max(middle**2 - lead * last, 0.0))
-    flag: Flag | None = "noisy" if math.sqrt(max(under, 0.0)) > THIN * below else None
+    thin = _unsure(math.sqrt(max(under, 0.0)), one) > THIN * below
+    flag: Flag | None = "noisy" if thin or error > NOISY * span else None
     return found, error, (middle - reach) / lead, (middle + reach) / lead, flag
 
 

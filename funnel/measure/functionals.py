@@ -15,7 +15,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.measure.recovery import Inverse, anew, spread
+from funnel.measure.recovery import Inverse, anew, seen, spread
 
 _ZERO = 1e-6
 """Part of the largest |f| that rounding may leave of what an inverse cannot reach."""
@@ -91,6 +91,12 @@ class Functional:
     f: FloatArray
     c: FloatArray
 
+    @property
+    def most(self) -> float:
+        """The most that one record's answer counts for; nothing where that is no more than what a record has."""
+        found, own = (float(np.abs(one).max(initial=0.0)) for one in (self.c, self.f))
+        return found if found > own * (1 + 1e-9) else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class Tally:
@@ -121,7 +127,7 @@ class Tally:
             return max(found, 0.0) if one is other else found
         own = float((self.counts * both).sum())
         if one is other:
-            return spread(self.counts, one.c, own)
+            return seen(spread(self.counts, one.c, own), one.c, float(np.abs(one.f).max(initial=0.0)))
         return float((self.counts * one.c * other.c).sum()) - own
 
 

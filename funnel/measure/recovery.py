@@ -15,6 +15,8 @@ _PRIMES = (2_147_483_647, 2_147_483_629)
 
 _CANCELLED = 1e-10
 """A difference this small a part of the two numbers that it is one of is zero."""
+_NEAR = 1e-9
+"""Of the weight of an answer that follows from a value with certainty what rounding may add."""
 HOPELESS = 1e12
 """Condition number above which no estimate would mean anything."""
 
@@ -134,8 +136,17 @@ def linear(found: Inverse, released: IntArray) -> tuple[FloatArray, FloatArray]:
     weights = found.matrix @ found.members.T
     count = released @ weights
     count += (released.sum() - count.sum()) / len(count)  # what floating point lost of the total
-    variance = [spread(released, one, own) for one, own in zip(weights.T, count.tolist(), strict=True)]
+    variance = [seen(spread(released, one, own), one) for one, own in zip(weights.T, count.tolist(), strict=True)]
     return count, np.sqrt(variance)
+
+
+def seen(variance: float, weights: FloatArray, most: float = 1.0) -> float:
+    """A variance; where it is nothing only because no record shows what counts for much, that of one record which does.
+
+    `most` is the largest |f|: a total is exact where no answer counts for more than a record can.
+    """
+    largest = float(np.abs(weights).max(initial=0.0))
+    return variance if largest <= most * (1 + _NEAR) or variance > _CANCELLED * largest**2 else largest**2
 
 
 def spread(released: IntArray, weights: FloatArray, own: float) -> float:

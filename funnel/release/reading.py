@@ -21,6 +21,8 @@ from funnel.release.weights import solved_weights
 
 MOST = 20_000_000
 """Numbers that a table of true values may have."""
+_FEW = 1_000
+"""Answers of a block that are all looked at, whether or not a record shows them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,14 @@ class Reading:
     def inner(self) -> frozenset[str]:
         """Columns inside cells."""
         return frozenset(column.name for one in self.cells for column in one.columns)
+
+    def told(self, codes: IntArray) -> IntArray:
+        """The answers, each once, that errors are worked out from: those seen, and, of a few, those that were not.
+
+        An answer that no record happens to show may count for much.
+        """
+        few = self.protocol.coins is None and self.protocol.size <= _FEW
+        return np.arange(self.protocol.size) if few else np.unique(codes)
 
     def inverse(self, codes: IntArray) -> Inverse:
         """How answers (m,) are undone."""

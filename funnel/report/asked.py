@@ -73,5 +73,6 @@ def _errors(block: Reading, name: str, codes: IntArray, counts: IntArray) -> tup
 def _tally(block: Reading, codes: IntArray, counts: IntArray) -> Tally:
     if block.face is not None:
         return Tally(tabulated(codes[:, None], counts, [len(block.face.weights)]), block.face)
-    seen, place = np.unique(codes, return_inverse=True)
-    return Tally(tabulated(place.reshape(-1, 1), counts, [len(seen)]), Inverted([block.inverse(seen)]))
+    told = block.told(codes)
+    place = np.searchsorted(told, codes)
+    return Tally(tabulated(place[:, None], counts, [len(told)]), Inverted([block.inverse(told)]))

@@ -158,10 +158,22 @@ def test_the_total_is_kept_and_groups_are_estimable(case):
 
 
 def test_answers_that_are_all_the_same_have_an_error_that_is_a_number():
-    """All that is left of the variance is what floating point lost."""
+    """All that is left of the variance is what floating point lost; but other answers could have been seen."""
     weights = [[0, 0, 0, 155], [5, 5, 5, 43], [251, 251, 251, 58]]
     found = of_outputs(block(weights, 8), np.array([0, 3, 0]), 0.95)
-    assert all(0 <= one.standard_error < 1e-6 for one in found.estimates)
+    inverse = inverted(np.array(weights, np.int64), 8, 4)
+    counts_for = np.abs(inverse.matrix @ inverse.members.T).max(axis=0)
+    assert [one.standard_error for one in found.estimates] == pytest.approx(counts_for.tolist())
+
+
+def test_what_no_record_happens_to_show_is_not_said_to_be_known():
+    """One value alone is ever released as 2, once in 1,024: that nobody shows it does not say that nobody has it."""
+    found = of_outputs(block([[1, 0, 0], [1023, 1024, 1024]], 10), np.array([0, 600]), 0.95)
+    alone = next(one for one in found.estimates if len(one.values) == 1)
+    assert (alone.count, alone.standard_error) == pytest.approx((0.0, 1024.0), abs=1e-6)
+    assert alone.low < 1 < alone.high
+    certain = of_outputs(block([[1, 0, 0], [0, 1, 1]], 0), np.array([0, 300]), 0.95)
+    assert [one.standard_error for one in certain.estimates] == [0.0, 0.0]
 
 
 def test_rank_is_decided_on_integers_where_floating_point_cannot():

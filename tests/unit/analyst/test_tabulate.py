@@ -179,6 +179,25 @@ def test_a_count_below_zero_is_noisy_however_small_its_error_and_a_sum_of_losses
     assert total(306.0, 36.6**2, 0.0, 32_561.0, 0.95)[4] is None
 
 
+def test_an_error_that_one_record_more_would_make_too_large_is_noisy():
+    """A total that rests on answers which hardly anybody shows: its intervals seldom hold the truth."""
+    assert total(329.0, 104.0**2, 0.0, 600.0, 0.95)[4] is None
+    assert total(329.0, 104.0**2, 0.0, 600.0, 0.95, one=450.0)[4] == "noisy"
+    assert ratio(100.0, 100.0, (1.0, 1.0, 0.0), 0.95, one=30.0)[4] == "noisy"
+    data = stub([block(TOWN, np.array([[8, 7], [0, 1]]))], np.array([[0, 0, 100]]))
+    oslo = tabulate(data, Question(where="town = 'Oslo'"), 0.95).figures[0]
+    assert (oslo.estimate, oslo.standard_error) == pytest.approx((0.0, 8.0))
+    assert oslo.flag == "noisy"
+
+
+def test_a_mean_or_share_whose_error_is_over_half_of_its_range_is_noisy():
+    assert ratio(400.0, 100.0, (250.0**2, 1.0, 0.0), 0.95, span=40.0)[4] is None
+    assert ratio(400.0, 100.0, (2500.0**2, 1.0, 0.0), 0.95, span=40.0)[4] == "noisy"
+    data = stub([block(TOWN, np.array([[5, 3], [3, 5]]))], np.array([[0, 0, 6], [0, 1, 4]]))
+    _, share = tabulate(data, Question(shares=("town = 'Oslo'",)), 0.95).figures
+    assert share.standard_error > 0.5 and share.flag == "noisy"
+
+
 def test_keys_are_known_without_error():
     rows = np.array([[0, 0, 1], [1, 0, 1], [2, 1, 1], [3, 1, 1]])
     data = stub([block(TOWN, FAIR)], rows, keys=("number", [("1",), ("2",), ("3",), ("10",)]))
