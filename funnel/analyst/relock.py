@@ -6,6 +6,7 @@ What `funnel lock` and `funnel lock --check` found is a record for people and fo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,10 +186,7 @@ class Relocked:
         lines = [] if self.difference is None or self.same else [self.difference.text()]
         lines += [] if self.same else [f"cost         {one.text('the first release under it')}" for one in self.costs]
         if self.refused is not None:
-            ways = "`funnel key rotate --locked` shows whether a new key would help, and at what cost"
-            if self.difference is None:
-                ways += "; `funnel lock --force --room 0` pins the protocol of releases made without a lock"
-            lines.append(f"next run     refused: {self.refused.message}; {ways}")
+            lines.append("; ".join([f"next run     refused: {self.refused.message}", *self._ways()]))
         if self.same:
             lines.append(f"{self.path}: up to date, made {self.lock.made}")
         elif self.written:
@@ -199,6 +197,16 @@ class Relocked:
         elif self.lock.noisy is not None:
             lines.append("nothing was estimated: a new lock spends `estimate.epsilon`, unless an estimate stands")
         return "\n".join(lines)
+
+    def _ways(self) -> Iterator[str]:
+        """What may help against a refusal: fresh draws have no key, and only the same counts make the same protocol."""
+        if self.lock.terms["draws.kind"] == "permanent":
+            yield "`funnel key rotate --locked` shows whether a new key would help, and at what cost"
+            if self.difference is None and self.lock.room:
+                yield (
+                    "`funnel lock --force --room 0` pins the protocol of releases made without a lock, where it was "
+                    "made for the same counts"
+                )
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -90,13 +90,13 @@ def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
     if own and found.present is not None:
         left_out = unmeasured(policy) or _known_otherwise(policy)
         return f": {left_out}" if left_out else "", _EVERYBODY
-    return "", _AGAIN if own and _again(found) else _OTHERWISE
+    return "", _AGAIN if own and _again(policy, found) else _OTHERWISE
 
 
-def _again(found: Composed) -> bool:
-    """Whether an earlier release drew from the same columns."""
-    *before, own = ({block.columns for block in one.drawn} for one in found.frames)
-    return own in before
+def _again(policy: Policy, found: Composed) -> bool:
+    """Whether an earlier release drew from the same columns, as far as digests show: answers that a key can repeat."""
+    *before, own = ({(block.columns, block.since) for block in one.drawn} for one in found.frames)
+    return policy.draws.kind == "permanent" and own in before
 
 
 def check_ends(

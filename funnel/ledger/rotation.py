@@ -65,7 +65,7 @@ def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
     raise DrawError(
         "key-changed",
         f"{whose}, {last.release}, was drawn with key {last.key_fingerprint}, and this is key "
-        f"{fingerprint}: everybody would be asked anew, which tells more about each of them",
+        f"{fingerprint}: everybody would be asked anew, which may tell more about each of them",
         where=str(journal.path.parent),
         advice="Nothing was drawn. Give the old key back. Where it is lost, or the change is meant, `funnel key rotate "
         "POLICY --accept` shows what it costs and records that it is meant.",

@@ -301,10 +301,13 @@ def _nats(figure: float) -> str:
 
 
 def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, float]) -> list[str]:
-    """What a person may do about drift, in order: from what changes nobody's answers to what changes most."""
+    """What a person may do about drift, in order: from what changes nobody's answers to what changes most.
+
+    Of a bound of nothing no part is left to drift, and no other one may stand in the policy; fresh draws have no key.
+    """
     file, then, now = policy.file, lock.leakage.get(moved.measure), moved.leakage_now
-    found = []
-    if all(map(math.isfinite, needed.values())):
+    found, fixed = [], policy.privacy.exact_zero
+    if not fixed and all(map(math.isfinite, needed.values())):
         allowed = " and ".join(f"`{key}: {round_up(nats, 4):.15g}`" for key, nats in needed.items())
         found.append(
             f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
@@ -312,13 +315,22 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         )
     again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
     room = min(max(again, lock.room, 0.01), 0.9)
-    found += [
-        f"Widen: `funnel lock --room {room:g} {file}` shows what another protocol changes and costs that leaves "
-        "this part of epsilon to drift; `--force` makes it.",
-        "Rotate after that, where it shows that old and new protocol have no finite bound under one key: "
-        f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there.",
+    anew = (
         f"A new lock with the room of the old one: `funnel lock --room {lock.room:g} {file}` shows its cost, promise "
-        "by promise; `--force` makes it.",
+        "by promise; `--force` makes it."
+    )
+    widen = (
+        f"Widen: `funnel lock --room {room:g} {file}` shows what another protocol changes and costs that leaves "
+        "this part of epsilon to drift; `--force` makes it."
+    )
+    rotate = (
+        "Rotate after that, where it shows that old and new protocol have no finite bound under one key: "
+        f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there."
+    )
+    found += [
+        anew if fixed else widen,
+        *([rotate] if policy.draws.kind == "permanent" else []),
+        *([] if fixed else [anew]),
         "Where each of these would end a promise: let the last release stand, or write `accept: unbounded` into the "
         "policy with a new lock; the page says so before all else.",
     ]

@@ -119,6 +119,8 @@ class Mechanism(BaseModel, ABC):
     needs_numbers: ClassVar[bool] = False
     """Whether every public column must be rounded to numbers."""
 
+    of_counts: ClassVar[bool] = True
+    """Whether chances follow from the counts; else from epsilon and the number of values alone."""
     of_beliefs: ClassVar[bool] = False
     """Whether it makes protocols from rounded beliefs alone (`data.beliefs`)."""
 
@@ -227,7 +229,7 @@ def nothing_kept(demand: Demand) -> SolverError:
         f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} "
         "on this table",
         status="empty",
-        advice="Use `mechanism: optimal`, put the public columns into one block, or allow a larger epsilon.",
+        advice=f"Use `mechanism: optimal`, put the public columns into one block, or use {demand.notion.looser}.",
     )
 
 

@@ -74,7 +74,7 @@ def choose(
     if choice is None:
         found = solve(mechanism, shares)
     else:
-        found, tried = _best(choice, lambda one: solve(one, shares), secret_rare)
+        found, tried = _best(choice, lambda one: solve(one, shares), secret_rare, notion.looser)
     if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
         used = found.mechanism
         found = best_split(found, lambda split: solve(used, split), progress)
@@ -87,7 +87,7 @@ def why_not(error: FunnelError) -> str:
 
 
 def _best(
-    choice: Choice, solve: Callable[[Mechanism], Protection], secret_rare: bool
+    choice: Choice, solve: Callable[[Mechanism], Protection], secret_rare: bool, looser: str
 ) -> tuple[Protection, tuple[Candidate, ...]]:
     """Try all, in order, each with an equal part of the time that is left; the first of the best wins."""
     best: Protection | None = None
@@ -109,11 +109,11 @@ def _best(
             if best is None or found.kept > best.kept * _BETTER:
                 best = found
     if best is None:
-        raise _none(tried, failures)
+        raise _none(tried, failures, looser)
     return best, tuple(tried)
 
 
-def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError]) -> FunnelError:
+def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError], looser: str) -> FunnelError:
     """What to say when no candidate serves: their common reason, or each one's."""
     codes = {error.code for error in failures}
     if len(codes) == 1 and len(failures) == len(tried):
@@ -123,7 +123,7 @@ def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError
         "nothing-to-release",
         f"no mechanism serves ({told})",
         status="empty",
-        advice="Allow a larger epsilon or more time, or put the public columns into one block.",
+        advice=f"Use {looser}, allow more time, or put the public columns into one block.",
     )
 
 

@@ -323,6 +323,6 @@ def _refuse_constant(protection: Protection) -> Protection:
             "nothing-to-release",
             "the only release that keeps the bound says nothing about the public columns",
             status="empty",
-            advice="Use a larger epsilon, or a public column that depends less on the secret.",
+            advice=f"Use {protection.notion.looser}, or a public column that depends less on the secret.",
         )
     return protection

@@ -24,6 +24,7 @@ class SecretRandomisedResponse(Mechanism):
     Every record is answered by any other. It is (ε, all P)-RLDP, so no estimate enters it: no larger ε fits.
     """
 
+    of_counts: ClassVar[bool] = False
     releases_secret: ClassVar[bool] = True
     serves: ClassVar[frozenset[str]] = frozenset({"rldp"})
 

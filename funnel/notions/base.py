@@ -149,6 +149,9 @@ class Notion(BaseModel, ABC):
     no_beliefs: ClassVar[str] = "is not measured over all beliefs that round alike"
     """Why no protocol is made for it from rounded beliefs (`data.beliefs`), after its name; empty where one is."""
 
+    looser: ClassVar[str] = "a larger epsilon"
+    """What a policy may ask for instead, where nothing that says anything keeps the bound."""
+
     unmeasured: ClassVar[str] = ""
     """What of its promise the figure of several releases says nothing about; empty where it says all."""
 

@@ -22,6 +22,7 @@ class Perfect(TableNotion):
     """ε-LIP with ε = 0: P(s|y) = P(s) for all s, y, exactly."""
 
     exact_zero: ClassVar[bool] = True
+    looser: ClassVar[str] = "`notion: lip` with an epsilon above zero"
     no_beliefs: ClassVar[str] = "allows only what does not depend on X, where beliefs are known up to a step"
 
     notion: Literal["perfect"]

@@ -136,23 +136,27 @@ def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
         yield from warning(stage)
     notion = plan.protect.notion
     # The usual LDP has nothing to do with the secret, nor have chances that are made for it.
-    tells = notion != "ldp-x" and plan.protect.beliefs is None
+    tells = notion != "ldp-x" and plan.protect.beliefs is None and MECHANISMS[plan.protect.mechanism].of_counts
     if isinstance(stage, stages.Count) and stage.noise is None and tells:
         yield (
             "chances made from these counts tell beliefs, of small groups too; `run` says how many it narrows down, "
             "where that is computed"
         )
-        yield f"ways out: {', '.join(_ways_out(notion, plan.protect.mechanism))}"
+        if ways := ", ".join(_ways_out(plan)):
+            yield f"ways out: {ways}"
 
 
-def _ways_out(notion: str, mechanism: str) -> Iterator[str]:
+def _ways_out(plan: Plan) -> Iterator[str]:
     """What keeps chances from telling counts, of that what the policy's other choices allow."""
-    made = MECHANISMS.get(mechanism)
-    if not NOTIONS[notion].no_beliefs and (made is None or made.of_beliefs):
+    asked = plan.protect
+    made, searched = MECHANISMS[asked.mechanism], isinstance(asked, stages.Solve) and asked.search
+    shown = set(plan.count.secret) <= {column for block in plan.count.blocks for column in block}
+    if not NOTIONS[asked.notion].no_beliefs and made.of_beliefs and not shown and not searched:
         yield "estimate.beliefs"
-    if notion != "rldp":
+    if asked.notion != "rldp" and made.misfit("rldp", secret_public=shown) is None:
         yield "rldp"
-    yield "estimate.kind: private"
+    if plan.cells is None:
+        yield "estimate.kind: private"
 
 
 def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
@@ -173,7 +177,7 @@ def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:
     if isinstance(stage, stages.Solve):
         if stage.candidates:
             yield f"candidates: {', '.join(stage.candidates)}"
-        if stage.search:
+        if stage.search and len(found.solvers) > 1:
             yield "the split of epsilon is searched for, beginning with these shares"
         shares = stage.shares if len(stage.shares) == len(found.solvers) else (1.0,)
         for number, (share, solver) in enumerate(zip(shares, found.solvers, strict=True), start=1):

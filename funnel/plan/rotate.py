@@ -26,9 +26,9 @@ from funnel.release.keys import load_key, write_key
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
-    "then, giving it back costs nothing. After that no command needs it; whoever has it could undo the draws of every "
-    "release that was made with it, so destroy it, or keep it as safe as the table itself for as long as those "
-    "releases can be read."
+    "then, giving it back costs nothing. After that this policy needs it no more, but others that name it do; whoever "
+    "has it could undo the draws of every release that was made with it, so destroy it where none does, or keep it as "
+    "safe as the table itself for as long as those releases can be read."
 )
 
 
@@ -38,7 +38,7 @@ class Rotation:
 
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
     what the policies of the folder would say to the next run, None where they let it pass. `others` are what the same
-    release costs the other promises of the private folder.
+    release costs the other promises of the private folder. `certain`: its protocol leaves nothing to chance.
     """
 
     before: LedgerView
@@ -48,6 +48,7 @@ class Rotation:
     written: Path | None
     refused: LedgerError | None = None
     others: tuple[PromiseCost, ...] = ()
+    certain: bool = False
 
     @property
     def now(self) -> float | None:
@@ -103,7 +104,7 @@ class Rotation:
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
             f"cost       {self.nats(self.cost) if self.measured else 'not known'}"
-            + (": everybody is asked anew, and may give another answer" if self.old else ""),
+            + (self._asked() if self.old else ""),
             *(f"also       {one.text('that release')}" for one in self.others),
         ]
         if self.before.policy.budget is not None:
@@ -111,6 +112,12 @@ class Rotation:
         if self.refused is not None:
             lines.append(f"next run   refused: {self.refused.message}\n  {self.refused.advice}")
         return "\n".join([*lines, *self._done()])
+
+    def _asked(self) -> str:
+        """What a new key means for answers, behind what it costs."""
+        if self.certain:
+            return ": nothing is left to chance here, and no answer follows from the key"
+        return ": everybody is asked anew, and may give another answer"
 
     def nats(self, figure: float | None) -> str:
         """A figure in words."""
@@ -159,7 +166,8 @@ def rotate(
     last = last_asked(asked_by(policy), Journal(policy.private).releases())
     old = None if last is None else last.key_fingerprint
     _, *others = promise_costs(before.promises, summary.composed.promises)
-    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others))
+    certain = all(one.certain for one in summary.protection.protocols)
+    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain)
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.

@@ -19,6 +19,7 @@ import funnel
 from funnel.errors import LockError, SourceError
 from funnel.format import canonical
 from tests.flow.conftest import nothing_published
+from tests.support.people import FRESH
 from tests.support.policies import write_policy
 
 BASE = {
@@ -571,3 +572,32 @@ def test_a_dry_run_under_a_lock_draws_nothing(folder):
     assert found["release"] is None
     assert found["locked"]["distance"] == 0
     assert nothing_published(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ways"),
+    [
+        ({"privacy": {"notion": "perfect"}}, ["A new lock", "Rotate", "Where each"]),
+        (FRESH, ["Keep", "Widen", "A new lock", "Where each"]),
+    ],
+    ids=["a bound of nothing", "fresh draws"],
+)
+def test_drift_has_no_exit_that_would_be_refused(command, folder, changes, ways):
+    """No other epsilon may stand under `perfect`, and no part of none is left to drift; fresh draws have no key."""
+    policy = write_policy(folder, **BASE | changes)
+    assert command("lock", policy).code == 0
+    people(folder, FAR)
+    refused = command("run", policy, "--locked")
+    assert refused.code == 4
+    told = re.findall(r"\n  \(\d\) ([A-Z][a-z]*(?: new lock| each)?)", refused.err)
+    assert told == ways
+
+
+@pytest.mark.parametrize("fresh", [{}, FRESH], ids=["permanent", "fresh"])
+def test_a_lock_whose_run_is_refused_names_what_can_be_done(command, folder, fresh):
+    """Draws that are made anew have no key to rotate; of other counts no lock pins the protocol of an earlier run."""
+    policy = write_policy(folder, **BASE | fresh | {"budget": 0.3})
+    assert command("run", policy).code == 0
+    (line,) = [one for one in command("lock", policy).out.splitlines() if one.startswith("next run")]
+    assert ("`funnel key rotate --locked`" in line) == (not fresh)
+    assert ("releases made without a lock, where it was made for the same counts" in line) == (not fresh)

@@ -294,3 +294,13 @@ def test_wrong_usage_is_exit_code_2(command):
     assert command("run").code == 2
     assert command("no-such-command").code == 2
     assert command("run", "a.yaml", "--no-such-option").code == 2
+
+
+@pytest.mark.parametrize("mechanism", ["conditional-reporting", "randomised-response"])
+def test_where_epsilon_is_nothing_nobody_is_told_to_allow_more(command, tmp_path, mechanism):
+    """A larger one is refused under `perfect`, so that another notion is named."""
+    source = {"table": table(tmp_path, PEOPLE), "entity": "id"}
+    run = command("run", write_policy(tmp_path, source=source, sensitive=["s"], public=["x"], mechanism=mechanism,
+                                      privacy={"notion": "perfect"}))  # fmt: skip
+    assert (run.code, "[nothing-to-release]" in run.err) == (1, True)
+    assert "larger epsilon" not in run.err and "use `notion: lip` with an epsilon above zero" in run.err.lower()

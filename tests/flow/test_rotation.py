@@ -272,6 +272,23 @@ def test_before_the_first_release_nobody_is_asked_anew(command, policy: Path) ->
     assert "Keep the old key" in command("key", "rotate", policy, "--json").json["keep"]
 
 
+def test_where_nothing_is_left_to_chance_a_new_key_asks_nobody_anew(command, policy: Path, tmp_path: Path) -> None:
+    average = {"privacy": {"notion": "mutual-information", "epsilon": 0.2}, "mechanism": "greedy-funnel"}
+    funnel.run(named(tmp_path, "a", **average))
+    told = command("key", "rotate", policy).out
+    assert "no answer follows from the key" in told and "asked anew" not in told
+
+
+def test_the_old_key_is_not_called_useless_where_other_policies_name_it(command, policy: Path, tmp_path: Path) -> None:
+    funnel.run(policy)
+    other = {"name": "other", "public": ["x"], "release__to": "other"}
+    funnel.run(named(tmp_path, "a", **other))
+    keep = command("key", "rotate", named(tmp_path, "a"), "--to", tmp_path / "b.key", "--json").json["keep"]
+    assert "others that name it do" in keep
+    funnel.run(named(tmp_path, "b"))
+    funnel.run(named(tmp_path, "a", **other))
+
+
 class Clock(datetime):
     """A clock that shows what it is told."""
 

@@ -14,11 +14,14 @@ from funnel.ledger import budget
 from funnel.policy import load
 from tests.support.policies import write_policy
 
+PERMANENT = {"source__entity": "id", "draws__key": "env:FUNNEL_KEY"}
 
-def refused(folder: Path, *drawn: str, why: str = "", present: Any = None) -> str:
+
+def refused(folder: Path, *drawn: str, why: str = "", present: Any = None, since: str = "first", **terms: Any) -> str:
     """The advice to a release without a finite bound, after releases that drew from these columns."""
-    policy = load(write_policy(folder))
-    frames = [SimpleNamespace(drawn=[SimpleNamespace(columns=(name,))]) for name in (*drawn, "education")]
+    policy = load(write_policy(folder, **(terms or PERMANENT)))
+    versions = [*((name, "first") for name in drawn), ("education", since)]
+    frames = [SimpleNamespace(drawn=[SimpleNamespace(columns=(name,), since=(one,))]) for name, one in versions]
     together = Together("lip", ("marital_status",), None, None, "sum", len(frames), None)
     own = SimpleNamespace(policy="test", name="test", together=together, notion="lip", budget=None, ended=None)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
@@ -33,6 +36,13 @@ def test_an_earlier_protocol_is_spoken_of_only_where_there_is_one(tmp_path: Path
     assert "The protocol of the release before" in refused(tmp_path, "education")
     for others in ((), ("occupation",)):
         found = refused(tmp_path, *others)
+        assert "the release before" not in found and "another private folder" in found
+
+
+def test_an_earlier_protocol_is_not_spoken_of_where_it_would_add_as_much(tmp_path: Path) -> None:
+    """Where the column is taken for another one, and where every release draws anew."""
+    for found in (refused(tmp_path, "education", since="tonight"),
+                  refused(tmp_path, "education", draws={"kind": "fresh"})):  # fmt: skip
         assert "the release before" not in found and "another private folder" in found
 
 

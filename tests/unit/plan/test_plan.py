@@ -181,14 +181,31 @@ def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, wor
     ("changes", "ways"),
     [
         ({}, "estimate.beliefs, rldp, estimate.kind: private"),
-        ({"mechanism": "conditional-reporting"}, "rldp, estimate.kind: private"),
+        ({"mechanism": "conditional-reporting"}, "estimate.kind: private"),
+        ({"privacy__split": "optimal", "public": ["education", "sex"]}, "rldp, estimate.kind: private"),
+        (
+            {"public": [{"name": "person", "columns": ["education", "sex"], "cells": {"most": 4, "minimum": 1}}]},
+            "estimate.beliefs, rldp",
+        ),
         ({"privacy": {"notion": "perfect"}}, "rldp, estimate.kind: private"),
         ({"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"}, "estimate.kind: private"),
     ],
 )
 def test_the_plan_names_ways_out_that_are_open(tmp_path, changes, ways):
-    """`estimate.beliefs` is refused under other notions and mechanisms."""
+    """Each is refused under some notion, mechanism, split or block."""
     assert f"ways out: {ways}\n" in funnel.explain(write_policy(tmp_path, estimate__minimum=1, **changes)).text()
+
+
+def test_chances_that_no_count_bears_on_are_not_said_to_tell_any(tmp_path):
+    robust = {"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp", "estimate__minimum": 1}
+    for mechanism, tells in (("optimal", True), ("secret-randomised-response", False)):
+        told = funnel.explain(write_policy(tmp_path, mechanism=mechanism, **robust)).text()
+        assert ("chances made from these counts tell beliefs" in told) is tells
+
+
+def test_no_split_is_searched_for_where_all_blocks_are_one(tmp_path):
+    robust = {"sensitive": ["income"], "public": ["income", "sex"], "privacy__notion": "rldp", "estimate__minimum": 1}
+    assert "searched for" not in funnel.explain(write_policy(tmp_path, privacy__split="optimal", **robust)).text()
 
 
 def test_a_mechanism_that_searches_no_cone_foretells_none(tmp_path):
