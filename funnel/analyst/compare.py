@@ -20,6 +20,7 @@ from funnel.mechanisms.choice import PASSED_OVER, why_not
 from funnel.mechanisms.product import Protection, protect
 from funnel.notions import NOTIONS, Notion
 from funnel.notions.base import MAX_EPSILON
+from funnel.notions.implications import implied
 from funnel.plan.compiled import USUAL, Limits, planned
 from funnel.plan.count import Counted, count
 from funnel.policy import Policy
@@ -48,7 +49,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """One mechanism; `keeps` names the notion that a reference keeps instead of the policy's.
+    """One mechanism; `keeps` names another notion than the policy's that a reference keeps, `implies` whether the
+    policy's follows from it.
 
     `beliefs` are the steps that beliefs are rounded outward to: None as the policy says, 0 not at all.
     """
@@ -57,13 +59,14 @@ class Line:
     keeps: str | None
     points: tuple[Point, ...]
     beliefs: float | None = None
+    implies: bool = False
 
     @property
     def name(self) -> str:
         """The mechanism, what its protocol is made from, and what a reference is."""
         rounded = f", beliefs in steps of {self.beliefs:.15g}" if self.beliefs else ""
         counted = "" if self.beliefs != 0 else " (reference, beliefs as counted)"
-        only = "" if self.keeps is None else f" (reference, {self.keeps} only)"
+        only = "" if self.keeps is None else f" (reference, {self.keeps}{'' if self.implies else ' only'})"
         return f"{self.mechanism}{rounded}{counted}{only}"
 
     @property
@@ -206,7 +209,8 @@ def compare(
             done += 1
         other = None if keeps is policy.privacy else keeps.notion
         told = None if step == policy.estimate.beliefs or other else step or 0.0
-        lines.append(Line(mechanism.kind, other, tuple(points), told))
+        implies = other is not None and implied(keeps, policy.privacy) is not None
+        lines.append(Line(mechanism.kind, other, tuple(points), told, implies))
     blocks = tuple(block.labels for block in policy.blocks)
     return Comparison(
         policy.name,

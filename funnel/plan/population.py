@@ -299,5 +299,5 @@ def warning(stage: Everybody | None) -> list[str]:
         return []
     return [
         f"the filter reads {', '.join(stage.filtered)}, which is sensitive: that somebody is absent from a release "
-        "tells their secret, and no bound holds for that"
+        "tells their secret, and epsilon does not bound that"
     ]

@@ -186,7 +186,7 @@ def test_comparison_shows_what_steps_cost_beside_rldp(tmp_path):
     kept = {line.name: line.points[0].normalised for line in found.lines}
     steps = [f"optimal, beliefs in steps of {step}" for step in (0.02, 0.05)]
     assert kept["optimal"] > kept[steps[0]] > kept[steps[1]] > 0.97
-    assert kept["optimal (reference, rldp only)"] > 0
+    assert kept["optimal (reference, rldp)"] > 0  # which the notion of the policy follows from
     rounded = funnel.compare(write_policy(tmp_path, **ROUNDED), (1.0,))
     again = {line.name: line.points[0].normalised for line in rounded.lines}
     assert again["optimal"] == kept["optimal, beliefs in steps of 0.02"]

@@ -47,6 +47,7 @@ def test_a_german_release_has_german_pages_and_passes_its_audit(released):
     assert re.search(r"\d,\d+\u00a0%", text)
     assert json.loads((release / "report.json").read_text())["language"] == "de"
     assert "Gezogen mit den Wahrscheinlichkeiten" in (release / "datapackage.json").read_text()
+    assert json.loads((release / "croissant.json").read_text())["@context"]["@language"] == "de"
     assert funnel.audit_release(release, private).passed
 
 

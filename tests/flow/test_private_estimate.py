@@ -376,3 +376,15 @@ def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):
     assert Fraction(kept["epsilon"]) == 1
     assert sum(cell[2] for cell in kept["cells"]) == 600
     assert "private" not in text(release, "release.json")
+
+
+def test_totals_that_stay_at_noisy_counts_are_not_said_to_stay_at_those_of_the_records(tmp_path):
+    """Nor are noisy counts shown as if they were counts of records."""
+    summary = funnel.run(policy(tmp_path, PEOPLE, mechanism="invariant", privacy={"notion": "lip", "epsilon": 0.1}))
+    release = Path(summary.release)
+    published, full = text(release, "report.json"), text(tmp_path / "private" / release.name, "report.json")
+    drawn = published["drawing"]["sentences"][0]
+    assert "how often each is released is right on average, at the noisy counts." in drawn
+    assert "records at the noisy counts" in full["evidence"]["totals"]
+    assert "are those of the noisy counts where nothing else is said" in full["evidence"]["origin"]
+    assert "noisy counts" not in published["scope"]["records"]

@@ -15,7 +15,6 @@ _TERMS = (
 )  # fmt: skip
 _TYPES = {"integer": "Integer", "number": "Float", "date": "Date", "datetime": "DateTime", "boolean": "Boolean"}
 CONTEXT: dict[str, Any] = {
-    "@language": "en",
     "@vocab": "https://schema.org/",
     "cr": _CR,
     "rai": _RAI,
@@ -27,7 +26,7 @@ CONTEXT: dict[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
 }
-"""The terms of the standard."""
+"""The terms of the standard; its texts are in the language of the release."""
 
 
 def _media(media: str) -> str:
@@ -45,7 +44,7 @@ def croissant(record: Record) -> dict[str, Any]:
     bound = f"{record.notion}, epsilon {record.epsilon:.15g} nats."
     optional = {"license": record.license, "url": record.address, "creator": owner, "publisher": owner}
     return {
-        "@context": CONTEXT,
+        "@context": {"@language": m.language, **CONTEXT},
         "@type": "sc:Dataset",
         "conformsTo": [f"{_CR}1.1", f"{_RAI}1.0"],
         "name": m.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from funnel.format.manifest import Absent, Composed, Way
@@ -22,10 +24,10 @@ def test_nothing_is_said_where_nobody_is_left_out(public: bool) -> None:
 @pytest.mark.parametrize(
     ("by", "said"),
     [
-        (("filter",), "by the policy’s filter; the promise is about the others"),
-        (("missing",), "where a value is missing; the promise"),
-        (("filter", "missing"), "by the policy’s filter and where a value is missing; the promise"),
-        (("filter", "missing", "unseen"), "filter, where a value is missing and where the lock does not know a value;"),
+        (("filter",), "by the policy’s filter, if any are; the promise is about the others"),
+        (("missing",), "where a value is missing, if any are; the promise"),
+        (("filter", "missing"), "by the policy’s filter and where a value is missing, if any are; the promise"),
+        (("filter", "missing", "unseen"), "missing and where the lock does not know a value, if any are; the"),
     ],
 )
 def test_how_people_are_left_out_is_in_the_head(by: tuple[Way, ...], said: str, public: bool) -> None:
@@ -58,3 +60,13 @@ def test_a_filter_that_reads_the_secret_has_no_bound(public: bool) -> None:
     limits = " ".join(one["text"] for one in content["limits"])
     assert "What this release tells about a person whose values stay the same, by being absent too," in limits
     assert "has no finite bound" in limits
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_filter_on_the_secret_is_counted_where_that_has_a_bound(language: Literal["en", "de"]) -> None:
+    """As under a notion by which a value may be ruled out."""
+    filtered = RELEASE.stating(absent=Absent(("filter",), RELEASE.manifest.sensitive), language=language,
+                               composed=Composed(1.7, "exact", 1, ()))  # fmt: skip
+    said = filtered.published()["promise"]["absent"]
+    assert ("which ε does not bound: what all releases so far tell together counts it" in said) == (language == "en")
+    assert ("das begrenzt ε nicht: Was alle bisherigen" in said) == (language == "de")
