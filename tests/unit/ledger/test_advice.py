@@ -17,7 +17,9 @@ from tests.support.policies import write_policy
 PERMANENT = {"source__entity": "id", "draws__key": "env:FUNNEL_KEY"}
 
 
-def refused(folder: Path, *drawn: str, why: str = "", present: Any = None, since: str = "first", **terms: Any) -> str:
+def refused(
+    folder: Path, *drawn: str, why: str | None = None, present: Any = None, since: str = "first", **terms: Any
+) -> str:
     """The advice to a release without a finite bound, after releases that drew from these columns."""
     policy = load(write_policy(folder, **(terms or PERMANENT)))
     versions = [*((name, "first") for name in drawn), ("education", since)]
@@ -27,7 +29,7 @@ def refused(folder: Path, *drawn: str, why: str = "", present: Any = None, since
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
         patch.setattr(budget, "breaks", lambda _: True)
         patch.setattr(budget, "is_own", lambda *_: True)
-        patch.setattr(budget, "_unproven", lambda *_: why)
+        patch.setattr(budget, "unproven", lambda *_: why)
         budget.check_promises(policy, SimpleNamespace(promises=[own], present=present, frames=frames), "tonight")
     return caught.value.advice or ""
 
@@ -48,5 +50,5 @@ def test_an_earlier_protocol_is_not_spoken_of_where_it_would_add_as_much(tmp_pat
 
 def test_where_nothing_is_proven_of_such_releases_no_protocol_helps(tmp_path: Path) -> None:
     for present in (None, SimpleNamespace()):
-        found = refused(tmp_path, "education", why=": no proof is about them", present=present)
+        found = refused(tmp_path, "education", why="no proof is about them", present=present)
         assert "like the releases before it in this" in found and "The protocol" not in found and "Leave" not in found
