@@ -179,6 +179,7 @@ def test_the_same_people_and_values_are_exact_and_some_changes_are_not(night: Fo
     page = " ".join((Path(told["release"]) / "report.html").read_text().split())
     granted = "identifiers mean the people that they meant in earlier releases, and that values are what they were"
     assert f"That takes for granted that {granted}" in page
+    assert "It is reckoned with how values are distributed in the table of this release" in page
     assert night.audited() == set()
 
 

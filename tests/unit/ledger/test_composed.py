@@ -20,7 +20,7 @@ from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.ledger.stated import own_figure
 from funnel.measure.composition import identity
-from funnel.notions import LdpX, Notion, Srlip
+from funnel.notions import LdpX, Lip, Notion, Srlip
 from tests.support.composing import NOTIONS, OF_ANOTHER, learnt
 from tests.support.ledger import TOGETHER
 from tests.support.strategies import joints, protocols
@@ -64,6 +64,21 @@ def test_releases_of_other_columns_tell_no_more_than_is_stated(data: st.DataObje
     assert found.how in ("sum", "ceiling")
     if found.figure is not None:
         assert learnt(seen, notion.measure) <= found.figure + 1e-9
+
+
+def test_what_releases_tell_is_reckoned_with_the_last_distribution() -> None:
+    """Two protocols of one key together tell much of the people of the first night, and nothing where x tells no s."""
+    first, last = simple([[6, 2], [2, 6]]), simple([[2, 6], [6, 2]])
+    lip, cells = Lip(notion="lip", epsilon=9.0), np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    secret = Alphabet(("S",), (("a",), ("b",)))
+    then, now = (
+        looked_at(lip, Joint(secret, (last.inputs,), cells, np.array(counts)), drawn(last), drawn(first))
+        for counts in ([6, 2, 2, 6], [2, 2, 2, 2])
+    )
+    assert then.how == now.how == "exact"
+    assert then.figure is not None
+    assert then.figure > 0.3
+    assert now.figure == 0
 
 
 @settings(max_examples=40, deadline=None)
