@@ -13,6 +13,7 @@ from funnel.errors import InternalError
 from funnel.mechanisms.base import Mechanism, Solved
 from funnel.mechanisms.naming import named
 from funnel.notions import Demand, Notion
+from funnel.text import counted
 
 _TRIES = 8
 """Times that the bound is lowered a little where floats and exact arithmetic disagree."""
@@ -49,7 +50,7 @@ class GreedyFunnel(Mechanism):
             weights = np.ones((1, weights.shape[1]), np.int64)
         prior = joint.table().sum(axis=0) / joint.rows
         protocol = named(joint.blocks[0], prior, weights, 0)
-        return Solved(protocol, None, f"{len(weights):,} clusters by greedy merging")
+        return Solved(protocol, None, f"{counted(len(weights), 'cluster')} by greedy merging")
 
     def forecast(self, notion: Notion, secret: int, public: int) -> str:
         """A merge costs a scan of all pairs."""

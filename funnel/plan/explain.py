@@ -14,6 +14,7 @@ from funnel.plan import stages
 from funnel.plan.population import warning
 from funnel.plan.stages import Plan
 from funnel.plan.survey import Sizes
+from funnel.text import counted
 
 _OLD = {"replace": "replaced", "keep": "kept by its date"}
 
@@ -88,8 +89,8 @@ def _summary(stage: stages.Stage) -> str:
             rounded = "" if stage.beliefs is None else steps
             return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:.15g} nats{rounded}"
         case stages.MakeCells():
-            told = (f"{len(one.columns)} columns of {one.name} in {one.most:,} cells at most, of at least "
-                    f"{one.minimum:,} records each" for one in stage.blocks)  # fmt: skip
+            told = (f"{counted(len(one.columns), 'column')} of {one.name} in {counted(one.most, 'cell')} at most, of "
+                    f"at least {counted(one.minimum, 'record')} each" for one in stage.blocks)  # fmt: skip
             return "; ".join(told) + "; the secret is not read"
         case stages.Count():
             blocks = ", ".join("+".join(block) for block in stage.blocks)
@@ -99,9 +100,9 @@ def _summary(stage: stages.Stage) -> str:
             least = f"at least {stage.minimum} records per public value"
             return f"N[{', '.join(stage.secret)}; {blocks}]{noise}, {least}"
         case stages.Know():
-            columns = len({column for column, _, _ in stage.levels})
-            least = f"where at least {stage.minimum} records share a value"
-            return f"the same records by what somebody may know: {columns} columns, {len(stage.levels)} levels, {least}"
+            columns = counted(len({column for column, _, _ in stage.levels}), "column")
+            levels = f"{counted(len(stage.levels), 'level')}, where at least {stage.minimum} records share a value"
+            return f"the same records by what somebody may know: {columns}, {levels}"
         case stages.Everybody():
             others = len(stage.classes) - (stage.own is not None)
             own = "everybody" if stage.own is None else f"those with {stage.own}"
