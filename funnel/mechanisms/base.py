@@ -121,6 +121,8 @@ class Mechanism(BaseModel, ABC):
 
     of_counts: ClassVar[bool] = True
     """Whether chances follow from the counts; else from epsilon and the number of values alone."""
+    any_form: ClassVar[bool] = False
+    """Whether nothing is said of its protocols but what is measured: one that was made for other counts serves too."""
     of_beliefs: ClassVar[bool] = False
     """Whether it makes protocols from rounded beliefs alone (`data.beliefs`)."""
 

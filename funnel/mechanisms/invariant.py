@@ -124,6 +124,7 @@ class Invariant(Mechanism):
     between what is true and what is answered. With `totals: free` the distance alone counts.
     """
 
+    any_form: ClassVar[bool] = True
     of_beliefs: ClassVar[bool] = True
 
     kind: Literal["invariant"]

@@ -33,6 +33,7 @@ class Optimal(Mechanism):
     Under a robust notion the cone has infinitely many sides: it is closed in on by cuts (`exactly_robust`).
     """
 
+    any_form: ClassVar[bool] = True
     of_beliefs: ClassVar[bool] = True
 
     kind: Literal["optimal"]

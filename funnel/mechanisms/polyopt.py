@@ -31,6 +31,7 @@ class Polyopt(Mechanism):
     """
 
     serves: ClassVar[frozenset[str]] = frozenset({"rldp"})
+    any_form: ClassVar[bool] = True
 
     kind: Literal["polyopt"]
     sets: Literal["box", "simplex", "printed"] = Field(

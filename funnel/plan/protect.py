@@ -18,7 +18,7 @@ from funnel.data.convert import alphabet_record, cells_of, grid
 from funnel.data.joint import IntArray
 from funnel.engine.counting import rare_secrets
 from funnel.errors import InternalError, LedgerError
-from funnel.format import counts, schema, terms
+from funnel.format import counts, manifest, schema, terms
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import kept_protocol
@@ -146,6 +146,7 @@ def as_last(policy: Policy, found: Protection) -> Protection:
     """`found`, with the protocols of the policy's last release where that was at the same counts and terms.
 
     Those of its lock too, which left room to drift and may keep less: to ask everybody anew would tell more of them.
+    But not where something is said of a protocol that holds of one for these counts only, and not of this one.
     What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
     """
     last = next((one for one in reversed(Journal(policy.private).releases()) if one.name == policy.name), None)
@@ -156,8 +157,9 @@ def as_last(policy: Policy, found: Protection) -> Protection:
         return found
     if [one.fingerprint for one in kept] == [one.fingerprint for one in found.protocols]:
         return found
-    made = "made for" if last.lock is None else "drawn from, under its lock, at"
-    how = f"the protocol of {last.release}, which was {made} the same counts"
+    # What it was made for nobody knows: that release may itself have taken a lock's once more.
+    under = "" if last.lock is None else ", under its lock,"
+    how = f"the protocol of {last.release}, which was drawn from{under} at the same counts"
     single, tables = len(kept) == 1, [found.joint.table(index).sum(axis=0) for index in range(len(kept))]
     solved = tuple(
         replace(
@@ -169,7 +171,37 @@ def as_last(policy: Policy, found: Protection) -> Protection:
         for one, protocol, counted in zip(found.solved, kept, tables, strict=True)
     )
     again = replace(found, solved=solved)
-    return _told(again) if again.holds else found
+    return _told(again) if again.holds and _as_claimed(policy, again, last) else found
+
+
+def _as_claimed(policy: Policy, again: Protection, last: ReleaseEntry) -> bool:
+    """Whether all holds of it that is said of a protocol which was made for these counts, beside what is measured.
+
+    That of a lock was made for others, perhaps of another epsilon; what `auto` chose then may be another mechanism.
+    """
+    from funnel.optimise.rounding.totals import NEAR
+
+    totals = (one.totals.deviation for one in again.solved if one.totals is not None)
+    if any(off is not None and off > NEAR for off in totals):
+        return False
+    if last.lock is not None:
+        return again.mechanism.any_form and again.candidates is None and policy.estimate.beliefs is None
+    return again.candidates is None or (_made_by(policy, last) == again.mechanism.kind and _keeps_most(again))
+
+
+def _made_by(policy: Policy, last: ReleaseEntry) -> str | None:
+    """The mechanism of a release; None where that is not there any more."""
+    try:
+        raw = (policy.to / last.release / manifest.NAME).read_bytes()
+        return schema.read(manifest.Manifest, manifest.NAME, raw).mechanism
+    except (OSError, FormatError):
+        return None
+
+
+def _keeps_most(again: Protection) -> bool:
+    """Whether none of the other candidates keeps more."""
+    kept = (one.normalised for one in again.candidates or () if one.mechanism != again.mechanism.kind)
+    return all(one is None or one <= again.normalised for one in kept)
 
 
 def _off(told: Totals | None, protocol: AnyProtocol, counts: IntArray) -> Totals | None:

@@ -111,3 +111,44 @@ def test_a_protocol_of_a_lock_is_not_said_to_be_made_for_the_counts_of_its_last_
     told = str(free.as_dict()["blocks"])
     assert "under its lock, at the same counts" in told
     assert "made for" not in told
+
+
+LOCKED: dict[str, dict[str, Any]] = {
+    "totals": {"mechanism": "invariant"},
+    "auto": {"mechanism": "auto"},
+    "beliefs": {"estimate": {"minimum": 1, "beliefs": 0.05}},
+    "formula": {
+        "public": [["answer", "colour"]],
+        "privacy": {"notion": "rldp", "epsilon": 0.9},
+        "mechanism": "secret-randomised-response",
+    },
+}
+
+
+@pytest.mark.parametrize("case", LOCKED)
+def test_what_is_said_of_a_protocol_for_these_counts_is_not_said_of_one_of_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """Totals would not stay, and the audit would refuse what has another form, or is not the best of several."""
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    asked = {"public": ["colour"], "accept": ["unbounded"], "privacy": {"notion": "lip", "epsilon": 0.5}} | LOCKED[case]
+    path = policy(tmp_path, **asked)
+    funnel.make_lock(path, room=0.4)
+    policy(tmp_path, people=433, **asked)
+    locked, free = funnel.run(path, locked=True), funnel.run(path)
+    off = [one.totals.deviation for one in free.protection.solved if one.totals is not None]
+    assert off == [] or max(off) <= 0.1
+    assert free.protection.protocols[0].fingerprint != locked.protection.protocols[0].fingerprint
+
+
+def test_a_protocol_that_was_a_lock_s_is_not_said_to_be_made_for_its_counts_two_nights_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release between had no lock, and took it once more."""
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    path = policy(tmp_path, public=["colour"])
+    funnel.make_lock(path, room=0.5)
+    funnel.run(path, locked=True)
+    funnel.run(path)
+    third = funnel.run(path)
+    assert third.protection.solved[0].how.endswith("which was drawn from at the same counts")
