@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from funnel.data.alphabet import folded
 from funnel.engine.sources.base import Source, changed, refused
-from funnel.engine.sql import listed, literal
+from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import SourceError
 
 Stamp = tuple[tuple[int, ...], ...]
@@ -79,28 +80,57 @@ def stamp_of(files: tuple[Path, ...]) -> Stamp:
     )
 
 
-_NAME = (
+_NAME = "Give every column a name of its own, there."
+HEADED = (
     "Give every column a name of its own, there, with `--names` of `funnel init`, or in the policy: "
     "`csv: {header: true, names: [...]}` under `source`."
 )
+"""What helps a CSV, whose columns can be given other names."""
 
 
-def check_names(names: Sequence[str], where: object) -> None:
-    """DuckDB renames equal headers in silence; a policy must not pick one of them by luck. Raises SourceError."""
+def check_names(names: Sequence[str], where: object, advice: str = _NAME) -> None:
+    """DuckDB renames equal columns in silence; a policy must not pick one of them by luck. Raises SourceError."""
     repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
     blank = [str(place) for place, name in enumerate(names, start=1) if not name.strip()]
     if blank:
         what = f"column {blank[0]} has" if len(blank) == 1 else f"columns {listed(blank)} have"
-        raise SourceError(
-            "source-header",
-            f"{what} no name in the header",
-            where=str(where),
-            advice=_NAME,
-        )
+        raise SourceError("source-header", f"{what} no name in the header", where=str(where), advice=advice)
     if repeated:
         raise SourceError(
             "source-header",
-            f"the column name {repeated[0]!r} appears twice in the header (upper and lower case are the same)",
+            f"the column name {repeated[0]!r} is there twice (upper and lower case are the same)",
             where=str(where),
-            advice=_NAME,
+            advice=advice,
         )
+
+
+def read_of(function: str, file: Path, *options: str) -> str:
+    """The SQL that reads one file by itself."""
+    return f"{function}({listed([literal(str(file)), *options])})"
+
+
+def check_folders(
+    connection: duckdb.DuckDBPyConnection, names: Mapping[Path, Sequence[str]], read: Callable[[Path, str], str]
+) -> None:
+    """Folders named key=value are columns where all files are in some, and DuckDB has them in place of a file's own.
+
+    `names` are those in each file, `read` gives the SQL that reads one with one more option. Raises SourceError where a
+    file has a column of that name with other values, duckdb.Error.
+    """
+    folders = ([part.partition("=") for part in file.parent.parts] for file in names)
+    keys = [{folded(key) for key, equal, _ in parts if equal} for parts in folders]
+    columns = set.intersection(*keys) if keys else set[str]()
+    for file, name in [(one, name) for one, known in names.items() for name in known if folded(name) in columns]:
+        text = f"CAST({identifier(name)} AS VARCHAR)"
+        own, folder = (
+            set(connection.execute(f"SELECT DISTINCT {text} FROM {read(file, one)}").fetchall())
+            for one in ("hive_partitioning = false", "hive_partitioning = true, hive_types_autocast = false")
+        )
+        if own != folder:
+            raise SourceError(
+                "source-header",
+                f"the column {name!r} has other values than the folder of that name (key=value), which is a column "
+                "too (upper and lower case are the same)",
+                where=str(file),
+                advice="Which of the two is meant nobody can tell: leave one of them out, or give it another name.",
+            )

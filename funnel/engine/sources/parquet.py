@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import duckdb
 
-from funnel.engine.sources.files import Files, check_names
+from funnel.engine.sources.files import Files, check_folders, check_names, read_of
 
 ENDINGS = (".parquet", ".pq")
 
@@ -21,10 +23,13 @@ class Parquet(Files):
         return self._call("read_parquet", [])
 
     def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Raise SourceError where a file has two columns of one name."""
+        """Raise SourceError where a file has two columns of one name, or one that a folder has, too."""
+        names = dict[Path, list[str]]()
         for file in self.files:
             found = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [str(file)]).fetchall()
-            check_names(_columns(found), file)
+            names[file] = _columns(found)
+            check_names(names[file], file)
+        check_folders(connection, names, partial(read_of, "read_parquet"))
 
 
 def _columns(nodes: Sequence[tuple[str, int | None]]) -> list[str]:

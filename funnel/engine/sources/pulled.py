@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from funnel.engine.sources.base import Source
+from funnel.engine.sources.files import check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +31,7 @@ class Pulled(Source):
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """A table of its columns without rows. Raises SourceError, duckdb.Error."""
         with self.rows(None) as reader:
+            check_names(reader.schema.names, self.name)  # DuckDB gives another name to one that stands twice
             bring(connection, reader, TABLE)
 
     def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:

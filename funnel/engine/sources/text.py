@@ -13,7 +13,7 @@ from typing import IO
 import duckdb
 
 from funnel.engine.sources.base import TROUBLE, refused, unreadable
-from funnel.engine.sources.files import Files, check_names
+from funnel.engine.sources.files import HEADED, Files, check_folders, check_names, read_of
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
 
@@ -79,19 +79,26 @@ class Text(Files):
     def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Raise SourceError for names that cannot be used, a first line that holds none, and lines of other widths."""
         if self.dialect.names is not None:
-            check_names(self.dialect.names, self.name)
+            check_names(self.dialect.names, self.name, HEADED)
             self._check_widths(connection)
+            check_folders(connection, dict.fromkeys(self.files, self.dialect.names), self._texts_of)
             return
-        widths = set[int]()
+        widths, known = set[int](), dict[Path, list[str]]()
         for file in self.files:
             names = self._header(connection, file)
             if self.dialect.header is None:
                 _check_headed(names, file)
-            check_names(names, file)
+            check_names(names, file, HEADED)
+            known[file] = names
             widths.add(len(names))
+        check_folders(connection, known, self._texts_of)
         found = len(connection.execute(f"DESCRIBE SELECT * FROM {self.as_texts}").fetchall())
         if found == 1 or 1 in widths:  # sniffed by something else than what separates the names
             self._check_fields()
+
+    def _texts_of(self, file: Path, option: str) -> str:
+        """The SQL that reads one file, every column as the text that stands there."""
+        return read_of("read_csv", file, *self.dialect.options(), "all_varchar = true", option)
 
     def is_headed(self) -> bool:
         """Whether the first line holds words over numbers, or nothing at all. Raises SourceError."""

@@ -14,6 +14,7 @@ import pytest
 import funnel
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
+from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
 from tests.support.policies import write_policy
 
@@ -86,6 +87,49 @@ def test_equal_names_in_parquet_are_refused_too(tmp_path):
     with pytest.raises(SourceError) as caught:
         schema(tmp_path / "case.parquet")
     assert code(caught) == "source-header"
+
+
+@pytest.mark.parametrize("lines", ['{"s": 1, "S": 2}', '{"s": 1}\n{"S": 2}', '{"S_1": 0, "s": 1}\n{"S": 2}'])
+def test_keys_of_json_lines_that_differ_in_case_alone_are_refused(tmp_path, lines):
+    """DuckDB calls the second one S_1: a policy that hides S would hide s."""
+    (tmp_path / "case.jsonl").write_text(f"{lines}\n")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path / "case.jsonl")
+    assert code(caught) == "source-header"
+
+
+def test_keys_of_json_lines_that_only_look_renamed_are_read(tmp_path):
+    (tmp_path / "case.jsonl").write_text('{"s": 1, "s_1": 2}\n')
+    assert list(schema(tmp_path / "case.jsonl")) == ["s", "s_1"]
+
+
+def test_equal_names_of_a_table_that_is_brought_in_are_refused_too():
+    """A PostgreSQL database may hold both, and DuckDB gives the second one another name."""
+
+    class Brought(Pulled):
+        name = "elsewhere"
+
+        def rows(self, columns):
+            return pa.table({"secret": ["a"], "Secret": ["b"]}).to_reader()
+
+    with pytest.raises(SourceError) as caught, DuckDB(Brought()) as engine:
+        engine.schema()
+    assert code(caught) == "source-header"
+
+
+@pytest.mark.parametrize("pattern", [True, False])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_folder_that_contradicts_a_column_of_its_name_is_refused(tmp_path, kind, pattern):
+    """DuckDB has the folder's value in place of every row's own."""
+    inside = tmp_path / "Secret=a"
+    inside.mkdir()
+    options = {"jsonl": "(FORMAT json)"}.get(kind, "")
+    people = "SELECT i, ['b', 'c'][i % 2 + 1] AS secret FROM range(9) t(i)"
+    duckdb.sql(f"COPY ({people}) TO '{inside}/one.{kind}' {options}")
+    with pytest.raises(SourceError) as caught:
+        schema(tmp_path if pattern else inside / f"one.{kind}")
+    assert code(caught) == "source-header"
+    assert "other values than the folder of that name" in str(caught.value)
 
 
 def test_a_ragged_csv_names_its_line(tmp_path):
