@@ -59,8 +59,8 @@ def respects(frames: Sequence[Frame]) -> list[str]:
         for name, *told in zip(block.columns, block.base, block.meaning, block.since, strict=True)
     ]
     left_out = any(one.present and one.present.unseen for one in frames)
-    anew = [(name, base, since) for name, base, _, since in columns]
-    anew += [("", " ".join(one.sensitive), one.identity.secret) for one in frames]
+    anew: list[tuple[str, Hashable, str]] = [(name, base, since) for name, base, _, since in columns]
+    anew += [("", one.sensitive, one.identity.secret) for one in frames]
     found = {
         "not all have the same people": left_out or _several(one.who for one in frames),
         "not all are of one table": _several(one.identity.table for one in frames),

@@ -75,6 +75,19 @@ def test_a_release_by_itself_is_proven_in_every_respect() -> None:
     assert why(entry) is why(entry, entry) is None
 
 
+def test_two_secrets_whose_names_read_alike_are_two() -> None:
+    """A column with a blank in its name is no pair of columns: neither is another column under the other's name."""
+
+    def hiding(sensitive: tuple[str, ...], since: str) -> ReleaseEntry:
+        one = of(ENTRY, secret=since)
+        own = replace(one.own, together=replace(one.own.together, sensitive=sensitive))
+        return replace(one, promises=(own,))
+
+    both = hiding(("a b",), an_id(0)), hiding(("a", "b"), an_id(1))
+    assert respects([Frame.of(one) for one in both]) == []
+    assert why(*both, RESPECTS["noise"](ENTRY)) is None
+
+
 def test_people_whom_a_lock_left_out_are_others_every_night() -> None:
     left_out = replace(ENTRY, present=Present(None, (), (), 3, 3))
     assert why(left_out, left_out) is None
