@@ -22,6 +22,8 @@ TONIGHT = "tonight"
 """The level that would be the released one, had a lock not put some of its values under `other`."""
 MERGED = "merged"
 """The level of what several values of a column inside cells are released as; one that stands for itself is 0 there."""
+BEFORE = "before"
+"""The level of what earlier releases called a column's values; it is made of their protocols, and never stands here."""
 
 
 @dataclass(frozen=True)

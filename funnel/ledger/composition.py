@@ -16,6 +16,9 @@ P(y, y') >= m P(y): whatever the others leak, together they leak at most ε' mor
 may learn more from y than is measured given x_J alone: there only the sum bounds, for P(y, y'|s, x_J, x'_J) and
 P(y, y'|x_J, x'_J) are means over (x, x') of the same P(y|x) P(y'|x'). Where somebody is absent, being so may follow
 from x', of which nobody counted how it goes together with s: there nothing does.
+Where several of tonight's values were `other` in an earlier release, who knows just that of x knows less than x, and
+may learn more: no x_J says it. So what is measured exactly, or of X itself, is measured given that, too, and given what
+several such releases said of x together.
 
 A record whose values change draws anew for each value, and nothing is known of how x changes with s. Let it have k
 values, and let it be given of every block in which releases its part of them was the same. For each value v of a block
@@ -31,15 +34,20 @@ A value is what the record was drawn for: one that a new lock takes out of `othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any, Literal
 
+import numpy as np
+
 from funnel.data import AnyProtocol, Joint
-from funnel.data.alphabet import Label
+from funnel.data.alphabet import Alphabet, Label
 from funnel.data.channel import Channel
+from funnel.data.finer import finer
 from funnel.data.population import Population
 from funnel.format.journal import Together
+from funnel.format.known import BEFORE, Level
 from funnel.ledger.presence import is_absent, with_absence
 from funnel.ledger.records import DrawRecord, by_label, coupled, restated
 from funnel.ledger.stated import own_figure
@@ -47,12 +55,14 @@ from funnel.measure.composition import composed, identity, measurable, silence, 
 from funnel.measure.exact import log_above, rational
 from funnel.measure.figures import round_up
 from funnel.measure.leakage import AnyLeakage
-from funnel.measure.overlap import Input, all_inputs, drawn_as
+from funnel.measure.overlap import POOL, Input, Pooling, all_inputs, drawn_as
 from funnel.notions import Notion
 
 Way = Literal["exact", "ceiling", "sum"]
 _WAYS: tuple[Way, ...] = ("exact", "ceiling", "sum")
 """The first is preferred of equal bounds."""
+MOST_NAMINGS = 4
+"""Ways to name the values of a column, of which it is measured what who knows some of them may learn."""
 
 
 def together(
@@ -171,8 +181,9 @@ class _History:
     """Draws sorted by what the current x says of them, and the bounds of them all.
 
     Where records are not `here`, in the current release, `own` only says what their values mean.
-    `fitting`: for each current block those drawn from its values, itself among them; `covered`: those of other blocks
-    that are functions of x all the same; `foreign`: all others, and what this release itself drew by another secret.
+    `fitting`: for each current block those drawn from its values, itself among them, `pooled` those of them that took
+    several values for one; `covered`: those of other blocks that are functions of x all the same; `foreign`: all
+    others, and what this release itself drew by another secret.
     """
 
     def __init__(
@@ -189,6 +200,12 @@ class _History:
         earlier = [restated(one, own) for one in earlier]
         every = [*earlier, *own] if here else earlier
         self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
+        self.pooled = [one for mine, group in zip(joint.blocks, self.fitting, strict=True) for one in group
+                       if _is_coarser(one, mine)]  # fmt: skip
+        namings = [{_drawn_for(one, mine) for one in group if one in self.pooled}
+                   for mine, group in zip(joint.blocks, self.fitting, strict=True)]  # fmt: skip
+        self.many = any(len(one) > MOST_NAMINGS for one in namings)
+        self.joint = joint if self.many else _named_before(joint, namings)
         self.covered, self.foreign = list[DrawRecord](), list[DrawRecord]()
         meanings = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
         for one in earlier:
@@ -205,8 +222,9 @@ class _History:
 
     def best(self) -> tuple[float | None, Way]:
         """The smallest bound as a figure, and how it was found."""
-        beyond = self.notion.knows_beyond({column for one in self.foreign for column in one.tells_of})
-        if beyond and is_absent([one for group in self.fitting for one in group] + self.covered + self.foreign):
+        beyond = self._knows_beyond([*self.foreign, *(self.pooled if self.many else ())])
+        every = [*chain.from_iterable(self.fitting), *self.covered, *self.foreign]
+        if (beyond or self._knows_beyond(self.pooled)) and is_absent(every):
             return None, "sum"
         if any(one.present and one.present.unseen for one in (*self.covered, *self.foreign)):
             return None, "sum"
@@ -225,6 +243,10 @@ class _History:
         if not found:
             return None, "sum" if self.foreign else "exact" if exact is not None else "ceiling"
         return min(found, key=lambda one: (one[0], _WAYS.index(one[1])))
+
+    def _knows_beyond(self, draws: Sequence[DrawRecord]) -> bool:
+        """Whether the notion is about those who may know what these were drawn from."""
+        return self.notion.knows_beyond({column for one in draws for column in one.tells_of})
 
     def _with(self, base: AnyLeakage | None, other: Fraction | None, how: Way) -> Iterator[tuple[float, Way]]:
         """A leakage, and what releases of other columns may add."""
@@ -309,6 +331,31 @@ class _History:
         pairs = zip(self.joint.blocks, self.fitting, strict=True)
         blocks = [identity(block) if draws or self.covered else silence(block) for block, draws in pairs]
         return self.notion.leakage(Channel(self.joint, blocks))
+
+
+def _drawn_for(one: DrawRecord, current: Alphabet) -> tuple[Input | None, ...]:
+    """What each current value was drawn for."""
+    return tuple(drawn_as(one.protocol, [(None, x) for x in current.values]))
+
+
+def _is_coarser(one: DrawRecord, current: Alphabet) -> bool:
+    """Whether several current values were drawn for as `other`."""
+    return isinstance(one.protocol, Pooling) and _drawn_for(one, current).count((None, POOL)) > 1
+
+
+def _named_before(joint: Joint, namings: Sequence[set[tuple[Input | None, ...]]]) -> Joint:
+    """The records by what may be known of them, with what earlier releases called the values of each block."""
+    if not any(namings):
+        return joint
+    seen = joint.known()
+    levels, codes = [*seen.levels], [seen.known]
+    for place, (block, own) in enumerate(zip(joint.blocks, namings, strict=True), start=1):
+        for several in chain.from_iterable(combinations(sorted(own, key=str), size + 1) for size in range(len(own))):
+            called = list(zip(*several, strict=True))
+            code = {name: number for number, name in enumerate(dict.fromkeys(called))}
+            levels.append(Level(block.columns[0], BEFORE, tuple(map(str, range(len(code))))))
+            codes.append(np.array([code[name] for name in called])[seen.placed[:, place]][:, None])
+    return replace(joint, finer=finer(seen.placed, seen.counts, levels, np.concatenate(codes, axis=1), seen.minimum))
 
 
 def _added(groups: Sequence[Sequence[DrawRecord]], values: Sequence[Any] | None) -> Fraction | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -68,6 +68,10 @@ class Drawer:
             return asked
         pooled = (asked[0], OTHER)
         return pooled if self.pools and pooled in self.columns else None
+
+    def merges(self, values: Iterable[Label]) -> bool:
+        """Whether several of these had no name but OTHER."""
+        return self.pools and sum(self.name((None, value)) == (None, OTHER) for value in values) > 1
 
     @property
     def key(self) -> object:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 
 from funnel.audit.extras.absence import Ground
 from funnel.audit.extras.divided import about
-from funnel.audit.extras.overlaps import Law, TooLarge, group_law, group_spread
+from funnel.audit.extras.overlaps import Drawer, Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import DrawnBlock, groups_of, tangled
-from funnel.audit.kernel.channel import Channel
+from funnel.audit.kernel.channel import Channel, everything
 from funnel.audit.kernel.exact import exp_below, rational
 from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.records import Block, by_axis
@@ -27,6 +27,8 @@ from funnel.measure.robust import robust_certificate
 
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be off."""
+MOST_NAMINGS = 4
+"""Ways to name the values of a column that are looked at together."""
 _FAR = Fraction(200)
 """Nats: weights of at most 62 bits whose bound is finite keep a smaller one."""
 
@@ -68,7 +70,8 @@ class Composition:
     def _bounds(self, how: str) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """What a way yields: a leakage, and what is added to it in nats (None: infinite)."""
         beyond = self._known_beyond()
-        absent = beyond and any(one.present for one in (*chain(*self.same), *self.within, *self.beyond))
+        every = (*chain(*self.same), *self.within, *self.beyond)
+        absent = (beyond or self._may_know(self._pooled)) and any(one.present for one in every)
         if absent or any(one.drops for one in (*self.within, *self.beyond)) or (beyond and how != "sum"):
             yield None, None
         elif how in ("exact", "unchanged") and not (self.within or self.beyond or self.tangled):
@@ -85,10 +88,47 @@ class Composition:
 
     def _known_beyond(self) -> bool:
         """Whether the notion is about those who may know columns of earlier releases, of which nothing is told."""
-        asked, columns = self.ground.asked, set[str]().union(*(one.table_columns for one in self.beyond))
+        many = any(len(one) > MOST_NAMINGS for one in self._namings)
+        return self._may_know([*self.beyond, *(self._pooled if many else ())])
+
+    def _may_know(self, parts: Sequence[DrawnBlock]) -> bool:
+        """Whether the notion is about those who may know what these were drawn from."""
+        asked, columns = self.ground.asked, set[str]().union(*(one.table_columns for one in parts))
         knows = asked.parameters.knows
         named = set(map(folded, knows)) if isinstance(knows, tuple) else columns
         return asked.notion == "srlip" and bool(columns & named)
+
+    @cached_property
+    def _pooled(self) -> list[DrawnBlock]:
+        """Draws for tonight's values of which several had one name then."""
+        return [one for values, parts in zip(self.ground.blocks, self.same, strict=True) for one in parts
+                if isinstance(one.protocol, Drawer) and one.protocol.merges(values.values)]  # fmt: skip
+
+    @cached_property
+    def _namings(self) -> list[set[tuple[object, ...]]]:
+        """For each block what they called its values."""
+        return [
+            {
+                tuple(one.protocol.name((None, value)) for value in values.values)
+                for one in parts
+                if one in self._pooled and isinstance(one.protocol, Drawer)
+            }
+            for values, parts in zip(self.ground.blocks, self.same, strict=True)
+        ]
+
+    def _called(self, channel: Channel) -> Channel:
+        """Seen by those, too, who know of x what some of them called it."""
+        if self.ground.asked.notion != "srlip" or not any(self._namings):
+            return channel
+        one = channel.known or everything(channel.counts, channel.blocks)
+        columns, values = [*one.columns], [one.values]
+        for axis, (block, namings) in enumerate(zip(self.ground.blocks, self._namings, strict=True), start=1):
+            told = sorted(namings, key=str)
+            for some in chain.from_iterable(combinations(told, size + 1) for size in range(len(told))):
+                _, code = np.unique([str(name) for name in zip(*some, strict=True)], return_inverse=True)
+                columns.append(block.columns[0])
+                values.append((code.ravel() + 1)[one.codes[:, axis]][:, None])
+        return replace(channel, known=replace(one, columns=tuple(columns), values=np.concatenate(values, axis=1)))
 
     def _sums(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
         """The usual LDP of everything, or of what is beyond x beside a bound of the rest; the last resort is none.
@@ -136,7 +176,7 @@ class Composition:
 
     def _channel(self, blocks: Sequence[Block]) -> Leakage:
         """The leakage of a channel at this release's counts, by the notion asked for."""
-        channel = self.ground.channel(blocks)
+        channel = self._called(self.ground.channel(blocks))
         if self.ground.asked.notion != "rldp":
             return NOTIONS[self.ground.asked.notion].leakage(channel)
         return _certified(channel)

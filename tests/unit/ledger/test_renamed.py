@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from funnel.audit.extras.overlaps import Drawer, group_spread, law_of
@@ -24,6 +24,7 @@ from funnel.ledger.composition import together
 from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread
 from funnel.measure.overlap import Pooling, overlap
+from funnel.notions import Srlip
 from tests.support.composing import NOTIONS, OF_ANOTHER, learnt
 
 BITS = 2
@@ -35,6 +36,10 @@ def named(values: Sequence[str], columns: list[list[int]]) -> Protocol:
     inputs = Alphabet(("X",), tuple((value,) for value in values))
     outputs = Alphabet(("X",), tuple((f"y{y}",) for y in range(len(columns[0]))))
     return Protocol(inputs, outputs, BITS, np.array(columns, np.int64).T[:, None, :])
+
+
+WHICH = named(["x0", "x1", "x2", OTHER], [[2, 2], [3, 1], [1, 3], [2, 2]])
+"""It tells x1 and x2 apart, and neither from all others."""
 
 
 @st.composite
@@ -111,6 +116,45 @@ def test_the_ledger_states_what_all_answers_tell(data, history, notion) -> None:
         assert found.figure is None
     else:
         assert true - 1e-9 <= found.figure <= true + 1.001e-4
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), history=histories(), knows=st.sampled_from([None, 1, ("X",), ("Z",)]))
+@example(
+    data=[[90, 4, 24, 60], [90, 22, 4, 60]],
+    history=[(named(["x0", OTHER], [[2, 2], [2, 2]]), "k"), (WHICH, "k")],
+    knows=None,
+)
+def test_who_knows_a_column_as_some_night_had_it_learns_no_more_than_is_stated(data, history, knows) -> None:
+    """Also that a value was `other`, of which several are told apart tonight, and not which of them it is."""
+    *earlier, (own, key) = history
+    size = len(own.inputs)
+    counts = data if isinstance(data, list) else data.draw(
+        st.lists(st.lists(st.integers(1, 40), min_size=size, max_size=size), min_size=2, max_size=3)
+    )  # fmt: skip
+    table = np.array(counts)
+    secret = Alphabet(("S",), tuple((f"s{i}",) for i in range(len(table))))
+    joint = Joint(secret, (own.inputs,), np.argwhere(table > 0), table[table > 0])
+    notion = Srlip(notion="srlip", epsilon=9.0, knows=knows)
+    found = together(notion, joint, [drawn(own, key)], [drawn(*one) for one in earlier], None, [])
+    groups: dict = defaultdict(lambda: defaultdict(Fraction))
+    for s, x in np.ndindex(*table.shape):
+        value = own.inputs.values[x][0]
+        told = {None} if knows == ("Z",) else {None, *((i, label(one, value)) for i, (one, _) in enumerate(history))}
+        for answer, chance in chances(history, value).items():
+            for known in told:
+                groups[known][s, answer] += chance * int(table[s, x])
+    real = max(learnt(scaled(seen), "srlip") for seen in groups.values())
+    assert found.figure is None or real <= found.figure + 1e-9
+    assert found.figure is not None or math.isinf(real) or any((one.weights == 0).any() for one, _ in history)
+    if knows == ("Z",) and found.figure is not None:
+        assert found.how == "exact"
+
+
+def scaled(seen: dict) -> dict:
+    """To sum to one."""
+    whole = sum(seen.values())
+    return {key: part / whole for key, part in seen.items()}
 
 
 @settings(max_examples=60, deadline=None)
