@@ -30,6 +30,7 @@ KEEP = (
     "has it could undo the draws of every release that was made with it, so destroy it where none does, or keep it as "
     "safe as the table itself for as long as those releases can be read."
 )
+_ANEW = "           by the protocol found now: a run searches anew, and may find another where time ends its search"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class Rotation:
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
     what the policies of the folder would say to the next run, None where they let it pass. `others` are what the same
     release costs the other promises of the private folder. `certain`: its protocol leaves nothing to chance.
+    `searched`: it was found by a search that may end with its time, of which another may find another one.
     """
 
     before: LedgerView
@@ -49,6 +51,7 @@ class Rotation:
     refused: LedgerError | None = None
     others: tuple[PromiseCost, ...] = ()
     certain: bool = False
+    searched: bool = False
 
     @property
     def now(self) -> float | None:
@@ -103,6 +106,7 @@ class Rotation:
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
+            *([_ANEW] if self.searched else []),
             f"cost       {self.nats(self.cost) if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),
             *(f"also       {one.text('that release')}" for one in self.others),
@@ -167,7 +171,8 @@ def rotate(
     old = None if last is None else last.key_fingerprint
     _, *others = promise_costs(before.promises, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)
-    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain)
+    searched = lock is None and "time_limit" in type(policy.mechanism).model_fields
+    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched)
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.

@@ -138,6 +138,15 @@ def test_without_to_or_accept_nothing_changes(policy: Path, tmp_path: Path) -> N
     assert told.as_dict()["new_key"] is None
 
 
+def test_what_it_costs_is_said_to_be_of_one_search(policy: Path, tmp_path: Path) -> None:
+    """A search that ends with its time may end elsewhere the next time; a closed form and a lock's protocol stay."""
+    assert "a run searches anew" not in funnel.rotate_key(policy).text()
+    searching = named(tmp_path, "a", mechanism="optimal")
+    assert "a run searches anew" in funnel.rotate_key(searching).text()
+    funnel.make_lock(searching)
+    assert "a run searches anew" not in funnel.rotate_key(searching, locked=True).text()
+
+
 @pytest.mark.parametrize("agreed", [False, True], ids=["the old key", "a key agreed to"])
 def test_where_no_key_is_at_hand_it_is_looked_back_as_the_next_run_will(
     policy: Path, tmp_path: Path, *, agreed: bool
