@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from funnel.engine.sql import identifier, listed
-from funnel.ledger.people import table_name
 from funnel.plan.columns import NARROW
 from funnel.plan.names import Names
 from funnel.plan.stages import People
@@ -40,6 +39,8 @@ def people_stage(policy: Policy, names: Names) -> People:
 
 def named_table(policy: Policy) -> str:
     """What stands for the table that a policy names, and for how it has that read."""
+    from funnel.ledger.people import table_name
+
     read = "" if policy.source.csv is None else policy.source.csv.model_dump_json(exclude_none=True)
     return table_name(policy.source.table, policy.directory, policy.private, read)
 
