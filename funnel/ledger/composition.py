@@ -62,7 +62,7 @@ Way = Literal["exact", "ceiling", "sum"]
 _WAYS: tuple[Way, ...] = ("exact", "ceiling", "sum")
 """The first is preferred of equal bounds."""
 MOST_NAMINGS = 4
-"""Ways to name the values of a column, of which it is measured what who knows some of them may learn."""
+"""Ways to name values, of all columns, of which it is measured what who knows some of them may learn."""
 
 
 def together(
@@ -204,8 +204,9 @@ class _History:
                        if _is_coarser(one, mine)]  # fmt: skip
         namings = [{_drawn_for(one, mine) for one in group if one in self.pooled}
                    for mine, group in zip(joint.blocks, self.fitting, strict=True)]  # fmt: skip
-        self.many = any(len(one) > MOST_NAMINGS for one in namings)
-        self.joint = joint if self.many else _named_before(joint, namings)
+        self.many = sum(map(len, namings)) > MOST_NAMINGS
+        told = self._knows_beyond(self.pooled) and not self.many
+        self.joint = _named_before(joint, namings) if told else joint
         self.covered, self.foreign = list[DrawRecord](), list[DrawRecord]()
         meanings = {pair for one in own for pair in zip(one.columns, one.meaning, strict=True)}
         for one in earlier:

@@ -151,7 +151,7 @@ class Summary(Settled):
     def text(self) -> str:
         """A few lines for a person."""
         measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
-        bound, gap, figure = measured.normalised_bound, measured.gap or 0.0, own_figure(measured.own, notion, 4)
+        bound, figure = measured.normalised_bound, own_figure(measured.own, notion, 4)
         leaked = "without bound" if figure is None else f"{figure:.4f}"
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
@@ -162,7 +162,7 @@ class Summary(Settled):
             f"{'' if self.estimated is None else ', over noisy counts'})",
             f"kept       {measured.normalised:.2%} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
-            + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {round_up(gap):.2%}"),
+            + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
         ]
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged

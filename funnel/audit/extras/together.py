@@ -28,7 +28,7 @@ from funnel.measure.robust import robust_certificate
 _NEAR = Fraction(1, 10**8)
 """Nats by which sums of logarithms that were rounded one by one may be off."""
 MOST_NAMINGS = 4
-"""Ways to name the values of a column that are looked at together."""
+"""Ways to name values, of all columns, that are looked at together."""
 _FAR = Fraction(200)
 """Nats: weights of at most 62 bits whose bound is finite keep a smaller one."""
 
@@ -88,8 +88,7 @@ class Composition:
 
     def _known_beyond(self) -> bool:
         """Whether the notion is about those who may know columns of earlier releases, of which nothing is told."""
-        many = any(len(one) > MOST_NAMINGS for one in self._namings)
-        return self._may_know([*self.beyond, *(self._pooled if many else ())])
+        return self._may_know([*self.beyond, *(self._pooled if self._many else ())])
 
     def _may_know(self, parts: Sequence[DrawnBlock]) -> bool:
         """Whether the notion is about those who may know what these were drawn from."""
@@ -116,9 +115,14 @@ class Composition:
             for values, parts in zip(self.ground.blocks, self.same, strict=True)
         ]
 
+    @property
+    def _many(self) -> bool:
+        """Whether they are too many for all of their combinations to be looked at."""
+        return sum(map(len, self._namings)) > MOST_NAMINGS
+
     def _called(self, channel: Channel) -> Channel:
         """Seen by those, too, who know of x what some of them called it."""
-        if self.ground.asked.notion != "srlip" or not any(self._namings):
+        if self._many or not self._may_know(self._pooled):
             return channel
         one = channel.known or everything(channel.counts, channel.blocks)
         columns, values = [*one.columns], [one.values]

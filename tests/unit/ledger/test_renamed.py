@@ -15,12 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from funnel.audit.extras.overlaps import Drawer, group_spread, law_of
+from funnel.audit.extras.together import MOST_NAMINGS as AUDITED
 from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.channel import Channel
 from funnel.data.convert import block_record
 from funnel.data.population import Population
 from funnel.format.journal import Present
-from funnel.ledger.composition import together
+from funnel.ledger.composition import MOST_NAMINGS, together
 from funnel.ledger.records import DrawRecord
 from funnel.measure.composition import spread
 from funnel.measure.overlap import Pooling, overlap
@@ -149,6 +150,19 @@ def test_who_knows_a_column_as_some_night_had_it_learns_no_more_than_is_stated(d
     assert found.figure is not None or math.isinf(real) or any((one.weights == 0).any() for one, _ in history)
     if knows == ("Z",) and found.figure is not None:
         assert found.how == "exact"
+
+
+@pytest.mark.parametrize(("nights", "how"), [(MOST_NAMINGS, "exact"), (MOST_NAMINGS + 1, "sum")])
+def test_of_more_names_than_are_looked_at_only_the_sum_is_stated(nights: int, how: str) -> None:
+    """All combinations are asked about: few more would never end. Ledger and audit stop at the same."""
+    values = [f"x{i}" for i in range(nights + 2)]
+    whole = named([*values, OTHER], [[3, 1], *([[2, 2]] * nights), [1, 3], [2, 2]])
+    earlier = [(named([values[i], OTHER], [[2, 2], [3, 1]]), f"k{i}") for i in range(nights)]
+    cells = np.array([*np.ndindex(2, len(whole.inputs))])
+    joint = Joint(Alphabet(("S",), (("a",), ("b",))), (whole.inputs,), cells, np.arange(1, len(cells) + 1))
+    notion, history = Srlip(notion="srlip", epsilon=9.0), [drawn(*one) for one in earlier]
+    assert together(notion, joint, [drawn(whole, "k")], history, None, []).how == how
+    assert MOST_NAMINGS == AUDITED
 
 
 def scaled(seen: dict) -> dict:
