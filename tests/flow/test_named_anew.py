@@ -16,6 +16,7 @@ import pytest
 
 import funnel
 from tests.support.audited import failures
+from tests.support.forging import edit, lines_of, rechain
 from tests.support.nights import Steps, steps_of
 from tests.support.policies import write_policy
 
@@ -84,6 +85,32 @@ def test_a_rare_number_was_drawn_for_as_the_nearest_and_that_is_counted(folder: 
     figure = figures(folder)["test"]
     assert figure is None or figure >= real
 
+
+def test_who_knows_a_column_as_an_earlier_release_had_it_learns_no_more_than_is_stated(folder: Path) -> None:
+    """Of two values that were `other` then and are told apart now; who knows which of the two it is learns less."""
+    people(folder, dict(zip([(s, f"a{k}") for k in range(4) for s in "01"],
+                            [100, 90, 80, 100, 24, 4, 4, 22], strict=True)))  # fmt: skip
+    asked: dict[str, Any] = TERMS | {
+        "privacy": {"notion": "srlip", "epsilon": 0.3}, "mechanism": "optimal", "estimate": {"minimum": 5},
+    }  # fmt: skip
+    runs = [funnel.run(write_policy(folder, **asked, public=[x])) for x in ({"name": "x", "top": 2}, "x")]
+    then, now = (steps_of(Path(run.release) / "protocol.json") for run in runs)
+    told: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    for x, many in (("a2", {"0": 24, "1": 4}), ("a3", {"0": 4, "1": 22})):
+        for answer, chance in answers(then["other"], now[x], shared=False).items():
+            for s, times in many.items():
+                told[answer][s] += chance * times
+    prior = {"0": Fraction(28, 54), "1": Fraction(26, 54)}
+    real = max(abs(math.log(one[s] / one.total() / prior[s])) for one in told.values() if one.total() for s in prior)
+    stated = figures(folder)["test"]
+    assert stated is not None and 0.35 < real <= stated
+    private, last = folder / "private", runs[-1].release
+    assert failures(funnel.audit_release(last, private)) == set()
+    lines = lines_of(private)
+    lines[-1]["entry"]["promises"][0]["together"] |= {"measured": 0.2999, "figure": 0.2999}
+    rechain(private, lines)
+    edit(Path(last) / "release.json", lambda release: release["composed"].update(leakage=0.2999))
+    assert "ledger-composed" in failures(funnel.audit_release(last, private))
 
 def test_a_value_that_has_a_name_tonight_was_drawn_for_twice_in_every_promise(folder: Path) -> None:
     """Also of a promise for which no counts are asked: all draws bound it, of values that stay."""
