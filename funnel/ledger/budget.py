@@ -11,7 +11,7 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import breaks, is_own, others, own_before, publishes
+from funnel.ledger.promises import breaks, budget_of, is_own, others, own_before, publishes
 from funnel.ledger.unlike import unproven
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -42,7 +42,7 @@ def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]
 def rebudgeted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
     """That the policy's promise has another budget than so far: another file of that name may have made it."""
     before = own_before(policy, entries)
-    if before is None or before.budget == (None if policy.budget is None else str(rational(policy.budget))):
+    if before is None or before.budget == budget_of(policy):
         return ()
     now = "without a budget" if policy.budget is None else f"within a budget of {policy.budget:.15g}"
     return (f"what {_about(before)} is promised {now} from its next release on",)

@@ -200,10 +200,10 @@ class _History:
         earlier = [restated(one, own) for one in earlier]
         every = [*earlier, *own] if here else earlier
         self.fitting = [[one for one in every if self._fits(one, mine)] for mine in own]
-        self.pooled = [one for mine, group in zip(joint.blocks, self.fitting, strict=True) for one in group
-                       if _is_coarser(one, mine)]  # fmt: skip
-        namings = [{_drawn_for(one, mine) for one in group if one in self.pooled}
-                   for mine, group in zip(joint.blocks, self.fitting, strict=True)]  # fmt: skip
+        pooled = [[one for one in group if _merges(one, mine)]
+                  for mine, group in zip(joint.blocks, self.fitting, strict=True)]  # fmt: skip
+        self.pooled = [*chain.from_iterable(pooled)]
+        namings = [{_drawn_for(one, mine) for one in group} for mine, group in zip(joint.blocks, pooled, strict=True)]
         self.many = sum(map(len, namings)) > MOST_NAMINGS
         told = self._knows_beyond(self.pooled) and not self.many
         self.joint = _named_before(joint, namings) if told else joint
@@ -339,7 +339,7 @@ def _drawn_for(one: DrawRecord, current: Alphabet) -> tuple[Input | None, ...]:
     return tuple(drawn_as(one.protocol, [(None, x) for x in current.values]))
 
 
-def _is_coarser(one: DrawRecord, current: Alphabet) -> bool:
+def _merges(one: DrawRecord, current: Alphabet) -> bool:
     """Whether several current values were drawn for as `other`."""
     return isinstance(one.protocol, Pooling) and _drawn_for(one, current).count((None, POOL)) > 1
 

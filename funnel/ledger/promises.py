@@ -114,6 +114,11 @@ def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | Non
     return next((one for one in standing(entries) if is_own(one, policy)), None)
 
 
+def budget_of(policy: Policy) -> str | None:
+    """What a policy lets all releases reach, in nats, as its promise has it; None where that is not bounded."""
+    return None if policy.budget is None else str(rational(policy.budget))
+
+
 def measured(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> tuple[tuple[Promise, ...], Identity]:
     """All promises after a release, its own first, and what they take for granted; those that it ends are marked."""
     own = _own(tonight, entries)
@@ -154,7 +159,7 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     again = stated if _asked_alike(tonight, entries) else ()
     figures = tonight.stands(tonight.every(found.notion, figures, entries), again)
     figures = tonight.proven(figures)
-    budget = None if policy.budget is None else str(rational(policy.budget))
+    budget = budget_of(policy)
     before = own_before(policy, entries)
     if before is not None and before.ended and before.budget != budget:
         before = None
@@ -169,10 +174,8 @@ def _asked_alike(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> bool:
 
     Who may know what, and of which distributions it is, are the policy's, and figures by others say nothing of it.
     """
-    policy = tonight.policy
-    name = policy.name, policy.privacy.measure, policy.sensitive
-    last = next((one.policy_sha256 for one in reversed(entries) if one.own.name == name), None)
-    return tonight.protection.notion.of_one_table or last == policy.sha256
+    last = next((one.policy_sha256 for one in reversed(entries) if is_own(one.own, tonight.policy)), None)
+    return tonight.protection.notion.of_one_table or last == tonight.policy.sha256
 
 
 def _told(

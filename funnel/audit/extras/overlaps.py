@@ -69,9 +69,13 @@ class Drawer:
         pooled = (asked[0], OTHER)
         return pooled if self.pools and pooled in self.columns else None
 
+    def called(self, values: Iterable[Label]) -> tuple[Input | None, ...]:
+        """What each of these was drawn for."""
+        return tuple(self.name((None, value)) for value in values)
+
     def merges(self, values: Iterable[Label]) -> bool:
         """Whether several of these had no name but OTHER."""
-        return self.pools and sum(self.name((None, value)) == (None, OTHER) for value in values) > 1
+        return self.pools and self.called(values).count((None, OTHER)) > 1
 
     @property
     def key(self) -> object:

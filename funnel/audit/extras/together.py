@@ -98,22 +98,24 @@ class Composition:
         return asked.notion == "srlip" and bool(columns & named)
 
     @cached_property
-    def _pooled(self) -> list[DrawnBlock]:
-        """Draws for tonight's values of which several had one name then."""
-        return [one for values, parts in zip(self.ground.blocks, self.same, strict=True) for one in parts
-                if isinstance(one.protocol, Drawer) and one.protocol.merges(values.values)]  # fmt: skip
-
-    @cached_property
-    def _namings(self) -> list[set[tuple[object, ...]]]:
-        """For each block what they called its values."""
+    def _named(self) -> list[list[tuple[DrawnBlock, tuple[object, ...]]]]:
+        """For each block the draws that had one name for several of its values, with what each called them."""
         return [
-            {
-                tuple(one.protocol.name((None, value)) for value in values.values)
+            [
+                (one, one.protocol.called(values.values))
                 for one in parts
-                if one in self._pooled and isinstance(one.protocol, Drawer)
-            }
+                if isinstance(one.protocol, Drawer) and one.protocol.merges(values.values)
+            ]
             for values, parts in zip(self.ground.blocks, self.same, strict=True)
         ]
+
+    @property
+    def _pooled(self) -> list[DrawnBlock]:
+        return [one for one, _ in chain(*self._named)]
+
+    @property
+    def _namings(self) -> list[set[tuple[object, ...]]]:
+        return [{called for _, called in parts} for parts in self._named]
 
     @property
     def _many(self) -> bool:

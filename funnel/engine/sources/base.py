@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from funnel.engine.sql import listed
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -134,3 +136,27 @@ def unreadable(source: Source, error: Exception) -> SourceError:
         said = f"the source table cannot be read: {str(error).splitlines()[0]}"
         advice = "Check the file's format, encoding and permissions."
     return refused(said, source.name, advice)
+
+
+_NAME = "Give every column a name of its own, there."
+HEADED = (
+    "Give every column a name of its own, there, with `--names` of `funnel init`, or in the policy: "
+    "`csv: {header: true, names: [...]}` under `source`."
+)
+"""What helps a CSV, whose columns can be given other names."""
+
+
+def check_names(names: Sequence[str], where: object, advice: str = _NAME) -> None:
+    """DuckDB renames equal columns in silence; a policy must not pick one of them by luck. Raises SourceError."""
+    repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
+    blank = [str(place) for place, name in enumerate(names, start=1) if not name.strip()]
+    if blank:
+        what = f"column {blank[0]} has" if len(blank) == 1 else f"columns {listed(blank)} have"
+        raise SourceError("source-header", f"{what} no name in the header", where=str(where), advice=advice)
+    if repeated:
+        raise SourceError(
+            "source-header",
+            f"the column name {repeated[0]!r} is there twice (upper and lower case are the same)",
+            where=str(where),
+            advice=advice,
+        )

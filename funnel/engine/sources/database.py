@@ -33,12 +33,12 @@ class Database(Source):
         """Open the file, for reading, and see texts as they are, whatever it takes for equal. Raises duckdb.Error."""
         connection.execute(f"ATTACH {literal(str(self.file))} AS stored (READ_ONLY)")
         parts = self.table.split(".") if "." in self.table else ("main", self.table)
-        rows = f"SELECT * FROM {'.'.join(map(identifier, ('stored', *parts)))}"
-        kinds = connection.execute(f"DESCRIBE {rows}").fetchall()
+        table = ".".join(map(identifier, ("stored", *parts)))
+        kinds = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         texts = (identifier(name) for name, kind, *_ in kinds if kind == "VARCHAR")
         plain = listed(f'{text} COLLATE "binary" AS {text}' for text in texts)
-        rows = rows.replace("*", f"* REPLACE ({plain})", 1) if plain else rows
-        connection.execute(f"CREATE TEMP VIEW {self.reading()} AS {rows}")
+        rows = f"* REPLACE ({plain})" if plain else "*"
+        connection.execute(f"CREATE TEMP VIEW {self.reading()} AS SELECT {rows} FROM {table}")
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The rows of the table in the file."""

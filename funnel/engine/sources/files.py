@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,30 +77,6 @@ def stamp_of(files: tuple[Path, ...]) -> Stamp:
     return tuple(
         (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats
     )
-
-
-_NAME = "Give every column a name of its own, there."
-HEADED = (
-    "Give every column a name of its own, there, with `--names` of `funnel init`, or in the policy: "
-    "`csv: {header: true, names: [...]}` under `source`."
-)
-"""What helps a CSV, whose columns can be given other names."""
-
-
-def check_names(names: Sequence[str], where: object, advice: str = _NAME) -> None:
-    """DuckDB renames equal columns in silence; a policy must not pick one of them by luck. Raises SourceError."""
-    repeated = [name for name, times in Counter(name.strip().lower() for name in names).items() if times > 1]
-    blank = [str(place) for place, name in enumerate(names, start=1) if not name.strip()]
-    if blank:
-        what = f"column {blank[0]} has" if len(blank) == 1 else f"columns {listed(blank)} have"
-        raise SourceError("source-header", f"{what} no name in the header", where=str(where), advice=advice)
-    if repeated:
-        raise SourceError(
-            "source-header",
-            f"the column name {repeated[0]!r} is there twice (upper and lower case are the same)",
-            where=str(where),
-            advice=advice,
-        )
 
 
 def read_of(function: str, file: Path, *options: str) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 
 from funnel.data.alphabet import folded
-from funnel.engine.sources.files import Files, check_folders, check_names, read_of
+from funnel.engine.sources.base import check_names
+from funnel.engine.sources.files import Files, check_folders, read_of
 from funnel.engine.sql import listed, literal
 
 ENDINGS = tuple(f"{name}{packed}" for name in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst"))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import duckdb
 
-from funnel.engine.sources.files import Files, check_folders, check_names, read_of
+from funnel.engine.sources.base import check_names
+from funnel.engine.sources.files import Files, check_folders, read_of
 
 ENDINGS = (".parquet", ".pq")
 

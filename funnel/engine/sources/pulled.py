@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from funnel.engine.sources.base import Source
-from funnel.engine.sources.files import check_names
+from funnel.engine.sources.base import Source, check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from typing import IO
 
 import duckdb
 
-from funnel.engine.sources.base import TROUBLE, refused, unreadable
-from funnel.engine.sources.files import HEADED, Files, check_folders, check_names, read_of
+from funnel.engine.sources.base import HEADED, TROUBLE, check_names, refused, unreadable
+from funnel.engine.sources.files import Files, check_folders, read_of
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
 
