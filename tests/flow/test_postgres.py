@@ -26,7 +26,11 @@ CREATE TABLE people AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer,
     '{"a": 1}'::jsonb AS odd, DATE '2020-01-01' + i AS day FROM generate_series(0, 599) t(i);
 CREATE VIEW adults AS SELECT * FROM people WHERE age >= 18;
 CREATE VIEW slow AS SELECT *, pg_sleep(0.02)::text AS slept FROM people;
-GRANT SELECT ON people, adults, slow TO reader;
+CREATE TABLE terms AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer,
+    (ARRAY['infinity', '-infinity', '4713-01-01 BC', '2020-01-01'])[i % 4 + 1]::date AS ends,
+    (ARRAY['infinity', '-infinity', '2020-01-01 10:00'])[i % 3 + 1]::timestamp AS left_at
+    FROM generate_series(0, 599) t(i);
+GRANT SELECT ON people, adults, slow, terms TO reader;
 """
 
 
@@ -74,6 +78,37 @@ def test_only_what_the_plan_reads_comes(server: Server, tmp_path: Path) -> None:
         assert engine.rows("SELECT DISTINCT answer, colour FROM pulled ORDER BY ALL")[0] == ("u", "blue")
         with pytest.raises(SourceError):
             engine.rows("SELECT odd FROM pulled")
+
+
+@pytest.mark.parametrize("entity", ["id", None])
+def test_infinite_dates_and_times_stay_what_they_are(
+    server: Server, tmp_path: Path, entity: str | None
+) -> None:
+    """Also where a filter compares them; the driver alone would have them five million years before Christ."""
+    table = server.address(table="terms")
+    source = {"table": table, "entity": entity, "filter": "ends > DATE '2000-01-01' OR ends < DATE '0001-01-01'"}
+    source = {key: value for key, value in source.items() if value is not None}
+    told = {"sensitive": ["answer"], "public": ["ends", "left_at"], "estimate": {"minimum": 1}}
+    drawn = {"draws": {"kind": "fresh"}} if entity is None else {}
+    made = funnel.run(write_policy(tmp_path, source=source, **told, **drawn))
+    counts = json.loads((tmp_path / "private" / Path(made.release).name / "counts.json").read_bytes())
+    ends, left = (sorted(value for (value,) in block["values"]) for block in counts["blocks"])
+    assert ends == ["-infinity", "2020-01-01", "4713-01-01 (BC)", "infinity"]
+    assert left == ["-infinity", "2020-01-01 10:00:00", "infinity"]
+    assert sum(one[-1] for one in counts["cells"]) == ROWS
+
+
+def test_the_table_is_counted_again_by_its_address(server: Server, tmp_path: Path) -> None:
+    made = funnel.run(policy(tmp_path, server.address()))
+    found = funnel.audit_release(made.release, tmp_path / "private", table=server.address())
+    assert found.passed, found.text()
+    call = ["audit", made.release, "--private", str(tmp_path / "private"), "--table", server.address(table="adults")]
+    done = subprocess.run(
+        [sys.executable, "-m", "funnel", *call], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert "[source-counts]" in done.stdout
+    assert "source-missing" not in done.stdout
 
 
 def test_check_plan_and_a_view_serve_as_well(server: Server, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ _OWN = {
 }
 _PIECE = 1 << 16
 """Most rows that one count stands for here: the engine makes lists of them."""
+_YEARS = 30 * 365 + 7
+"""Days from the first day of the engine's calendar to that of PostgreSQL's."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Postgres(Pulled):
             cursor.execute(COLUMNS, (self.address.quoted,))
             kinds = {name: re.sub(r"\(.*?\)", "", kind) for name, kind in cursor.fetchall()}
             cursor.execute(statement(kinds))
-            yield cursor.fetch_record_batch()
+            yield _endless(cursor.fetch_record_batch())
 
     def _counted(self, kinds: Mapping[str, str], columns: Sequence[str], wanted: list[str]) -> str:
         """Distinct rows c0, c1, … of the `wanted` columns, whose names it leaves there, and their number n."""
@@ -130,3 +132,35 @@ def _typed(name: str, kind: str) -> str:
     if kind in _PLAIN:
         return identifier(name)
     return f"CAST({identifier(name)} AS {'double precision' if kind == 'numeric' else 'text'})"
+
+
+def _endless(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows with infinite dates and times as the engine has them.
+
+    PostgreSQL has the largest and the smallest number for these. The driver moves them to another first day with all
+    others, so that they pass the end and come as days long before any that PostgreSQL has.
+    """
+    import pyarrow as pa
+
+    def told(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [_with_ends(one) for one in batch.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, map(told, reader))
+
+
+def _with_ends(column: pa.Array) -> pa.Array:
+    """A column whose infinite dates or times passed the end, if it is of these."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_date32(column.type):
+        number, moved = pa.int32(), _YEARS
+    elif pa.types.is_timestamp(column.type):
+        number, moved = pa.int64(), _YEARS * 86_400_000_000
+    else:
+        return column
+    most, told = (1 << number.bit_width - 1) - 1, column.view(number)
+    for here, there in ((most, moved - most - 2), (-most, moved - most - 1)):
+        told = pc.if_else(pc.equal(told, pa.scalar(there, number)), pa.scalar(here, number), told)
+    return told.view(column.type)
