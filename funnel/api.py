@@ -215,7 +215,7 @@ def audit_release(
     from funnel.plan.recount import recounting
 
     key = None if public_key is None else str(public_key)
-    recount = None if table is None else recounting(Path(table))
+    recount = None if table is None else recounting(table)
     folder = None if private is None else Path(private)
     return audited(Path(release), folder, public_key=key, recount=recount)
 

@@ -23,9 +23,9 @@ def audit(
         typer.Option(help="The publisher's public key, or a file with it: the release must be signed by it."),
     ] = None,
     table: Annotated[
-        Path | None,
-        typer.Option(help="The source table: its records are counted again, as the kept policy says. "
-            "Of a folder of releases the latest is looked at."),
+        str | None,
+        typer.Option(help="The source table, a path or an address: its records are counted again, as the kept policy "
+            "says. Of a folder of releases the latest is looked at."),
     ] = None,
     json: Json = False,
     standalone: Annotated[

@@ -38,15 +38,18 @@ from funnel.progress import silent
 from funnel.release.named import digest
 
 
-def recounting(table: Path) -> Callable[[Release], Recounted]:
+def recounting(table: Path | str) -> Callable[[Release], Recounted]:
     """How the source in `table` is counted for a release: by its own policy, and under its lock if it has one.
+
+    It is a path seen from the current folder, or an address as policies name it.
 
     What is returned raises Broken where the policy cannot be read, SourceError and PolicyError where it does not fit.
     """
 
     def recount(opened: Release) -> Recounted:
         policy = policy_of(opened)
-        source = policy.source.model_copy(update={"table": str(table.resolve())})
+        there = str(table) if "://" in str(table) else str(Path(table).resolve())
+        source = policy.source.model_copy(update={"table": there})
         policy = policy.model_copy(update={"source": source})
         locked = opened.manifest.locked
         lock = None if locked is None else parse_lock(opened.read(LOCK).decode())
