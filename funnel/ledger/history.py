@@ -20,7 +20,7 @@ from funnel.format.terms import Attribute
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.presence import who_is_in
 from funnel.ledger.promises import Tonight, measured
-from funnel.ledger.records import DrawRecord, by_name, drawn, of_cells, versioned
+from funnel.ledger.records import DrawRecord, by_name, drawn, of_cells, of_one_release, versioned
 from funnel.ledger.stated import own_figure
 from funnel.ledger.unlike import Frame
 from funnel.ledger.whose import Whose, known_again
@@ -156,9 +156,11 @@ def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept) -> list[DrawRecor
     for entry in entries:
         source = entry.key_fingerprint if entry.draws == "permanent" else entry.release
         parts = protocols.get(entry.protocol_sha256) or (None,) * len(entry.drawn)
-        for place, (told, protocol) in enumerate(zip(entry.drawn, parts, strict=True)):
-            one = DrawRecord.of(told, str(source), entry.entity, protocol, entry.present)
-            one = versioned(one, entry.identity.numbered)
+        draws = [
+            versioned(DrawRecord.of(told, str(source), entry.entity, protocol, entry.present), entry.identity.numbered)
+            for told, protocol in zip(entry.drawn, parts, strict=True)
+        ]
+        for place, one in enumerate(of_one_release(draws)):
             key = entry.protocol_sha256, place, one.source, one.entity, one.meaning, one.columns, who_is_in(one)
             found.setdefault(key, one)
     return list(found.values())

@@ -16,7 +16,7 @@ sum     Every ratio of a worst case is a product of one of the pattern and one o
 Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight,
 which are those of the one table that all releases are of (`unlike`). Where one cannot, or a record was in a release
 under a value that tonight's rules have no name for, no finite bound is known. A lock that leaves out values it does not
-know is no predicate: there the answer is that the value is unknown.
+know is no predicate: there the answer is that some value is unknown, in whichever block.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ def patterns(
     known = [one for one in flags if one is not None]
     if len(known) < len(flags):
         return None
+    known = [flag & _asked(everybody, own, one) for flag, one in zip(known, (own[0], *earlier), strict=True)]
     known[0] = known[0] & everybody.named(joint.blocks)
     kinds, kind = np.unique(np.column_stack(known), axis=0, return_inverse=True)
     found = list[Pattern]()
@@ -125,6 +126,17 @@ def patterns(
             return None
         inside = everybody.among(rows, joint.blocks if here else None)
         found.append(Pattern(rows, inside, history(inside, here, draws)))
+    return found
+
+
+def _asked(everybody: Population, own: Sequence[DrawRecord], one: DrawRecord) -> Flags:
+    """Who (m,) has values that all blocks of a draw's release knew, as far as tonight's labels say so."""
+    found = np.ones(len(everybody.counts), bool)
+    for mine, block, codes in zip(own, everybody.blocks, everybody.cells[:, 1:].T, strict=True):
+        for columns, meaning, labels in one.asks:
+            if (columns, meaning) == (mine.columns, mine.meaning):
+                # The last one is of those without a label: under which value they were there, if any, nobody knows.
+                found &= np.array([*(value in labels for value in block.values), True])[codes]
     return found
 
 

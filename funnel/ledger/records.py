@@ -28,6 +28,9 @@ from funnel.format.journal import Drawn, Present
 from funnel.format.terms import Attribute, TermsFile
 from funnel.measure.overlap import Pooling
 
+Known = tuple[tuple[str, ...], tuple[str, ...], frozenset[Label]]
+"""A block by its columns and what their values stand for, and the labels that it draws for."""
+
 
 @dataclass(frozen=True, eq=False)
 class DrawRecord:
@@ -38,7 +41,8 @@ class DrawRecord:
     the fingerprint of a permanent key, or the release where draws are fresh; `entity` the column that permanent draws
     go by. `protocol` is None where it is not known any more. `inside` are the columns of wide blocks among `columns`.
     `present` says who is in its release, None where that is everybody. `since` are the versions of the columns
-    (`funnel.ledger.identity`), once these are known.
+    (`funnel.ledger.identity`), once these are known. `asks` has all blocks of a release that left out values unknown to
+    its lock: who has such a value in one of them answered in none.
     """
 
     columns: tuple[str, ...]
@@ -51,6 +55,7 @@ class DrawRecord:
     inside: tuple[str, ...] = ()
     present: Present | None = None
     since: tuple[str, ...] = ()
+    asks: tuple[Known, ...] = ()
 
     @classmethod
     def of(cls, told: Drawn, source: str, entity: str | None, protocol: AnyProtocol | None,
@@ -95,6 +100,14 @@ def versioned(one: DrawRecord, numbered: str) -> DrawRecord:
     )
     entity = None if one.entity is None else f"{one.entity} {numbered}"
     return replace(one, meaning=meaning, base=base, entity=entity)
+
+
+def of_one_release(draws: Sequence[DrawRecord]) -> list[DrawRecord]:
+    """The blocks of a release, where it left out unknown values each with what all of them draw for."""
+    if not any(one.present and one.present.unseen for one in draws):
+        return [*draws]
+    known = [(one.columns, one.meaning, frozenset(one.protocol.inputs.values)) for one in draws if one.protocol]
+    return [replace(one, asks=tuple(known)) for one in draws]
 
 
 def restated(one: DrawRecord, current: Sequence[DrawRecord]) -> DrawRecord:

@@ -433,3 +433,28 @@ def test_who_was_left_out_under_a_lock_has_no_usual_ldp_for_later_policies(clini
         run(clinic, name="usual", **fresh)
     made = run(clinic, name="usual", **(fresh | {"accept": ["test", "wards", "unbounded"]}))
     assert failures(audit(clinic, str(made.release))) == set()
+
+
+@pytest.mark.parametrize("kind", ["permanent", "fresh"])
+def test_who_has_an_unknown_value_in_one_block_answered_in_none(clinic: Path, kind: str) -> None:
+    """Of people with the new job the ward tells all: they were left out of the whole release, so no ward was told."""
+    known = [(i, "hf"[i % 2], f"job {i // 2 % 2}", "ew"[i % 2 if i % 5 == 0 else i // 4 % 2]) for i in range(400)]
+    new = [(1000 + i, "hf"[i % 2], "new", "ew"[i % 2]) for i in range(40)]
+    terms = CLINIC | {
+        "source": {"table": "people.parquet", "entity": "id"}, "draws__kind": kind, "accept": None,
+        "public": [{"name": name, "unseen": "drop"} for name in ("job", "ward")],
+        "privacy": {"notion": "lip", "epsilon": 0.1},
+    }  # fmt: skip
+    path, figures = write_policy(clinic, **terms), list[float]()
+    for rows in (known, known + new):
+        columns = zip(("id", "diagnosis", "job", "ward"), zip(*rows, strict=True), strict=True)
+        pq.write_table(pa.table({name: list(one) for name, one in columns}), clinic / "people.parquet")
+        if rows is known:
+            funnel.make_lock(path)
+    for _ in range(2):
+        found = funnel.run(path, locked=True).composed
+        assert (found.together.how, found.present.unseen) == ("exact", 40)
+        figures.append(found.together.figure)
+    x_tells = 0.2232  # Of 200 with each diagnosis 120 and 80 are in the east: ln (100 / 80).
+    assert figures[0] == figures[1] if kind == "permanent" else figures[0] < figures[1] < x_tells
+    assert funnel.audit_history(clinic / "releases", clinic / "private").passed

@@ -135,6 +135,7 @@ class Everybody:
         known = [one for one in flags if one is not None]
         if len(known) < len(flags):
             return None
+        known = [flag & self._asked(own, one) for flag, one in zip(known, (own[0], *earlier), strict=True)]
         known[0] = known[0] & self.named()
         found = list[Pattern]()
         for kind in sorted({tuple(row) for row in np.column_stack(known).tolist()}):
@@ -144,6 +145,16 @@ class Everybody:
             if asked and (self.codes[rows, 1:] == 0).any():
                 return None
             found.append(Pattern(rows, kind[0], draws, self._ground(rows, here=kind[0]) if asked else None))
+        return found
+
+    def _asked(self, own: Sequence[DrawnBlock], one: DrawnBlock) -> Flags:
+        """Who (m,) was not left out of a draw's release because a lock did not know a value, in any of its blocks."""
+        found = np.ones(len(self.number), bool)
+        for axis, (block, mine) in enumerate(zip(self.people.blocks, own, strict=True), start=1):
+            for other in one.beside if one.drops else ():
+                if (other.columns, other.meaning) == (mine.columns, mine.meaning) and other.known is not None:
+                    asked = other.known
+                    found &= np.array([True, *(value in asked for value in block.values)])[self.codes[:, axis]]
         return found
 
     def _ground(self, rows: Flags, *, here: bool) -> Ground:

@@ -29,7 +29,8 @@ class DrawnBlock:
     """One block of one release, as the ledger tells of it; `protocol` is None where no copy of it is left.
 
     `source` is where its random numbers come from: the key's fingerprint, or the release where draws are fresh.
-    Meanings are those of a version of the column, the entity is one of a numbering of people.
+    Meanings are those of a version of the column, the entity is one of a numbering of people. `beside` are all blocks
+    of its release.
     """
 
     columns: tuple[str, ...]
@@ -42,6 +43,7 @@ class DrawnBlock:
     name: object
     present: Present | None = None
     inside: tuple[str, ...] = ()
+    beside: tuple[DrawnBlock, ...] = ()
 
     @property
     def who(self) -> str | None:
@@ -112,13 +114,14 @@ def parts_of(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[DrawnBl
     if source is None or (entry.draws == "permanent") != (entry.entity is not None) or (drawn and told != drawn):
         raise Broken(NAME, "drawn is not what the protocol draws, or of nobody", drawn, told)
     entity = None if entry.entity is None else entry.entity + entry.identity.numbered
-    return [
+    found = [
         DrawnBlock(
             one.columns, _of(one.meaning, one), _of(one.base, one), one.reads, source, entity, block,
             (entry.protocol_sha256, place), entry.present, one.inside,
         )
         for place, (one, block) in enumerate(zip(entry.drawn, blocks, strict=True))
     ]  # fmt: skip
+    return [replace(one, beside=tuple(found)) for one in found]
 
 
 def _of(hashes: tuple[str, ...], one: Drawn) -> tuple[str, ...]:
