@@ -68,8 +68,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
                 f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
                 f"{_have(len(rare), minimum)}",
                 values=shown,
-                advice="Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or "
-                "by `top` or `bins`; or lower `estimate.minimum` if that disclosure is acceptable.",
+                advice=f"{_merge(block)}; or lower `estimate.minimum` if that disclosure is acceptable.",
             )
 
 
@@ -84,6 +83,19 @@ def rare_secrets(joint: Joint, minimum: int) -> int:
     return int((counts < minimum).sum())
 
 
+def _merge(block: Alphabet) -> str:
+    """What makes values common enough: `rare` looks at one column, and combinations can be rarer than their parts."""
+    if len(block.columns) == 1:
+        return (
+            "Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or by `top` or "
+            "`bins`"
+        )
+    return (
+        "Merge values of these columns by meaning with `groups`, or by `top` or `bins` (`rare` merges only what is "
+        "rare in a column by itself), or put the columns into blocks of their own"
+    )
+
+
 def _have(rare: int, minimum: int) -> str:
     return f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}"
 
@@ -95,7 +107,8 @@ def _check_secret(joint: Joint, minimum: int) -> None:
             "below-minimum",
             f"{rare} of {counted(len(joint.secret), 'value')} of {' + '.join(joint.secret.columns)} "
             f"{_have(rare, minimum)}, and this mechanism publishes how each value of the secret is treated",
-            advice="Use `mechanism: optimal`, which does not, or merge rare values of the secret in the source.",
+            advice="Use `mechanism: optimal` (under `mutual-information`: `greedy-funnel`), which does not, or merge "
+            "rare values of the secret in the source.",
         )
 
 

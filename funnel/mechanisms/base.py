@@ -226,12 +226,13 @@ def calibrate(build: Callable[[int, int], Protocol], joint: Joint, demand: Deman
 
 def nothing_kept(demand: Demand) -> SolverError:
     """Not even the weakest signal keeps the bound."""
+    fitting = "greedy-funnel" if demand.notion.notion == "mutual-information" else "optimal"
     return SolverError(
         "nothing-to-release",
         f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} "
         "on this table",
         status="empty",
-        advice=f"Use `mechanism: optimal`, put the public columns into one block, or use {demand.notion.looser}.",
+        advice=f"Use `mechanism: {fitting}`, put the public columns into one block, or use {demand.notion.looser}.",
     )
 
 

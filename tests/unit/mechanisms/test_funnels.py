@@ -67,6 +67,18 @@ def test_merging_keeps_the_average_within_the_bound_without_chance(search, joint
     assert set(protocol.outputs.values) <= set(protocol.inputs.values)
 
 
+def test_where_nothing_keeps_an_average_a_mechanism_is_named_that_keeps_averages():
+    from funnel.errors import SolverError
+    from funnel.mechanisms import MECHANISMS
+
+    joint = Joint.from_table([[40, 20], [20, 41]])
+    with pytest.raises(SolverError) as caught:
+        protect(joint, average(1e-30), MECHANISMS["conditional-reporting"](kind="conditional-reporting"), (1.0,))
+    advice = caught.value.advice or ""
+    assert "`mechanism: greedy-funnel`" in advice and "optimal" not in advice
+    assert MECHANISMS["greedy-funnel"].misfit("mutual-information", secret_public=False) is None
+
+
 def protect_or_nothing(joint, epsilon, mechanism):
     """None where nothing but a constant keeps the bound, which is refused."""
     from funnel.errors import SolverError

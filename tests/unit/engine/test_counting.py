@@ -1,0 +1,30 @@
+"""What helps where too few records share a value."""
+
+import numpy as np
+import pytest
+
+from funnel.data import Alphabet, Joint
+from funnel.engine.counting import check_minimum
+from funnel.errors import SourceError
+
+
+def advised(joint: Joint, published: bool = False) -> str:
+    with pytest.raises(SourceError) as caught:
+        check_minimum(joint, 10, secret_published=published)
+    assert caught.value.code == "below-minimum" and caught.value.advice
+    return caught.value.advice
+
+
+def test_what_is_rare_in_several_columns_together_is_not_to_be_merged_in_one() -> None:
+    joint = Joint.from_table(np.array([[30, 2], [30, 3]]))
+    assert advised(joint).startswith("Merge them with `rare: other`")
+    pairs = Alphabet(("town", "job"), (("t", "j"), ("u", "k")))
+    together = advised(Joint(joint.secret, (pairs,), joint.cells, joint.counts))
+    assert "`rare` merges only what is rare in a column by itself" in together
+    assert "put the columns into blocks of their own" in together
+
+
+def test_a_mechanism_that_does_not_read_the_secret_is_named_for_averages_too() -> None:
+    """`optimal` does not keep `mutual-information`."""
+    said = advised(Joint.from_table(np.array([[30, 20], [3, 3]])), published=True)
+    assert "`mechanism: optimal` (under `mutual-information`: `greedy-funnel`)" in said
