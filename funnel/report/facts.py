@@ -152,6 +152,12 @@ class Facts:
         """Which blocks are released as they are: every value as itself, with certainty."""
         return tuple(protocol.certain and bool((kept(protocol) == 1).all()) for protocol in self.protocols)
 
+    @property
+    def true_cells(self) -> tuple[str, ...]:
+        """The wide blocks whose true cells are released, by name."""
+        same = {name for block, own in zip(self.m.public, self.as_is, strict=True) if own for name in block}
+        return tuple(one.name for one in self.wide if one.name in same)
+
     @cached_property
     def certain(self) -> bool:
         """Whether nothing is left to chance: every true value has one released value."""

@@ -68,9 +68,14 @@ def _own(t: Facts, cells: Cells) -> Protocol | None:
 
 
 def _totals(t: Facts, cells: Cells, weighed: bool) -> str:
-    """How the table is read: at `face` value, `near` to it, by `weight`, or by `estimate` where none of them does."""
+    """How the table is read.
+
+    The totals are `true`, right at `face` value, `near` to it, by `weight`, or by `estimate` where none of them does.
+    """
     if weighed:
         return "weight"
+    if cells.name in t.true_cells:  # under a lock as well: whatever moves in the table shows whole
+        return "true"
     if t.m.totals == "kept":
         return "face"
     own = _own(t, cells)

@@ -187,6 +187,10 @@ def test_true_cells_are_not_called_true_rows(released, tmp_path):
     assert "the true cells are released as they are" in page.text
     assert "what is filled in from it need not be true" in page.text
     assert "released values are the true ones" not in page.text
+    assert "The true cell is released; the columns of a row are filled in" in page.text
+    assert "the total of every cell of person is the true one." in page.text
+    for drawn in ("The cell is drawn for", "the draws leave the total", "lies on its bounds"):
+        assert drawn not in page.text
 
 
 COMMON = "replace(town, 'Oslo', 'Bergen') AS town"

@@ -388,7 +388,7 @@ def test_a_release_of_the_truth_says_so_and_speaks_of_no_draws(notion: str, publ
     assert why in text and "so they are released as they are." in text
     assert "How many records have each value of X is not withheld" in text
     for untrue in ("pull them away", "can keep more than", "2⁰", "out of 2", "without bias", "each is drawn for",
-                   "Released, sanitised", "Draws are", "narrow down its true values"):  # fmt: skip
+                   "Released, sanitised", "Draws are", "narrow down its true values", "on its bounds"):  # fmt: skip
         assert untrue not in text
 
 

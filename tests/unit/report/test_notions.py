@@ -498,6 +498,33 @@ def test_a_block_of_columns_is_said_to_be_drawn_together() -> None:
     assert "drawn together" not in text_of(about("lip"))
 
 
+def test_true_values_are_not_said_to_be_drawn_together_or_apart() -> None:
+    joint = two_columns()
+    block = joint.blocks[0]
+    other = Alphabet(("area", "work"), block.values)
+    parted = Joint(joint.secret, (block, other), joint.cells[:, [0, 1, 1]], joint.counts)
+    true = Protocol(block, block, 0, np.eye(len(block), dtype=np.int64)[:, None, :])
+    alone = text_of(sample.sample(joint, [true], "lip", epsilon=9).published())
+    assert "Town and job are taken together, as one value" in alone and "drawn together" not in alone
+    apart = sample.sample(joint, [sample.response(block, 1.0)], "lip", epsilon=9, mechanism="independent-reporting")
+    assert "Town and job are taken together, as one value" in text_of(apart.published())
+    pairs = np.array([[1, 0, 1, 1], [0, 1, 0, 0]])[:, None, :]
+    merged = Protocol(block, Alphabet(block.columns, block.values[:2]), 0, pairs)
+    for protocols in ([merged], [merged, Protocol(other, other, 0, true.weights)]):
+        certain = text_of(sample.sample(parted if protocols[1:] else joint, protocols, "lip", epsilon=9).published())
+        for untrue in ("drawn together", "is drawn for independently", "lies on its bounds"):
+            assert untrue not in certain
+    also = Protocol(other, other, 0, true.weights)
+    one, two = sample.response(block, 1.0), sample.response(other, 1.0)
+    for protocols, said in (
+        ([true, also], "Every figure about leakage is for all of them seen together."),
+        ([true, two], "Each block that is not released as it is is drawn for independently;"),
+        ([one, two], "Each block is drawn for independently;"),
+    ):
+        assert f"form 2 blocks. {said}" in text_of(sample.sample(parted, protocols, "lip", epsilon=9).published())
+
+
+
 def test_merging_without_chance_is_told_as_what_it_is() -> None:
     joint = Joint.from_table([[400, 300, 200], [300, 300, 300]], "illness", "town")
     outputs = Alphabet(("town",), joint.blocks[0].values[:2])
