@@ -20,6 +20,8 @@ from funnel.errors import SourceError
 ENDINGS = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _LINE = 1 << 20
 """Characters of a line that are looked at."""
+_DELIMITERS = ",;\t|"
+"""Of which one most likely separates the fields."""
 _LOOKED = 100
 """Lines that tell whether the first one holds names."""
 
@@ -81,6 +83,7 @@ class Text(Files):
         if self.dialect.names is not None:
             check_names(self.dialect.names, self.name, HEADED)
             self._check_widths(connection)
+            self._check_skipped(connection)
             check_folders(connection, dict.fromkeys(self.files, self.dialect.names), self._texts_of)
             return
         widths, known = set[int](), dict[Path, list[str]]()
@@ -95,6 +98,7 @@ class Text(Files):
         found = len(connection.execute(f"DESCRIBE SELECT * FROM {self.as_texts}").fetchall())
         if found == 1 or 1 in widths:  # sniffed by something else than what separates the names
             self._check_fields()
+        self._check_skipped(connection)
 
     def _texts_of(self, file: Path, option: str) -> str:
         """The SQL that reads one file, every column as the text that stands there."""
@@ -136,12 +140,26 @@ class Text(Files):
                 said = f"{len(names):,} names are given (`source.csv.names`) and the first line has {len(row):,} fields"
                 raise SourceError("source-header", said, where=str(file), advice="Name every column, in order.")
 
+    def _check_skipped(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """DuckDB begins where the lines that fit together do: what it leaves out above may be a title, not records."""
+        for file in self.files:
+            asked = listed([literal(str(file)), *self.dialect.options()])
+            (skipped,) = connection.execute(f"SELECT SkipRows FROM sniff_csv({asked})").fetchone() or (0,)
+            if not skipped:
+                continue
+            with opened(file) as handle:
+                lines = list(islice(iter(lambda: handle.readline(_LINE), ""), skipped))
+            if any(set(line) & set(_DELIMITERS) and not line.startswith("#") for line in lines):
+                said = f"the first {skipped:,} lines have other fields than those below, and would be left out"
+                advice = "Give every line the same number of fields, and take out what stands above the columns' names."
+                raise refused(said, file, advice)
+
     def _check_fields(self) -> None:
         """A CSV that reads as one column while its header holds several: say which line breaks the table."""
         for file in self.files:
             with opened(file) as handle:
                 header = handle.readline(_LINE)
-                delimiter = max(",;\t|", key=header.count)
+                delimiter = max(_DELIMITERS, key=header.count)
                 width = header.count(delimiter) + 1
                 rows = csv.reader(handle, delimiter=delimiter)
                 for row in rows if width > 1 else ():

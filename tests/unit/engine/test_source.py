@@ -140,6 +140,20 @@ def test_a_ragged_csv_names_its_line(tmp_path):
     assert "22" in str(caught.value)
 
 
+@pytest.mark.parametrize("above", ["s,x\n" + "u,a\nv,b\n" * 30, "s,x\nu,a\n"])
+def test_lines_that_the_engine_would_leave_out_are_refused(tmp_path, above):
+    """Of two tables in one file it reads the longer, or the second."""
+    (tmp_path / "t.csv").write_text(above + "s,x,y\n" + "u,a,1\nv,b,2\n" * 30)
+    with pytest.raises(SourceError, match=rf"the first {above.count(chr(10))} lines have other fields"):
+        schema(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("above", ["Made by hand\n", "A title\n\n", "\n\n"])
+def test_a_title_above_the_names_is_no_record(tmp_path, above):
+    (tmp_path / "t.csv").write_text(above + "s,x\n" + "u,a\nv,b\n" * 30)
+    assert list(schema(tmp_path / "t.csv")) == ["s", "x"]
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_encodings_are_named_as_what_they_are(tmp_path, encoding):
     (tmp_path / "t.csv").write_bytes("id,name\n1,Zo\u00eb\n2,Ren\u00e9\n".encode(encoding))
