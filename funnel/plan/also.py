@@ -14,6 +14,8 @@ from funnel.engine.postgres import Address, Refusal
 from funnel.engine.sink import Sink, TableComment, stored
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import ReleaseError
+from funnel.files import sha256_file
+from funnel.format.manifest import NAME as MANIFEST
 from funnel.format.released import with_count
 from funnel.ledger.journal import Journal
 from funnel.policy import Policy
@@ -24,6 +26,8 @@ from funnel.release.holding import alone
 
 if TYPE_CHECKING:
     import duckdb
+
+_WRONG = "`funnel audit` says all that is wrong with it."
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,16 @@ def send_newest(policy: Policy) -> Sent:
         raise ReleaseError("wrong-value", said, where=policy.file, advice="Name one under `release.also`.")
     with alone(policy.private):
         entries = Journal(policy.private).releases()
-        mine = [one.release for one in entries if one.name == policy.name and (policy.to / one.release).is_dir()]
+        mine = [one for one in entries if one.name == policy.name and (policy.to / one.release).is_dir()]
         if not mine:
             said = "there is no release of this policy"
             raise ReleaseError("release-unreadable", said, where=str(policy.to), advice="`funnel run` makes one.")
-        return send(also, policy.to / mine[-1])
+        folder = policy.to / mine[-1].release
+        path = folder / MANIFEST
+        if path.is_file() and sha256_file(path) != mine[-1].manifest_sha256:
+            said = "release.json is not the one that was audited and entered in the ledger"
+            raise ReleaseError("release-unreadable", said, where=str(folder), advice=_WRONG)
+        return send(also, folder)
 
 
 def send(also: Also, folder: Path) -> Sent:
@@ -71,8 +80,7 @@ def send(also: Also, folder: Path) -> Sent:
         manifest = opened.manifest
         opened.unchanged(folder, {name: manifest.files[name] for name in manifest.tables})
     except Broken as broken:
-        advice = "`funnel audit` says all that is wrong with it."
-        raise ReleaseError("release-unreadable", str(broken), where=str(folder), advice=advice) from None
+        raise ReleaseError("release-unreadable", str(broken), where=str(folder), advice=_WRONG) from None
     sink = Sink(address, also.old, partial(_unwritten, also, folder))
     told = TableComment(manifest.release, manifest.name)
     try:

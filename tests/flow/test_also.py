@@ -18,6 +18,7 @@ import pytest
 import funnel
 from funnel.engine.sink import TableComment, dated
 from funnel.errors import AGAIN, ReleaseError
+from tests.support.forging import Forged
 from tests.support.policies import write_policy
 from tests.support.postgres import PASSWORD, Server
 
@@ -254,6 +255,18 @@ def test_a_table_that_lacks_rows_is_not_called_the_release(server, tmp_path, tab
     server.run("DELETE FROM open.eaten WHERE ctid IN (SELECT ctid FROM open.eaten LIMIT 1)")
     assert funnel.send_newest(tmp_path / "policy.yaml").written
     assert ask(server, "SELECT count(*) FROM open.eaten") == [(ROWS,)]
+
+
+def test_a_release_that_was_changed_since_is_not_written(server, tmp_path, table) -> None:
+    """Also where release.json lists the changed files: the ledger knows what was audited."""
+    made = run(tmp_path, table, server, "open.changed")
+    forged = Forged(made, tmp_path / "private" / made.name)
+    forged.answer([(0, 0)] * ROWS)
+    forged.list_files()
+    server.run("DROP TABLE open.changed")
+    with pytest.raises(ReleaseError, match="not the one that was audited"):
+        funnel.send_newest(tmp_path / "policy.yaml")
+    assert ask(server, "SELECT to_regclass('open.changed')::text") == [(None,)]
 
 
 def test_a_group_that_owned_the_old_table_may_read_the_new_one(server, tmp_path, table) -> None:
