@@ -47,10 +47,11 @@ def joint_distribution(
     return Joint(alphabets[0], tuple(alphabets[1:]), np.array(codes, np.int64).T, counts)
 
 
-def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None:
+def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: bool = False) -> None:
     """Refuse public values that too few records share: their column of the protocol would disclose them.
 
-    The same for values of the secret, where the mechanism reads it and its protocol therefore names them.
+    The same for values of the secret, where the mechanism reads it and its protocol therefore names them. Where counts
+    are `noisy`, which values are rare must not shape the columns, and other ways out are told.
     Raises SourceError; its own where a column is an identifier.
     """
     if secret_published:
@@ -68,7 +69,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool) -> None
                 f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
                 f"{_have(len(rare), minimum)}",
                 values=shown,
-                advice=f"{_merge(block)}; or lower `estimate.minimum` if that disclosure is acceptable.",
+                advice=f"{_merge(block, noisy=noisy)}; or lower `estimate.minimum` if that disclosure is acceptable.",
             )
 
 
@@ -83,8 +84,10 @@ def rare_secrets(joint: Joint, minimum: int) -> int:
     return int((counts < minimum).sum())
 
 
-def _merge(block: Alphabet) -> str:
+def _merge(block: Alphabet, *, noisy: bool) -> str:
     """What makes values common enough: `rare` looks at one column, and combinations can be rarer than their parts."""
+    if noisy:  # neither `rare` nor `top` goes with a private estimate
+        return "Merge values by meaning with `groups` or `bins`, by what is known of the column and not from this table"
     if len(block.columns) == 1:
         return (
             "Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or by `top` or "

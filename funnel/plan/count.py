@@ -186,7 +186,8 @@ def fit(counted: Counted, plan: Plan) -> Counted:
     """With what holds its values, once it is fit to be protected. Raises SourceError, PlanError."""
     policy = counted.policy
     counted = replace(counted, joint=placed(policy, counted.cells, counted.joint))
-    counting.check_minimum(counted.joint, plan.count.minimum, secret_published=policy.mechanism.reads_secret)
+    reads_secret, noisy = policy.mechanism.reads_secret, policy.estimate.kind == "private"
+    counting.check_minimum(counted.joint, plan.count.minimum, secret_published=reads_secret, noisy=noisy)
     _check_written(policy, [*counted.joint.blocks, *map(vocabulary, counted.columns)], counted.joint.rows)
     return counted
 

@@ -168,6 +168,7 @@ def test_what_does_not_stand_any_more_is_spent_again_until_the_budget_is_used_up
     with pytest.raises(FunnelError) as failed:
         funnel.run(impossible)
     assert failed.value.code == "below-minimum"
+    assert "`rare" not in (failed.value.advice or "")  # which its policy would refuse
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy(tmp_path, estimate__budget=2.5))
     assert (refused.value.code, first["estimate"]["spent"]) == ("budget", 1.0)

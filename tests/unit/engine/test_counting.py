@@ -8,9 +8,9 @@ from funnel.engine.counting import check_minimum
 from funnel.errors import SourceError
 
 
-def advised(joint: Joint, published: bool = False) -> str:
+def advised(joint: Joint, published: bool = False, noisy: bool = False) -> str:
     with pytest.raises(SourceError) as caught:
-        check_minimum(joint, 10, secret_published=published)
+        check_minimum(joint, 10, secret_published=published, noisy=noisy)
     assert caught.value.code == "below-minimum" and caught.value.advice
     return caught.value.advice
 
@@ -22,6 +22,12 @@ def test_what_is_rare_in_several_columns_together_is_not_to_be_merged_in_one() -
     together = advised(Joint(joint.secret, (pairs,), joint.cells, joint.counts))
     assert "`rare` merges only what is rare in a column by itself" in together
     assert "put the columns into blocks of their own" in together
+
+
+def test_a_private_estimate_is_not_told_to_merge_by_what_is_rare_in_the_table() -> None:
+    """Its policy refuses `rare` and `top`."""
+    said = advised(Joint.from_table(np.array([[30, 2], [30, 3]])), noisy=True)
+    assert "`groups` or `bins`" in said and "rare" not in said and "`top`" not in said
 
 
 def test_a_mechanism_that_does_not_read_the_secret_is_named_for_averages_too() -> None:
