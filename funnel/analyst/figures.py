@@ -22,14 +22,16 @@ MEANING: dict[Flag, str] = {
     "unknown": "unknown: no figure from the released rows would be right on average, whatever the truth is",
     "nothing fits": "nothing fits: no value that this release can hold is meant",
     "noisy": "noisy: a count below zero; an error that is over half of the figure, or of the range of a mean or share, "
-    "or over a quarter of their records, or would be with one record more; or one so large that no interval ends",
+    "or over a quarter of their records, or would be with one record more; a count or sum that one record more can "
+    "carry out of its interval, by over a quarter of it; or an error so large that no interval ends",
     "modelled": "modelled: as cells.json has it, which is pooled, fitted and rounded; the error is of drawing cells "
     "alone, and the truth may often lie outside the interval",
 }
 NOISY = 0.5
 """Part of a count or sum, or of the range of a mean or share, above which its standard error makes it useless."""
 THIN = 0.25
-"""The same of the number of records that a mean or share is about."""
+"""The same of the number of records that a mean or share is about; and part of a count or sum, above which one record
+more must not carry it out of its interval."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,14 @@ def total(
 ) -> tuple[float, float, float, float, Flag | None]:
     """Estimate, standard error and interval of a count or a sum that lies in a range, and whether it is of use.
 
-    `one` is the most that a single record counts for, nothing where its answer is certain.
+    `one` is the most that a single record counts for, nothing where its answer is certain. Where one record more would
+    carry a figure far out of its interval, the error may be small by chance alone, since no such record was seen.
     """
     error = math.sqrt(max(variance, 0.0))
     reach = _normal(confidence) * error
     possible = min(max(value, least), most)  # a count far below zero is no better than one of nothing
-    flag: Flag | None = "noisy" if _unsure(error, one) > NOISY * abs(possible) else None
+    beyond = one > max(reach, THIN * abs(possible))
+    flag: Flag | None = "noisy" if beyond or _unsure(error, one) > NOISY * abs(possible) else None
     return value, error, value - reach, value + reach, flag
 
 
