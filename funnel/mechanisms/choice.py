@@ -123,7 +123,7 @@ def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError
         "nothing-to-release",
         f"no mechanism serves ({told})",
         status="empty",
-        advice=f"Use {looser}, allow more time, or put the public columns into one block.",
+        advice=f"Use {looser}, allow more time, or put the public columns of several blocks into one.",
     )
 
 

@@ -28,6 +28,7 @@ from funnel.policy import Policy
 from funnel.release.measured import Measured
 from funnel.release.narrowed import Narrowed, narrowed
 from funnel.report import observer
+from funnel.text import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,7 @@ class Summary(Settled):
             return ("what the published chances tell of them was not computed: there are too many, sets are released, "
                     "the protocol tells nothing, or the linear programs took too many steps")  # fmt: skip
         least, minimum = f"at least {told.narrowed:,} of {told.cells:,}", self.policy.estimate.minimum
-        return (f"{least} narrowed to fewer than {minimum} records by what is published, "
+        return (f"{least} narrowed to fewer than {counted(minimum, 'record')} by what is published, "
                 f"for who knows how often each {secret} occurs, which answers move beliefs in it and odds the most, "
                 "and how far")  # fmt: skip
 
