@@ -101,7 +101,7 @@ def _as_one(joint: Joint) -> str:
         kept += block.columns
     columns = [one for block in joint.blocks for one in block.columns if one not in kept]
     if len(columns) < 2:
-        return "Release fewer columns in this policy, or shrink them with `bins`, `groups` or `top`."
+        return "Release fewer columns in this policy, or shrink them with `bins` or `groups`."
     return (
         f"Put these {len(columns)} into one wide block, under `public`: "
         f"`{{name: record, columns: [{', '.join(columns)}], cells: {CELLS}}}`; or shrink them with `bins` or `groups`."

@@ -105,7 +105,7 @@ def check_distinct(rows: int) -> None:
         raise PlanError(
             "alphabet-too-large",
             f"the release would have {rows:,} different rows; up to {MOST_DISTINCT:,} can be audited",
-            advice="Make the public columns coarser with `top` or `bins`.",
+            advice="Make the public columns coarser with `groups` or `bins`.",
         )
 
 

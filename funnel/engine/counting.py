@@ -69,7 +69,8 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
                 f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
                 f"{_have(len(rare), minimum)}",
                 values=shown,
-                advice=f"{_merge(block, noisy=noisy)}; or lower `estimate.minimum` if that disclosure is acceptable.",
+                advice=f"{_merge(block, joint.secret.columns, noisy=noisy)}; or lower `estimate.minimum` if that "
+                "disclosure is acceptable.",
             )
 
 
@@ -84,8 +85,18 @@ def rare_secrets(joint: Joint, minimum: int) -> int:
     return int((counts < minimum).sum())
 
 
-def _merge(block: Alphabet, *, noisy: bool) -> str:
-    """What makes values common enough: `rare` looks at one column, and combinations can be rarer than their parts."""
+def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool) -> str:
+    """What makes values common enough: `rare` looks at one column, and combinations can be rarer than their parts.
+
+    A secret that is released too is released as it is hidden: nothing merges its values here.
+    """
+    if not set(block.columns) - set(secret):
+        return "Merge values of the secret in the source, for it is released as it is hidden"
+    if set(block.columns) & set(secret):
+        return (
+            "Merge values of the columns beside the secret by meaning with `groups` or `bins`, and its own in the "
+            "source, for it is released as it is hidden"
+        )
     if noisy:  # neither `rare` nor `top` goes with a private estimate
         return "Merge values by meaning with `groups` or `bins`, by what is known of the column and not from this table"
     if len(block.columns) == 1:
@@ -134,8 +145,8 @@ def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
             raise PlanError(
                 "alphabet-too-large",
                 f"{' + '.join(columns)} takes {size:,} values; a protocol holds up to {MAX_ALPHABET:,}",
-                advice="Shrink it with `bins` (numbers), `groups` or `top` (most frequent values), or leave it out; "
-                "several columns can be a wide block, of cells.",
+                advice="Shrink it with `bins` (numbers), `groups` or, but for a private estimate, `top`, or leave it "
+                "out; several columns can be a wide block, of cells.",
             )
     (cells,) = engine.row("SELECT count(*) FROM cells")
     if cells > MAX_CELLS:
@@ -143,7 +154,7 @@ def _check_sizes(engine: Engine, names: Sequence[Sequence[str]]) -> None:
             "alphabet-too-large",
             f"secret and public columns together take {cells:,} combinations; "
             f"up to {MAX_CELLS:,} can be measured",
-            advice="Release fewer columns in this policy, or shrink them with `bins` or `top`.",
+            advice="Release fewer columns in this policy, or shrink them with `bins` or `groups`.",
         )
 
 

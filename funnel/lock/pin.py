@@ -274,7 +274,8 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
                     "wrong-value",
                     f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
                     where=policy.file,
-                    advice="Use `top`, which makes one, or a value of that name in the table; or write `unseen: drop`.",
+                    advice="Name a group so (`groups`), or, but for a private estimate, use `top`, which makes one; or "
+                    "write `unseen: drop`.",
                 )
 
 

@@ -49,7 +49,7 @@ def check() -> None:
             "solver-time",
             "no protocol was found in the time allowed",
             status="time",
-            advice="Allow more time, or shrink the public columns with `top` or `bins`.",
+            advice="Allow more time, or shrink the public columns with `groups` or `bins`.",
         )
 
 

@@ -187,7 +187,7 @@ def _refuse_moved(joint: Joint, rounded: Joint, minimum: int) -> None:
             f"some combinations of {columns} have fewer than {minimum:,} records, whose numbers are rounded with their "
             "beliefs: totals that follow from them cannot be kept",
             advice="Write `totals: free` under `mechanism`, leave `estimate.beliefs` out, release fewer columns, or "
-            "make them coarser with `top` or `bins`.",
+            "make them coarser with `groups` or `bins`.",
         )
 
 
@@ -296,8 +296,8 @@ def _refuse_rare(arranged: Arranged, minimum: int) -> None:
                 f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}, "
                 f"and they are one alphabet here ({arranged.why})",
                 values=shown,
-                advice="Make the columns coarser with `top` or `bins`, release fewer of them, or lower "
-                "`estimate.minimum` if that disclosure is acceptable.",
+                advice="Make the columns coarser with `groups` or `bins` (a secret that is released too, in the "
+                "source), release fewer of them, or lower `estimate.minimum` if that disclosure is acceptable.",
             )
 
 

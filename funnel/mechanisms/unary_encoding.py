@@ -102,7 +102,7 @@ def _check_values(inputs: Alphabet) -> None:
         raise PlanError(
             "alphabet-too-large",
             f"{' + '.join(inputs.columns)} takes {len(inputs):,} values; unary encoding serves up to {MOST_VALUES}",
-            advice="Make it coarser with `top` or `bins`, or use another mechanism.",
+            advice="Make it coarser with `groups` or `bins`, or use another mechanism.",
         )
 
 

@@ -245,5 +245,5 @@ def _refuse_many(joint: Joint, knowledge: Knowledge) -> None:
             f"an attacker may know any of {len(sizes):,} public columns, which takes up to {most:,} combinations of "
             f"values; srlip is measured given each of them, up to {KNOWN:,}, and up to {SETS:,} sets of columns",
             advice=f"Let others know fewer of them (`knows: {fewer}`), release fewer columns in this policy, shrink "
-            "them with `bins` or `top`, or use `notion: lip`.",
+            "them with `bins` or `groups`, or use `notion: lip`.",
         )

@@ -60,7 +60,7 @@ def too_rare() -> SolverError:
         "precision",
         "some values are so rare that the linear program loses them",
         status="precision",
-        advice="Make the public columns coarser with `top` or `bins`, or use mechanism: optimal.",
+        advice="Make the public columns coarser with `groups` or `bins`, or use mechanism: optimal.",
     )
 
 

@@ -104,7 +104,7 @@ class _GroupSearch:
                 "solver-time",
                 "no parts of rows were found in time",
                 status="time",
-                advice="Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `top`.",
+                advice="Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `groups`.",
             )
         best = self.listed(self.protocol(answer), first)
         for _ in range(_ROUNDS):

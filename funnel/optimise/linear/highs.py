@@ -72,7 +72,7 @@ class Answer:
             return self.values
         status = "failed" if self.status == "unbounded" else self.status
         code = "solver-time" if status == "time" else "solver-failed"
-        advice = "Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `top`."
+        advice = "Raise mechanism.time_limit, or shrink the public alphabet with `bins` or `groups`."
         raise SolverError(code, f"{what} ended as {self.status}", status=status, advice=advice)
 
 

@@ -169,5 +169,5 @@ def too_fine() -> SolverError:
         "precision",
         f"no weights of {MAX_BITS} bits keep the bound and at least half of what could be released",
         status="precision",
-        advice="Shrink the public alphabet with `bins` or `top`, or use a larger epsilon.",
+        advice="Shrink the public alphabet with `bins` or `groups`, or use a larger epsilon.",
     )

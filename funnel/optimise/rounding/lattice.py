@@ -34,7 +34,7 @@ def kernel(equalities: Sequence[Sequence[int]], dimension: int) -> Integers:
             "solver-size",
             f"exact equalities on {dimension:,} values, more than {MAX_DIMENSION}",
             status="size",
-            advice="Shrink the public alphabet with `bins` or `top`, or allow a small epsilon.",
+            advice="Shrink the public alphabet with `bins` or `groups`, or allow a small epsilon.",
         )
     basis: Integers = np.eye(dimension, dtype=int).astype(object)
     for equality in equalities:

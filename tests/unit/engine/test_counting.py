@@ -30,6 +30,16 @@ def test_a_private_estimate_is_not_told_to_merge_by_what_is_rare_in_the_table() 
     assert "`groups` or `bins`" in said and "rare" not in said and "`top`" not in said
 
 
+def test_a_secret_that_is_released_too_is_not_told_to_be_merged_in_the_policy() -> None:
+    """Its policy refuses `rare`, `groups`, `top` and `bins`."""
+    rare = Joint.from_table(np.array([[30, 0], [0, 3]]), "illness", "illness")
+    for noisy in (False, True):
+        assert advised(rare, noisy=noisy).startswith("Merge values of the secret in the source, for it is")
+    pairs = Alphabet(("illness", "town"), (("i", "t"), ("j", "u")))
+    together = advised(Joint(rare.secret, (pairs,), rare.cells, rare.counts))
+    assert "beside the secret by meaning with `groups` or `bins`, and its own in the source" in together
+
+
 def test_a_mechanism_that_does_not_read_the_secret_is_named_for_averages_too() -> None:
     """`optimal` does not keep `mutual-information`."""
     said = advised(Joint.from_table(np.array([[30, 20], [3, 3]])), published=True)
