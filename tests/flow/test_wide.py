@@ -98,6 +98,15 @@ def test_a_report_calls_totals_those_of_the_table_only_where_the_draws_leave_the
     assert "nearly at face value: the draws move the totals" in told["said"]
 
 
+def test_cells_that_are_merged_are_not_said_to_be_drawn(released):
+    """Nor is a mechanism named that does not keep an average."""
+    average = {"notion": "mutual-information", "epsilon": 0.01}
+    shown = json.loads((released(privacy=average, mechanism="greedy-funnel") / "report.json").read_text())
+    told = shown["wide"][0]["said"]
+    assert "its cells were merged" in told and "the draws move" not in told and "invariant" not in told
+    assert "The cell is drawn for" not in str(shown) and "the one that its group is named after" in str(shown)
+
+
 @pytest.mark.long
 def test_of_cells_drawn_together_with_other_columns_totals_may_be_kept_as_well(released):
     promised = {"notion": "srlip", "epsilon": 1, "knows": 1}

@@ -350,7 +350,7 @@ def test_of_several_blocks_no_ceiling_is_told(public: bool) -> None:
     for claim in ("Proven ceiling", "It is proven", "proven: no more", "share of ε", "90.0%"):
         assert claim not in text
     assert (
-        "as much information about the true values as the promise allows given what the blocks before" in text
+        "each time to keep information about the true values within the promise, given what the blocks before" in text
     )
 
 

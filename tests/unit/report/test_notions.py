@@ -535,6 +535,17 @@ def test_merging_without_chance_is_told_as_what_it_is() -> None:
     assert "no key plays a part" in text and "narrow down its true values" not in text
     assert "3 true values became 2 groups" in text and "the draws pull them away" not in text
     assert "Draws are permanent" not in text
+    assert "The rest of the table" not in text and "how many others show the same value" not in text
+
+
+def test_an_average_that_was_rounded_up_is_said_to_be_the_most() -> None:
+    """Few records leave few decimals: of 3,000, an average of 0.0004 nats is stated as 0.01."""
+    joint = Joint.from_table([[400, 300, 200], [300, 300, 300]], "illness", "town")
+    release = sample.sample(joint, [sample.response(joint.blocks[0], 1.0)], "mutual-information")
+    assert release.manifest.decimals < 3
+    text = text_of(release.published())
+    assert "An average record tells at most " in text and "by up to a factor of" in text
+    assert "at most about" in text
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
