@@ -124,6 +124,9 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     if isinstance(error, duckdb.OutOfMemoryException):
         said = "the table does not fit in the memory allowed"
         advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."
+    elif "error when sniffing" in told:  # before UTF-8, which this complaint names among all that it tried
+        said = "the lines of the table do not fit together"
+        advice = "Give every line as many fields and the same kind of end, and quote values that hold a delimiter."
     elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
         said = "the source table is not UTF-8 text"
         advice = "Convert it, for example with `iconv -f latin1 -t utf-8`; from Excel, `-f utf-16` may be right."

@@ -6,7 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,10 @@ _LINE = 1 << 20
 """Characters of a line that are looked at."""
 _DELIMITERS = ",;\t|"
 """Of which one most likely separates the fields."""
+_QUOTE = '"'
+"""What fields stand in that hold what separates them."""
+_COMMENT = "#"
+"""What lines begin with that may be none of the table."""
 _LOOKED = 100
 """Lines that tell whether the first one holds names."""
 
@@ -71,12 +76,38 @@ class Text(Files):
         if texts:
             kept = listed(f"{literal(name)}: 'VARCHAR'" for name in texts)
             options.append(f"types = {{{kept}}}")
-        return self._call("read_csv", [*self.dialect.options(), *options])
+        return self._call("read_csv", [*self._told, *options])
 
     @property
     def as_texts(self) -> str:
         """The SQL that reads it in one pass: every column as the text that stands there."""
-        return self._call("read_csv", [*self.dialect.options(), "all_varchar = true"])
+        return self._call("read_csv", [*self._told, "all_varchar = true"])
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """What DuckDB is told of the dialect: also that apostrophes are no quotes, and that no record is a comment.
+
+        Left to find out, it may take an apostrophe that a field begins with for a quote, so that all lines up to the
+        next one are one record, and leave out records that begin with `#`.
+        """
+        told, quoted, commented = self.dialect.options(), set[bool](), True
+        with duckdb.connect() as connection:
+            for file in self.files:
+                asked = listed([literal(str(file)), *told, "sample_size = -1"])
+                found = connection.execute(f"SELECT Quote, Comment, Delimiter, len(Columns) FROM sniff_csv({asked})")
+                quote, comment, delimiter, width = found.fetchall()[0]
+                quoted.add(quote in ('"', "'"))
+                commented &= comment != _COMMENT or not self._has_record(file, delimiter, width)
+        if len(quoted) == 1:  # else quotes are letters in some files, and each is for DuckDB to find out
+            told.append(f"quote = {literal(_QUOTE * quoted.pop())}")
+        return told if commented else [*told, "comment = ''"]
+
+    def _has_record(self, file: Path, delimiter: str, width: int) -> bool:
+        """Whether a line that seems to be a comment, and does not stand above the names, has the table's fields."""
+        with opened(file) as handle:
+            lines = iter(lambda: handle.readline(_LINE), "")
+            records = dropwhile(_is_comment, lines) if self.dialect.has_header else lines
+            return any(_is_comment(line) and line.count(delimiter) + 1 >= width for line in records)
 
     def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Raise SourceError for names that cannot be used, a first line that holds none, and lines of other widths."""
@@ -102,7 +133,7 @@ class Text(Files):
 
     def _texts_of(self, file: Path, option: str) -> str:
         """The SQL that reads one file, every column as the text that stands there."""
-        return read_of("read_csv", file, *self.dialect.options(), "all_varchar = true", option)
+        return read_of("read_csv", file, *self._told, "all_varchar = true", option)
 
     def is_headed(self) -> bool:
         """Whether the first line holds words over numbers, or nothing at all. Raises SourceError."""
@@ -123,8 +154,8 @@ class Text(Files):
 
     def _lines(self, connection: duckdb.DuckDBPyConnection, file: Path, most: int) -> list[list[str]]:
         """The fields of the first lines as they stand there; empty lines are none."""
-        told = f", delim = {literal(self.dialect.delimiter)}" if self.dialect.delimiter else ""
-        asked = f"SELECT Delimiter, Quote FROM sniff_csv({literal(str(file))}{told})"
+        told = [one for one in self._told if one.startswith(("delim ", "quote "))]
+        asked = f"SELECT Delimiter, Quote FROM sniff_csv({listed([literal(str(file)), *told])})"
         delimiter, quote = connection.execute(asked).fetchone() or (",", '"')
         quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
         with opened(file) as handle:
@@ -143,13 +174,13 @@ class Text(Files):
     def _check_skipped(self, connection: duckdb.DuckDBPyConnection) -> None:
         """DuckDB begins where the lines that fit together do: what it leaves out above may be a title, not records."""
         for file in self.files:
-            asked = listed([literal(str(file)), *self.dialect.options()])
+            asked = listed([literal(str(file)), *self._told])
             (skipped,) = connection.execute(f"SELECT SkipRows FROM sniff_csv({asked})").fetchone() or (0,)
             if not skipped:
                 continue
             with opened(file) as handle:
                 lines = list(islice(iter(lambda: handle.readline(_LINE), ""), skipped))
-            if any(set(line) & set(_DELIMITERS) and not line.startswith("#") for line in lines):
+            if any(set(line) & set(_DELIMITERS) and not _is_comment(line) for line in lines):
                 said = f"the first {skipped:,} lines have other fields than those below, and would be left out"
                 advice = "Give every line the same number of fields, and take out what stands above the columns' names."
                 raise refused(said, file, advice)
@@ -180,6 +211,10 @@ def _check_headed(names: Sequence[str], file: Path) -> None:
             advice="Name the columns: `csv: {header: false, names: [...]}` under `source`, or `--names` of `funnel "
             "init`; or, where a column is named by a number, say `csv: {header: true}`.",
         )
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith(_COMMENT)
 
 
 def _is_number(text: str) -> bool:

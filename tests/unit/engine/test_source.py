@@ -148,6 +148,34 @@ def test_lines_that_the_engine_would_leave_out_are_refused(tmp_path, above):
         schema(tmp_path / "t.csv")
 
 
+APOSTROPHES = [("a", "'s-Gravenhage"), ("b", "Oslo"), ("a", "Hawai'"), ("b", "Rome")] * 20
+"""From the first apostrophe to the next the engine finds one field in quotes."""
+HASHES = [(city, letter) for letter, city in [*[("a", "1"), ("\\", "1"), ("b", "#c")] * 5, *[("'b' ", "1")] * 5]]
+"""Where quotes are hard to find the engine takes a line that begins with a hash for a comment."""
+
+
+@pytest.mark.parametrize("rows", [APOSTROPHES, HASHES])
+def test_apostrophes_and_hashes_of_records_are_letters(tmp_path, rows):
+    (tmp_path / "t.csv").write_text("s\tx\n" + "".join(f"{s}\t{x}\n" for s, x in rows))
+    with DuckDB(find(tmp_path / "t.csv")) as engine:
+        engine.prepare((f"CREATE TEMP VIEW source AS SELECT * FROM {engine.source.reading()}",))
+        assert engine.rows("SELECT * FROM source") == rows
+
+
+def test_lines_between_records_that_begin_with_a_hash_are_comments(tmp_path):
+    (tmp_path / "t.csv").write_text("# by hand, twice\n# and again\ns,x\n" + "u,a\nv,b\n" * 30 + "# more\nu,a\n")
+    with DuckDB(find(tmp_path / "t.csv")) as engine:
+        assert list(engine.schema()) == ["s", "x"]
+        assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (61,)
+
+
+@pytest.mark.parametrize("odd", ["u,a\r\n", "u,a,c\n" * 3])
+def test_lines_that_fit_no_dialect_are_not_said_to_be_in_another_encoding(tmp_path, odd):
+    (tmp_path / "t.csv").write_bytes(("s,x\n" + "u,a\nv,b\n" * 12_000 + odd + "u,a\n").encode())
+    with pytest.raises(SourceError, match="the lines of the table do not fit together"):
+        schema(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("above", ["Made by hand\n", "A title\n\n", "\n\n"])
 def test_a_title_above_the_names_is_no_record(tmp_path, above):
     (tmp_path / "t.csv").write_text(above + "s,x\n" + "u,a\nv,b\n" * 30)
