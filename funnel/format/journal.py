@@ -6,10 +6,11 @@ Releases, private estimates and agreed changes of key stand in one chain. ledger
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
-from funnel.format.manifest import Assumed, Parameters
+from funnel.format.manifest import Assumed, How, Parameters
 from funnel.format.schema import InRange, Matches
 
 NAME = "ledger.jsonl"
@@ -89,6 +90,16 @@ class Together:
     def asked(self) -> tuple[str, tuple[str, ...]]:
         """In which measure it is, and about which secret."""
         return self.measure, self.sensitive
+
+    @property
+    def found(self) -> How:
+        """How the figure was found, not what was `measured`: `before` by an earlier release, which had to tell more."""
+        return self.how if self.figure == self.measured else "before"
+
+    def stated(self, step: Fraction) -> How:
+        """The same of figures rounded up to a step: what is published says no more of tonight's counts than these."""
+        rounded = {one if one is None else -(-Fraction(str(one)) // step) for one in (self.figure, self.measured)}
+        return self.how if len(rounded) == 1 else "before"
 
 
 @dataclass(frozen=True)

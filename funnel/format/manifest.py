@@ -125,6 +125,10 @@ Assumed = Literal["identifiers unchanged", "values unchanged", "comings and goin
 """What is taken for granted where digests do not show it."""
 
 
+How = Literal["exact", "unchanged", "ceiling", "sum", "repeated", "before"]
+"""How a figure about several releases was found; `before`: an earlier one stated it, and now it is no more."""
+
+
 @dataclass(frozen=True)
 class Composed:
     """What this release and all before it in the ledger tell together, in nats; None: no finite bound.
@@ -133,7 +137,7 @@ class Composed:
     """
 
     leakage: Nats | None
-    how: Literal["exact", "unchanged", "ceiling", "sum", "repeated"]
+    how: How
     releases: Annotated[int, InRange(1, 1 << 62)]
     assumes: tuple[Assumed, ...]
 

@@ -116,7 +116,7 @@ def check_ends(
     if own:
         said = (
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
-            f"have no finite bound ({one.together.measure}, {one.together.how}){why}"
+            f"have no finite bound ({one.together.measure}, {one.together.found}){why}"
         )
         word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
@@ -172,7 +172,7 @@ def _check_budget(policy: Policy, found: Together) -> None:
     before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
     raise LedgerError(
         "budget",
-        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.how}); the budget is "
+        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}); the budget is "
         f"{policy.budget:.15g}",
         where=policy.file,
         advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; "
@@ -194,7 +194,7 @@ def unbounded(promises: Sequence[Promise]) -> str | None:
         return None
     return (
         f"No finite bound: what {'this release tells' if own.releases == 1 else 'all releases so far tell together'} "
-        f"about {' + '.join(own.sensitive)} may be everything ({own.measure}, {own.how}); its policy accepts that"
+        f"about {' + '.join(own.sensitive)} may be everything ({own.measure}, {own.found}); its policy accepts that"
     )
 
 
@@ -215,7 +215,7 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
         return always
     who = "what all of them together tell" if together.releases > 1 else "what it tells"
     absent = "" if found.present is None else ", by being absent too,"
-    told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.how})"
+    told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.found})"
     return [
         *always,
         f"this is release {together.releases:,} in this ledger; {who} about a person whose values stay the same"

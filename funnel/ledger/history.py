@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import takewhile
 
 from funnel.cells.cells import Cells
@@ -69,7 +70,8 @@ class Composed:
         if found.releases == 1 and self.present is None:
             return None
         figure = None if found.figure is None else round_up(found.figure, decimals)
-        return manifest.Composed(figure, found.how, found.releases, self.identity.assumes)
+        how = found.stated(Fraction(1, 10**decimals))
+        return manifest.Composed(figure, how, found.releases, self.identity.assumes)
 
 
 def compose(

@@ -111,7 +111,7 @@ def promise_dict(one: Promise) -> dict[str, Any]:
         "bound": allowed(one),
         "used": told.figure,
         "left": left(one),
-        "how": told.how,
+        "how": told.found,
         "since": one.since,
         "ended": one.ended,
     }
@@ -131,7 +131,7 @@ class PromiseCost:
         budget = "" if one.budget is None else f", of {allowed(one):.15g} allowed"
         return (
             f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
-            f"{_stated(one)} after {release} ({one.together.how}){budget}"
+            f"{_stated(one)} after {release} ({one.together.found}){budget}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PromiseCost:
         return {
             "policy": one.policy, "measure": one.together.measure, "sensitive": list(one.together.sensitive),
             "released": self.before is not None, "now": before, "after": one.together.figure, "budget": allowed(one),
-            "how": one.together.how,
+            "how": one.together.found,
         }  # fmt: skip
 
 
@@ -207,7 +207,7 @@ class LedgerView:
             "promises": [promise_dict(one) for one in self.promises],
             "releases": [vars(one) for one in self.releases],
             "composed": None if latest is None else latest.figure,
-            "how": None if latest is None else latest.how,
+            "how": None if latest is None else latest.found,
             "varying": None if latest is None else latest.varying,
             "identity": None if self.identity is None else told(self.identity),
             "budget": self.policy.budget,
@@ -243,7 +243,7 @@ class LedgerView:
         )
         left = self.policy.privacy.unmeasured
         return [
-            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.how}) about a person whose values "
+            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}) about a person whose values "
             "stay the same",
             *([f"           {left}"] if left else []),
             f"changing   {varying}",
@@ -320,7 +320,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
         leakage=entry.leakage.get(composed.measure),
         composed=composed.figure,
         added=None if composed.figure is None or known is None else round(composed.figure - known, 4),
-        how=composed.how,
+        how=composed.found,
         varying=composed.varying,
         draws=entry.draws,
         key=entry.key_fingerprint,

@@ -105,7 +105,7 @@ class Rotation:
         lines = [
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
-            f"after one  {self.nats(self.after.figure)} ({self.after.how}), once a release is drawn with a new key",
+            f"after one  {self.nats(self.after.figure)} ({self.after.found}), once a release is drawn with a new key",
             *([_ANEW] if self.searched else []),
             f"cost       {self.nats(self.cost) if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),

@@ -230,4 +230,4 @@ def _told(together: Together) -> str:
     measure, figure = together.measure, together.figure
     total = f"no finite bound ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
     many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
-    return f"{total}, over {many} ({together.how})"
+    return f"{total}, over {many} ({together.found})"

@@ -195,6 +195,21 @@ def test_another_budget_of_one_name_is_told(command, folder: Path) -> None:
     assert any(told in one for one in run(folder, FIRST, budget=1.0).warnings)
 
 
+def test_what_is_counted_on_an_earlier_night_is_not_tonight(folder: Path) -> None:
+    """Over noisy counts no other promise is measured anew: what was told of it at the table of before is added to."""
+    before = run(folder, FIRST, budget=None).composed.together
+    table = folder / "people.parquet"
+    more = "SELECT i + 400, 's' || (i % 2), 'x' || (i % 2), 'w' || (i % 3 // 2), 'z' || (i % 5 // 3)"
+    duckdb.sql(f"COPY (SELECT * FROM '{table}' UNION ALL {more} FROM range(2000) t(i)) TO '{folder}/more.parquet'")
+    (folder / "more.parquet").replace(table)
+    values = {"w": ["w0", "w1"], "z": ["z0", "z1", "z2"]}
+    noisy = {"kind": "private", "epsilon": 3.0, "values": values, "minimum": 1}
+    terms = {"sensitive": ["w"], "estimate": noisy, "privacy": {"notion": "ldp-x", "epsilon": 0.4}, "budget": None}
+    _, told = run(folder, OTHER, **terms).composed.promises
+    assert told.together.figure == pytest.approx(before.figure + 0.4, abs=3e-4)
+    assert everything_holds(folder)
+
+
 def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -> None:
     """Wherever it stands in the sequence: else a bound of the other column's draws would be added to it."""
     first = FIRST | {"privacy": {"notion": "lip", "epsilon": 0.4}, "budget": None}
@@ -217,6 +232,25 @@ def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -
     alike = replace(whole[0], identity=replace(whole[0].identity, content="0" * 64))
     rechained(private, [alike, *whole[1:]])
     assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
+
+
+def test_a_figure_of_an_earlier_release_is_not_called_measured(command, folder: Path) -> None:
+    """The sum for two columns stays the figure once both are drawn from again, and what is measured then is less."""
+    run(folder, FIRST, budget=None)
+    summed = run(folder, OTHER, budget=None).composed.together
+    little = {"privacy": {"notion": "lip", "epsilon": 0.05}, "draws": {"kind": "fresh"}, "budget": None}
+    made = run(folder, FIRST, name="both", public=["x", "z"], **little)
+    told = made.composed.together
+    assert (summed.found, told.figure, told.how) == ("sum", summed.figure, "unchanged")
+    assert told.measured < told.figure
+    assert told.found == "before"
+    assert f"nats of lip, over 3 releases ({told.found})" in made.text()
+    stated = json.loads((Path(made.release) / "release.json").read_text())["composed"]
+    assert stated["how"] == "before"
+    assert "as an earlier release stated" in html.unescape((Path(made.release) / "report.html").read_text())
+    shown = command("ledger", folder / "policy.yaml", "--json").json
+    assert {shown["how"], shown["promises"][0]["how"], shown["releases"][-1]["how"]} == {"before"}
+    assert everything_holds(folder)
 
 
 def test_a_repeat_tells_what_was_told_before_only_in_the_same_terms(folder: Path) -> None:

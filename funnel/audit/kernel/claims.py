@@ -163,9 +163,9 @@ def ledger_entry(opened: Opened) -> str | Unchecked:
     if opened.staged:
         return _WAITS
     one, (*before, own) = opened.manifest, opened.entries
-    promise, told = own.own, own.own.together
+    promise, told, several = own.own, own.own.together, before or own.present
     figure = None if told.figure is None else float(-(-rational(told.figure) // one.step) * one.step)
-    composed = Composed(figure, told.how, told.releases, own.identity.assumes) if before or own.present else None
+    composed = Composed(figure, told.stated(one.step), told.releases, own.identity.assumes) if several else None
     agree(journal.NAME, [
         ("hash of the manifest", opened.entry(opened.release / MANIFEST).sha256, own.manifest_sha256),
         ("hash of the evidence", opened.entry(opened.folder / EVIDENCE).sha256, own.evidence_sha256),
