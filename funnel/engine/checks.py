@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from funnel.engine.base import Engine
 from funnel.errors import SourceError
+from funnel.text import counted
 
 BELOW = "(below the first bin)"
 """The label that a plan gives to numbers and dates below the first edge; no release may hold it."""
@@ -138,7 +139,7 @@ def refuse_repeated(column: str, repeated: int) -> None:
     if repeated:
         raise SourceError(
             "entity-repeated",
-            f"{repeated:,} rows repeat the {column} of another row",
+            f"{counted(repeated, 'row')} repeat{'s' if repeated == 1 else ''} the {column} of another row",
             advice="funnel protects one row per person: aggregate the source to one row each. "
             "Where a filter leaves one of several, no finite bound is known, for to be absent is an answer too.",
         )

@@ -118,10 +118,10 @@ def check_ends(
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
             f"have no finite bound ({one.together.measure}, {one.together.found}){why}"
         )
-        word = f"`accept: {UNBOUNDED}`" + ("" if policy.budget is None else " in place of `budget`")
+        word = f"`accept: {_accepting(policy, UNBOUNDED)}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
-        word = f"`accept: [{one.policy}]`"
+        word = f"`accept: {_accepting(policy, one.policy)}`"
         also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
         if also:
             word += f", which gives up as well what {' and what '.join(also)},"
@@ -132,6 +132,11 @@ def check_ends(
         advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
         "`funnel ledger` lists what was promised.",
     )
+
+
+def _accepting(policy: Policy, name: str) -> str:
+    """What a policy has to write to accept one more promise's end, with those that it accepts already."""
+    return UNBOUNDED if (*policy.accept, name) == (UNBOUNDED,) else f"[{', '.join((*policy.accept, name))}]"
 
 
 def _known_otherwise(policy: Policy) -> str:

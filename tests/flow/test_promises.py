@@ -76,6 +76,8 @@ def test_a_release_that_would_end_a_promise_is_refused(command, folder: Path, ot
     assert "accept: [first]" in refused.json["error"]["advice"]
     assert entries(folder) == 1
     assert len(list((folder / "releases").glob("2*"))) == 1
+    refused = command("run", write_policy(folder, **(other | {"accept": "unbounded", "budget": None})), "--json")
+    assert "accept: [unbounded, first]" in refused.json["error"]["advice"]  # in place of what was accepted before
 
 
 def test_what_publishes_a_secret_is_refused_before_anything_is_counted(command, folder: Path) -> None:
