@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from io import TextIOWrapper
 
 from funnel.cli.signals import heed_termination, interrupted, leave
 
@@ -14,6 +15,8 @@ def begin() -> None:
     """What holds for a process that is a command, before anything is imported."""
     gc.set_threshold(_THRESHOLD)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # nobody else has a say in how a policy is read
+    if isinstance(sys.stdout, TextIOWrapper):  # maybe of an encoding that has not all letters: no command fails for it
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:

@@ -96,8 +96,10 @@ def _visible(text: str) -> str:
 
 def emit(data: Any, *, line: bool = False, error: bool = False) -> None:
     """Print one JSON object, where asked on one `line`; what JSON lets stand but a terminal obeys is escaped."""
-    text = json.dumps(data, indent=None if line else 1, ensure_ascii=False, allow_nan=False)
-    print(_visible(text), file=sys.stderr if error else sys.stdout, flush=line)
+    stream = sys.stderr if error else sys.stdout
+    narrow = (stream.encoding or "utf-8").lower() not in ("utf-8", "utf8")  # where JSON's own escapes are needed
+    text = json.dumps(data, indent=None if line else 1, ensure_ascii=narrow, allow_nan=False)
+    print(_visible(text), file=stream, flush=line)
 
 
 @contextmanager

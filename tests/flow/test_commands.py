@@ -149,6 +149,24 @@ def test_progress_shows_on_a_terminal_only(tmp_path, key):
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_output_has_no_letters_for_is_escaped(tmp_path, encoding):
+    """A release that is out is not said to have failed because a cron has no Greek, and JSON stays JSON."""
+    table = tmp_path / "t.csv"
+    table.write_text("id,αβ,x\n" + "".join(f"{i},{'uv'[i % 2]},{'ab'[i // 2 % 2]}\n" for i in range(80)))
+    named = {"source": {"table": str(table)}, "sensitive": ["αβ"], "public": ["x"], "draws": {"kind": "fresh"}}
+    path = write_policy(tmp_path, mechanism="randomised-response", release__to="αβ", **named)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+
+    def told(*words: object) -> str:
+        asked = [sys.executable, "-m", "funnel", *map(str, words)]
+        return subprocess.run(asked, env=environment, capture_output=True, check=True).stdout.decode(encoding)
+
+    assert "αβ" in str(json.loads(told("plan", path, "--json")))
+    assert "\\u03b1\\u03b2" in told("run", path)
+    assert "passed" in told("audit", tmp_path / "αβ" / "latest", "--private", tmp_path / "private")
+
+
 def test_the_interface_is_there_before_what_few_commands_need():
     """Whoever imports it all does not wait for what few commands need."""
     code = "import sys, funnel.api; print(*{'scipy', 'highspy', 'flint', 'jinja2', 'pyarrow.compute'} & {*sys.modules})"
