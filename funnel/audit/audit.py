@@ -28,6 +28,7 @@ from funnel.audit.extras import (
     pinned,
     policy,
     promises,
+    repeats,
     rounded,
     signature,
     spent,
@@ -48,7 +49,7 @@ from funnel.audit.kernel.verdict import (
     Unchecked,
     counted,
 )
-from funnel.audit.pruned import pruned, pruned_folder
+from funnel.audit.pruned import Left, pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import ReleaseError
 from funnel.text import some
@@ -59,11 +60,11 @@ if TYPE_CHECKING:
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, catalogue, mechanism, agreed, policy, pinned, declared, noise, spent, uncertainty, rounded),
     *(truth, observer),
-    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, composition, promises),
+    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, repeats, composition, promises),
     *(signature, newest, table),
 )
 """In the order in which they are told."""
-LEDGER = (meanings, identity, composition, promises)
+LEDGER = (meanings, identity, repeats, composition, promises)
 """Those that read the release's entry."""
 PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 
@@ -176,7 +177,7 @@ def audit_release(
     """
     key = None if public_key is None else read_public_key(public_key)
     if private is not None and (gone := pruned_folder(release, private)) is not None:
-        return AuditReport(gone, pruned(gone, private, key), (), pruned=True)
+        return _pruned(Left(gone, private, public_key=key), private)
     folder = release_folder(release)
     if private is not None and not private.is_dir():
         raise ReleaseError(
@@ -188,6 +189,16 @@ def audit_release(
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount, asked=release, each=each)
     found = tuple(kernel.findings(opened))
     return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))
+
+
+def _pruned(left: Left, private: Path) -> AuditReport:
+    """What is found of a release whose data were taken away: also all that its entry says, for later ones go by it."""
+    found, told = pruned(left, private), (agreed, *LEDGER)
+    if why := left.lacks:
+        extras = tuple(Finding(one.CLAIM, one.TITLE, "not checked", why) for one in told)
+    else:
+        extras = tuple(finding(one, left) for one in told)
+    return AuditReport(left.release, found, extras, pruned=True)
 
 
 def finding(extra: ModuleType, opened: Release) -> Finding:

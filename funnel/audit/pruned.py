@@ -1,16 +1,57 @@
-"""The audit of a release whose data were taken away on purpose: what stays of it is as it was entered."""
+"""The audit of a release whose data were taken away on purpose: what stays of it is as it was entered.
+
+Evidence, ledger and archive stay, and with them everything that its entry was worked out from: later releases go by its
+figures, so these are worked out again as those of any other. What needs its table is not looked at.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.audit.kernel import claims
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.parts import archived
+from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.check import Claims, findings
-from funnel.audit.kernel.opened import Opened, content, holds_only, parsed
+from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
 from funnel.audit.verify.attested import attested
-from funnel.format import attestation, manifest
+from funnel.format import attestation, cells, manifest
+from funnel.format.protocol import NAME as PROTOCOL
+from funnel.format.protocol import ProtocolFile
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile
+
+_MEASURED: Claims = {
+    "counts": claims.counts,
+    "known": claims.known,
+    "leakage-bound": claims.leakage_bound,
+    "leakage-stated": claims.leakage_stated,
+    "draw-inputs": drawing.draw_inputs,
+    "draw-support": drawing.draw_support,
+    "draw-fit": drawing.draw_fit,
+}
+"""What counts, draws and protocol show without the table."""
+
+
+class Left(Release):
+    """A release without its published files: what it was drawn by is the archive's copy of its protocol."""
+
+    @Once
+    def protocol(self) -> ProtocolFile:
+        """As the ledger names it. Raises Broken."""
+        if (found := archived(self, self.entries[-1])) is None:
+            what = "no copy is left of what a pruned release was drawn by"
+            raise Broken(PROTOCOL, what, self.entries[-1].protocol_sha256, None)
+        return found
+
+    @property
+    def lacks(self) -> str | None:
+        """What is not there any more without which nothing can be measured again; None where all is, or is damaged."""
+        try:
+            if cells.NAME in self.manifest.files:
+                return "it was made of cells, which are not there any more"
+            return "no copy of its protocol is left" if archived(self, self.entries[-1]) is None else None
+        except Broken:
+            return None
 
 
 def marker(private: Path, release: str) -> Path | None:
@@ -26,8 +67,9 @@ def pruned_folder(given: Path, private: Path) -> Path | None:
     return None if marker(private, folder.name) is None else folder
 
 
-def pruned(folder: Path, private: Path, key: bytes | None) -> tuple[Finding, ...]:
+def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
     """What is found of a release that its marker says was pruned: what stays, by the marker, ledger and evidence."""
+    folder = release.release
 
     def left(opened: Opened) -> str:
         """Data and pages were taken away on purpose, and release.json stayed as it was."""
@@ -46,7 +88,7 @@ def pruned(folder: Path, private: Path, key: bytes | None) -> tuple[Finding, ...
 
     def signature(opened: Opened) -> str | Unchecked:
         """The owner of the public key signed the hash of every file that was published, and the promise."""
-        return attested(opened, key)
+        return attested(opened, release.public_key)
 
     looked_at: Claims = {
         "pruned": left,
@@ -56,4 +98,4 @@ def pruned(folder: Path, private: Path, key: bytes | None) -> tuple[Finding, ...
         "ledger-entry": claims.ledger_entry,
         "signature": signature,
     }
-    return tuple(findings(Opened(folder, private), looked_at))
+    return tuple(findings(release, looked_at if release.lacks else looked_at | _MEASURED))

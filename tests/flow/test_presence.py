@@ -458,3 +458,20 @@ def test_who_has_an_unknown_value_in_one_block_answered_in_none(clinic: Path, ki
     x_tells = 0.2232  # Of 200 with each diagnosis 120 and 80 are in the east: ln (100 / 80).
     assert figures[0] == figures[1] if kind == "permanent" else figures[0] < figures[1] < x_tells
     assert funnel.audit_history(clinic / "releases", clinic / "private").passed
+
+
+def test_nobody_is_present_for_that_nobody_counted_who_is_absent(clinic: Path) -> None:
+    """Without population.json the entry cannot say that a filter lets everybody in: the bound would lack absence."""
+    made = run(clinic, source__filter="ward = 'east'")
+    forged = Forged(Path(made.release), clinic / "private" / Path(made.release).name)
+    (forged.kept / "population.json").unlink()
+    lines = lines_of(forged.private)
+    lines[-1]["entry"]["present"] = None
+    rechain(forged.private, lines)
+    edit(forged.folder / "release.json", lambda told: told.update(composed=None))
+    seal([forged])
+    found = audit(clinic, made.release)
+    assert "ledger-composed" in failures(found)
+    assert next(one.detail for one in found.findings if one.claim == "absent").endswith(
+        "that there are none is the ledger's word, by which a bound is stated of all releases together"
+    )

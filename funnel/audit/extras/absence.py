@@ -264,6 +264,11 @@ def entered(opened: Release, people: Everybody | None, told: Present | None) -> 
     agree(NAME, [("sensitive columns of the filter", () if stated is None else stated.secret, told.secret)]
           if told else [])  # fmt: skip
     if people is None:
+        # Whom nobody counted the entry has absent all the same, for filter and missing values leave out whom they do.
+        out = stated is not None and bool({"filter", "missing"} & {*stated.by})
+        said = told is not None and told.predicate is not None
+        what = "that some may be absent, of whom nobody counted how many"
+        agree(NAME, [(what, (out, None), (said, told and told.absent))])
         return
     held, present = people.holds(people.file.own), people.present()
     total, inside = int(people.number.sum()), int(people.number[present].sum())

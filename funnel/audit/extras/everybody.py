@@ -20,6 +20,7 @@ from funnel.policy.terms import leaves_out
 CLAIM = "absent"
 TITLE = "release.json says whom the policy leaves out, and those whom population.json has in the release are the counts"
 PRIVATE = True
+_NOBODY = "that there are none is the ledger's word, by which a bound is stated of all releases together"
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -29,7 +30,9 @@ def check(opened: Release) -> str | Unchecked:
     if NAME not in opened.evidence.files:
         if stated is None:
             return Unchecked(NOT_CLAIMED + "the policy leaves nobody out, and no release before did")
-        return Unchecked("nobody counted those who are absent, and no finite bound is stated of all releases together")
+        unbounded = opened.manifest.composed is not None and opened.manifest.composed.leakage is None
+        bound = "no finite bound is stated of all releases together" if unbounded else _NOBODY
+        return Unchecked(f"nobody counted those who are absent, and {bound}")
     people = Everybody(opened, opened.population, PromiseTerms.of(opened))
     agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
     present = people.present()

@@ -99,12 +99,12 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: _digest(folder, entry), told.people_sha256, lambda name: _counted(folder, name),
+        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(folder, name),
         entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
 
-def _digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
+def digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
     """The digest; None where it is gone. Raises Broken where it is not the one that was entered."""
     path = folder / people.NAME
     if not path.is_file():
@@ -120,8 +120,8 @@ def by(root: Path, entry: ReleaseEntry) -> str | None:
     """The column by which a release knows people; None where it knows none, or nobody knows. Raises Broken."""
     if entry.entity is not None:
         return entry.entity
-    digest = _digest(root / entry.release, entry)
-    return None if digest is None else digest.entity
+    found = digest(root / entry.release, entry)
+    return None if found is None else found.entity
 
 
 @lru_cache(maxsize=32)

@@ -36,7 +36,7 @@ UNKNOWABLE = (
     "whose rows they are, and that people, columns and values of several releases are the same",
     "that draws, noise, keys and seeds were made once, and not several times to choose from",
     "that answers stand beside the keys of those for whom they were drawn",
-    "who else holds the key",
+    "that permanent draws follow from the key that is named, and who else holds it",
     "that the ledger is whole: whoever can write the private folder can write it anew, but for lines that something"
     " signed names",
     "what is released about the same people elsewhere, or known of them",

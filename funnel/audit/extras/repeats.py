@@ -1,0 +1,116 @@
+"""Permanent draws repeat: whoever has the values of an earlier night is answered as then, by one key and one protocol.
+
+What releases tell together is measured by that, where the ledger names one key. The key is not here, but counts show
+where it cannot be: of those who are drawn for one value twice, as many have one answer both times. Other protocols
+under the same key, and people of whom no whole list is kept, are not compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.identity import digest
+from funnel.audit.extras.parts import DrawnBlock, archived, parts_of
+from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.format.draws import NAME, DrawsFile
+from funnel.format.fields import Label
+from funnel.format.journal import ReleaseEntry
+from funnel.format.protocol import ProtocolFile, Sets, Weights
+
+CLAIM = "draws-repeat"
+TITLE = "who is drawn for as in an earlier release, by the same key and protocol, is answered as there"
+PRIVATE = True
+
+
+def check(opened: Release) -> str | Unchecked:
+    """No more answers changed than people whose values did. Raises Broken."""
+    *before, entry = opened.entries
+    if entry.draws != "permanent":
+        return Unchecked(NOT_CLAIMED + "draws are fresh")
+    compared = sum([_repeats(opened, early) for early in before])
+    if not compared:
+        return Unchecked(NOT_CLAIMED + "no earlier release drew by this key and protocol of people who are all listed")
+    return f"as {counted(compared, 'earlier release')} that can be compared"
+
+
+def _repeats(opened: Release, early: ReleaseEntry) -> bool:
+    """Whether an earlier release draws a block alike of people who can be compared. Raises Broken."""
+    try:
+        protocol = archived(opened, early)
+    except Broken:
+        return False  # a copy that was changed: what is told together cannot be measured, and says so
+    path, now = opened.root / early.release / NAME, dict(_parts(opened.entries[-1], opened.protocol))
+    alike = [(name, one) for name, one in _parts(early, protocol) if name in now and one[1].protocol]
+    if not alike or not path.is_file():
+        return False
+    then = parsed(DrawsFile, NAME, content(path))
+    compared = [_same_answers(opened, early, now[name], (then, place)) for name, (place, _) in alike]
+    return any(compared)
+
+
+def _parts(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[tuple[object, tuple[int, DrawnBlock]]]:
+    """The blocks of a release with their places, by what is equal for draws that give the same record one answer."""
+    parts = enumerate(parts_of(entry, protocol))
+    return [((one.drawer, one.meaning, one.entity, one.protocol), (place, one)) for place, one in parts]
+
+
+def _same_answers(
+    opened: Release, early: ReleaseEntry, own: tuple[int, DrawnBlock], old: tuple[DrawsFile, int]
+) -> bool:
+    """Whether one block can be compared; no more answers of a value are new than people who have it. Raises Broken."""
+    (place, mine), (then, there) = own, old
+    now, was = _answers(opened.draws, place), _answers(then, there)
+    listed = None if _same_rows(opened.entries[-1], early) else _listed(opened, early, mine)
+    if listed is None and not _same_rows(opened.entries[-1], early):
+        return False
+    sets, size = isinstance(mine.protocol, Sets), len(mine.known or ())
+    for code in {code for code, _ in now}:
+        told = {output: number for (of, output), number in now.items() if of == code}
+        new = [max(number - was[code, output], 0) for output, number in told.items()]
+        people = told.get(size, 0) if sets else sum(told.values())
+        may = 0 if listed is None else people - listed[_values(mine, code)]
+        if (changed := max(new) if sets else sum(new)) > may:
+            what = f"{', '.join(mine.columns)}: other answers than in {early.release}, by the same key and protocol"
+            raise Broken(NAME, what, f"at most {may} of one value", changed)
+    return True
+
+
+def _answers(file: DrawsFile, place: int) -> Counter[tuple[int, int]]:
+    """How often each output was drawn for each input; of sets how many held each value, and how many there were."""
+    return Counter({(code, output): number for code, output, number in file.blocks[place]})
+
+
+def _values(one: DrawnBlock, code: int) -> tuple[Label, ...]:
+    """What an input stands for: a value of the secret, where draws look at it, and one of the block."""
+    if not isinstance(one.protocol, Weights | Sets):
+        return ()
+    s, x = divmod(code, len(one.protocol.inputs))
+    secret = one.protocol.secret if isinstance(one.protocol, Weights) else None
+    return secret.values[s] if secret else (), one.protocol.inputs[x]
+
+
+def _same_rows(entry: ReleaseEntry, early: ReleaseEntry) -> bool:
+    """Whether the same people had the same values in all, and the same of them are in both releases."""
+    return (entry.identity.content, entry.present) == (early.identity.content, early.present)
+
+
+def _listed(opened: Release, early: ReleaseEntry, one: DrawnBlock) -> Counter[tuple[Label, ...]] | None:
+    """How many had the same values both times, where both digests list just those who were drawn for; None else."""
+    nights = [(opened.folder, opened.entries[-1]), (opened.root / early.release, early)]
+    if one.inside or any(entry.lock or entry.noisy for _, entry in nights):
+        return None
+    found = list[dict[int, tuple[Label, ...]]]()
+    for folder, entry in nights:
+        file = digest(folder, entry)
+        if file is None or file.bits or file.entity is None:
+            return None
+        names = [*file.secret, *file.public]
+        asked = [[names.index(name) for name in columns] for columns in (one.reads or (), one.columns)]
+        values = {
+            word: tuple(tuple(file.labels[place][codes[place]] for place in places) for places in asked)
+            for word, *codes in file.sample
+        }
+        found.append(values)
+    return Counter(values for word, values in found[0].items() if found[1].get(word) == values)

@@ -1,0 +1,80 @@
+"""Permanent draws of two nights, one of which did not follow from the key that it names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import funnel
+from tests.support.forging import Forged, edit, lines_of, rechain, seal
+from tests.support.people import MONDAY, SMALL, people
+from tests.support.policies import write_policy
+
+ONE_MORE = [[61, 40, 30], [30, 50, 45]]
+SETS = {"mechanism": {"kind": "unary-encoding", "release": "set"}, "privacy": {"notion": "ldp-x", "epsilon": 1.0}}
+USUAL = {"privacy": {"notion": "ldp-x", "epsilon": 1.0}}
+
+
+def nights(folder: Path, second: list[list[int]], **terms: object) -> list[Forged]:
+    funnel.write_key(folder / "draw.key")
+    policy = write_policy(folder, **SMALL | {"draws__key": "file:draw.key"} | terms)
+    for counts in (MONDAY, second):
+        people(folder, counts)
+        funnel.run(policy)
+    names = sorted(path.name for path in (folder / "private").glob("2*"))
+    return [Forged(folder / "releases" / name, folder / "private" / name) for name in names]
+
+
+def told(release: Forged) -> tuple[str, str, set[str]]:
+    found = funnel.audit_release(release.folder, release.private)
+    one = next(finding for finding in found.findings if finding.claim == "draws-repeat")
+    return one.status, one.detail, {finding.claim for finding in found.of("failed")}
+
+
+@pytest.mark.parametrize("terms", [USUAL, SETS, {}], ids=["usual", "sets", "ldp"])
+@pytest.mark.parametrize("second", [MONDAY, ONE_MORE], ids=["same", "one more"])
+def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path: Path) -> None:
+    first, last = nights(tmp_path, second, **terms)
+    before = told(last)
+    assert not before[2]
+    if second is ONE_MORE and not terms:
+        assert before[:2] == ("not checked", "not claimed: no earlier release drew by this key and protocol of people"
+                              " who are all listed")  # fmt: skip
+        return
+    assert before[:2] == ("passed", "as 1 earlier release that can be compared")
+
+    def other(file: dict) -> None:
+        (rows,) = file["blocks"]
+        next(row for row in rows if row[:2] == [1, 0])[2] -= 5
+
+    edit(first.kept / "draws.json", other)
+    seal([first, last])
+    status, detail, failed = told(last)
+    assert (status, failed) == ("failed", {"draws-repeat"}), detail
+    assert f"other answers than in {first.folder.name}" in detail
+
+
+def test_fresh_draws_repeat_nothing(tmp_path: Path) -> None:
+    _, last = nights(tmp_path, MONDAY, draws={"kind": "fresh"}, accept=["unbounded"])
+    assert told(last)[:2] == ("not checked", "not claimed: draws are fresh")
+
+
+def test_a_key_that_is_named_and_was_not_drawn_with_is_found(tmp_path: Path) -> None:
+    """A night drawn with a new key is said to repeat the night before: then all would tell no more than one."""
+    first, last = nights(tmp_path, MONDAY)
+    policy = next(tmp_path.glob("*.yaml"))
+    funnel.rotate_key(policy, to=tmp_path / "new.key")
+    policy.write_text(policy.read_text().replace("draw.key", "new.key"))
+    funnel.run(policy)
+    third = max(path.name for path in (tmp_path / "private").glob("2*"))
+    forged = Forged(tmp_path / "releases" / third, tmp_path / "private" / third)
+    assert told(forged)[0] == "not checked"
+    old = json.loads((first.folder / "release.json").read_text())["draws"]
+    edit(forged.folder / "release.json", lambda told: told.update(draws=old))
+    lines = [line for line in lines_of(first.private) if line["entry"]["kind"] == "release"]
+    lines[-1]["entry"]["key_fingerprint"] = old["key_fingerprint"]
+    rechain(first.private, lines)
+    seal([first, last, forged])
+    assert told(forged)[0] == "failed"
