@@ -113,4 +113,4 @@ def test_more_distinct_sets_than_can_be_audited_are_refused(monkeypatch):
     batch, sets = drawn(JOINT, COINS)
     with pytest.raises(PlanError) as caught:
         tallied(COINS, batch, sets).check(JOINT)
-    assert "top" in caught.value.advice
+    assert "`groups`" in caught.value.advice
