@@ -25,6 +25,8 @@ from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.pruned import FOLDER
+from funnel.ledger.promises import standing
+from funnel.ledger.view import ended
 from funnel.text import some
 
 _ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
@@ -44,11 +46,12 @@ TITLES = {
 
 @dataclass(frozen=True)
 class HistoryReport:
-    """What was found of every release, oldest first, and of the ledger as a whole."""
+    """What was found of every release, oldest first, and of the ledger as a whole; which promises it says `ended`."""
 
     folder: Path
     releases: tuple[AuditReport, ...]
     findings: tuple[Finding, ...]
+    ended: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
@@ -86,6 +89,7 @@ class HistoryReport:
         first = {"unbounded": self.unbounded} if self.unbounded else {}
         return first | {
             "release": str(self.folder),
+            "ended": list(self.ended),
             "passed": self.passed,
             "verdict": self.verdict,
             "unknowable": list(UNKNOWABLE),
@@ -94,8 +98,8 @@ class HistoryReport:
         }
 
     def text(self) -> str:
-        """A line per release with what fails in it, the claims about all, the verdict, what nobody can know."""
-        lines = []
+        """Ended promises, a line per release with what fails in it, claims about all, verdict, what nobody can know."""
+        lines = [f"ENDED      {one}" for one in self.ended]
         for one in self.releases:
             told = next(f.detail for f in one.findings if f.claim == ("pruned" if one.pruned else "ledger-composed"))
             lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {told}")
@@ -143,17 +147,24 @@ def audit_history(
         progress("audit releases", done, len(made))
         if holds_files(folder / name) and (marker(private, name) or not lost(folder / name)):
             reports.append(audit_release(folder / name, private, public_key=public_key))
-    return HistoryReport(folder.resolve(), tuple(reports), tuple(_of_ledger(private, folder, made)))
+    return HistoryReport(folder.resolve(), tuple(reports), *_of_ledger(private, folder, made))
 
 
-def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> list[Finding]:
-    """What ledger and folder say of each other."""
+def _of_ledger(private: Path, folder: Path, made: Sequence[str]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """What ledger and folder say of each other, and which promises have ended."""
     try:
         lines = ledger(content(private / journal.NAME), content(private / journal.HEAD))
     except Broken as broken:
         rest = [_finding(claim, "not checked", "the ledger is damaged") for claim in list(TITLES)[1:]]
-        return [_finding("history-chain", "failed", str(broken)), *rest]
+        return (_finding("history-chain", "failed", str(broken)), *rest), ()
     entries = [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
+    return tuple(_findings(private, folder, made, lines, entries)), tuple(ended(standing(entries)))
+
+
+def _findings(
+    private: Path, folder: Path, made: Sequence[str], lines: Sequence[Line], entries: Sequence[ReleaseEntry]
+) -> list[Finding]:
+    """What an unbroken ledger and the folder say of each other."""
     known = Counter(entry.release for entry in entries)
     without = [name for name in made if known[name] != 1]
     return [
@@ -172,7 +183,7 @@ def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[
     """No release lacks its data that nothing says was pruned, and nothing is said of a release that never was."""
     if gone := [name for name in made if not marker(private, name) and lost(folder / name)]:
         return _told("history-pruned", gone, "without data, though nothing says that they were pruned")
-    marked = sorted(path.name for path in (private / FOLDER).iterdir()) if (private / FOLDER).is_dir() else []
+    marked = _releases(private / FOLDER) if (private / FOLDER).is_dir() else []
     if foreign := [name for name in marked if name not in known]:
         return _told("history-pruned", foreign, "marked as pruned, and not in the ledger")
     return _finding("history-pruned", "passed", counted(len(marked), "release"))

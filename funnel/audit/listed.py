@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
     if not there:
         return None
     link = to / "latest"
-    target = link.resolve()
+    target = Path(os.path.realpath(link))  # which may lead to itself
     inside = link.is_symlink() and target.parent == to.resolve() and (target / manifest.NAME).is_file()
     found = target.name if inside else None
     if found is None or found < there[-1].release:

@@ -6,6 +6,7 @@ figures, so these are worked out again as those of any other. What needs its tab
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
@@ -63,7 +64,7 @@ def marker(private: Path, release: str) -> Path | None:
 
 def pruned_folder(given: Path, private: Path) -> Path | None:
     """The release's own folder where its marker says that it was pruned, wholly or not; None where none does."""
-    folder = given.resolve()
+    folder = Path(os.path.realpath(given))  # a link may lead to itself
     return None if marker(private, folder.name) is None else folder
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import breaks, budget_of, is_own, others, own_before, publishes
+from funnel.ledger.promises import budget_of, is_own, others, own_before, publishes
 from funnel.ledger.unlike import unproven
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -19,12 +19,14 @@ from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
 
-_OTHERWISE = "Release fewer columns, or keep another private folder for other people"
+_OTHERWISE = "Fewer columns may keep it; another private folder, for other people, does"
 _ALIKE = "Make it like the releases before it in this, or keep another private folder for other people"
-_EVERYBODY = "Leave nobody out (`source.filter`, `missing: drop`, `unseen: drop`): to be absent is an answer too"
-_AGAIN = (
-    "The protocol of the release before (its lock has it, if there is one) adds nothing under its key to what was told"
+_EVERYBODY = (
+    "To be absent is an answer too: leaving nobody out (`source.filter`, `missing: drop`, `unseen: drop`) may keep it; "
+    "another private folder, for other people, does"
 )
+_UNFOUND = " (whether it ends more is found by a run)"
+_LOST = "What was told stays told: keep another private folder for other people"
 
 
 def accepted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ...]:
@@ -63,23 +65,19 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
             where=policy.file,
             advice=f"Policies that have promised something there: {names}. Name one of them, or leave it out.",
         )
-    for one in known:
-        if one.ended is None and publishes(policy, one):
-            check_ends(policy, replace(one, ended="tonight"), known)
+    ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
     before = own_before(policy, entries)
     if before is not None:
         # A figure never falls: what was told already is told with one more release, too.
-        check_ends(policy, replace(before, together=replace(before.together, releases=len(entries) + 1)))
+        ends.append(replace(before, together=replace(before.together, releases=len(entries) + 1)))
+    _check_ends(policy, ends, known, lambda one: ("", _LOST if is_own(one, policy) else f"{_OTHERWISE}{_UNFOUND}"))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
     """Refuse a release that would end a promise which its policy does not accept to end. Raises LedgerError."""
     own, *rest = found.promises
-    if breaks(own):
-        check_ends(policy, own, (), *_way_out(policy, found, own))
-    for one in rest:
-        if one.ended == release:
-            check_ends(policy, one, rest, *_way_out(policy, found, one))
+    ends = [own, *(one for one in rest if one.ended == release)]
+    _check_ends(policy, ends, rest, lambda one: _way_out(policy, found, one))
 
 
 def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
@@ -90,53 +88,64 @@ def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
     if own and found.present is not None:
         left_out = unmeasured(policy) or _known_otherwise(policy)
         return f": {left_out}" if left_out else "", _EVERYBODY
-    return "", _AGAIN if own and _again(policy, found) else _OTHERWISE
+    return "", _OTHERWISE
 
 
-def _again(policy: Policy, found: Composed) -> bool:
-    """Whether an earlier release drew from the same columns, as far as digests show: answers that a key can repeat."""
-    *before, own = ({(block.columns, block.since) for block in one.drawn} for one in found.frames)
-    return policy.draws.kind == "permanent" and own in before
-
-
-def check_ends(
-    policy: Policy, one: Promise, known: Sequence[Promise] = (), why: str = "", advice: str = _OTHERWISE
+def _check_ends(
+    policy: Policy, ends: Sequence[Promise], known: Sequence[Promise], way: Callable[[Promise], tuple[str, str]]
 ) -> None:
-    """Refuse a release that ends a promise, unless the policy accepts it; `why`, and what is advised, are told.
+    """Refuse a release after which promises are as in `ends`, unless its policy accepts every one that is broken.
 
-    `known` are all promises of other policies: who accepts one, accepts what else was promised under that name. Raises
-    LedgerError.
+    `known` are all promises of other policies: who accepts one, accepts what else was promised under that name. `way`
+    says why there is no bound of one, and what helps. Raises LedgerError.
     """
-    figure, own = one.together.figure, is_own(one, policy)
-    if own and figure is not None:
-        _check_budget(policy, one.together)
+    for one in ends:
+        if is_own(one, policy) and one.together.figure is not None:
+            _check_budget(policy, one.together)
+    broken = [one for one in ends if not is_own(one, policy) or one.together.figure is None]
+    left = [one for one in broken if _name(policy, one) not in policy.accept]
+    if not left:
         return
-    if (UNBOUNDED if own else one.policy) in policy.accept:
-        return
-    if own:
+    one, names = left[0], list(dict.fromkeys(_name(policy, one) for one in left))
+    why, advice = way(one)
+    if is_own(one, policy):
         said = (
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
             f"have no finite bound ({one.together.measure}, {one.together.found}){why}"
         )
-        word = f"`accept: {_accepting(policy, UNBOUNDED)}`" + ("" if policy.budget is None else " in place of `budget`")
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
-        word = f"`accept: {_accepting(policy, one.policy)}`"
-        also = [_about(two) for two in known if two.policy == one.policy and two.name != one.name]
-        if also:
-            word += f", which gives up as well what {' and what '.join(also)},"
     raise LedgerError(
         "promise-ends",
         said,
         where=policy.file,
-        advice=f"{_left_alone(policy)} {advice}; or write {word} into the policy, and every reader is told of it. "
-        "`funnel ledger` lists what was promised.",
+        advice=f"{_left_alone(policy)} {advice}; or write {_words(policy, names)} into the policy"
+        f"{_given_up(one, names, known)}, and {_tellers(names)} of it. `funnel ledger` lists what was promised.",
     )
 
 
-def _accepting(policy: Policy, name: str) -> str:
-    """What a policy has to write to accept one more promise's end, with those that it accepts already."""
-    return UNBOUNDED if (*policy.accept, name) == (UNBOUNDED,) else f"[{', '.join((*policy.accept, name))}]"
+def _name(policy: Policy, one: Promise) -> str:
+    """What `accept` calls a promise."""
+    return UNBOUNDED if is_own(one, policy) else one.policy
+
+
+def _words(policy: Policy, names: Sequence[str]) -> str:
+    """What a policy has to write to accept these, with those that it accepts already."""
+    every = [*policy.accept, *names]
+    word = UNBOUNDED if every == [UNBOUNDED] else f"[{', '.join(every)}]"
+    return f"`accept: {word}`" + (" in place of `budget`" if UNBOUNDED in names and policy.budget is not None else "")
+
+
+def _given_up(one: Promise, names: Sequence[str], known: Sequence[Promise]) -> str:
+    """What else is given up with these names, beside the promise that was spoken of."""
+    also = [_about(two) for two in known if two.policy in names and two.name != one.name]
+    return f", which gives up as well what {' and what '.join(also)}" if also else ""
+
+
+def _tellers(names: Sequence[str]) -> str:
+    """Who tells of what was accepted: the end of another policy's promise is no matter of this one's readers."""
+    told = ["every reader is told"] if UNBOUNDED in names else []
+    return " and ".join([*told, *(["the ledger tells"] if {*names} - {UNBOUNDED} else [])])
 
 
 def _known_otherwise(policy: Policy) -> str:

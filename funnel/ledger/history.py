@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import takewhile
 
 from funnel.cells.cells import Cells
 from funnel.data import AnyProtocol
@@ -98,14 +97,13 @@ def compose(
     own = tuple(_record(one, known, cells, source, entity, present) for one in protection.protocols)
     check_cells(policy, cells, entries, known)
     own, identity, told = known_again(policy, own, protection.joint, whose, entries)
-    drawn, kept = [versioned(one, identity.numbered) for one in own], _kept(policy, entries)
-    earlier = _earlier(entries, kept)
-    again = policy.estimate.epsilon is None and _repeated(own, entries, kept, identity)
+    drawn = [versioned(one, identity.numbered) for one in own]
+    earlier = _earlier(entries, _kept(policy, entries))
     noisy, blocks = policy.estimate.epsilon is not None, tuple(one.told() for one in own)
     mine = Frame(policy.sensitive, identity, entity, present, noisy, blocks, policy.release.identify)
     frames = *map(Frame.of, entries), mine
     promises, identity = measured(
-        Tonight(policy, protection, release, drawn, earlier, everybody, identity, frames, again), entries
+        Tonight(policy, protection, release, drawn, earlier, everybody, identity, frames), entries
     )
     return Composed(own, promises, own_figure(protection.leakage, protection.notion), identity, whose, told, frames)
 
@@ -123,33 +121,6 @@ def _kept(policy: Policy, entries: Sequence[ReleaseEntry]) -> Kept:
     """The protocols of a ledger by their hash, as far as they are left; none where there are too many."""
     few = len({entry.protocol_sha256 for entry in entries}) <= MOST_PROTOCOLS
     return kept_protocols(policy.private, policy.to, entries) if few else {}
-
-
-def _repeated(
-    own: Sequence[DrawRecord], entries: Sequence[ReleaseEntry], protocols: Kept, identity: Identity
-) -> bool:
-    """Whether an earlier release drew all of it, by one key, of the same rows: then the answers are that one's.
-
-    Not where the rows have been others since: what was told then was measured at their counts. Nor beside releases of
-    private estimates, of which figures may be that are below those of the counts.
-    """
-    if any(entry.noisy for entry in entries):
-        return False
-    mine = tuple(one.told() for one in own)
-    alike = (entry for entry in reversed(entries) if entry.drawn == mine)
-    rows = identity.content, identity.numbered
-    since = takewhile(lambda entry: (entry.identity.content, entry.identity.numbered) == rows, alike)
-
-    def drew(entry: ReleaseEntry) -> bool:
-        blocks = protocols.get(entry.protocol_sha256) or ()
-        return len(blocks) == len(own) and all(
-            (one.present, one.source, one.entity) == (entry.present, entry.key_fingerprint, entry.entity)
-            and one.protocol is not None
-            and one.protocol.fingerprint == block.fingerprint
-            for one, block in zip(own, blocks, strict=True)
-        )
-
-    return own[0].entity is not None and any(entry.draws == "permanent" and drew(entry) for entry in since)
 
 
 def _earlier(entries: Sequence[ReleaseEntry], protocols: Kept) -> list[DrawRecord]:
@@ -183,8 +154,9 @@ def check_cells(
                     f"release {entry.release} of {entry.name} told some of these columns by other cells, and two "
                     "partitions of the same people tell more together than either says",
                     where=policy.file,
-                    advice="Nothing was drawn. Wide blocks are released again under the lock of their first release: "
-                    "make the lock first (`funnel lock`), and run with `--locked`.",
+                    advice="Nothing was drawn. Wide blocks are released again under the lock of their first release "
+                    "(`funnel lock` before it, and `run --locked`); where that had none, only other people's are, in "
+                    "another private folder.",
                 )
 
 

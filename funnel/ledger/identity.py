@@ -171,16 +171,9 @@ class _Comparison:
         if any(asked and not self._shown(night) for night, asked in zip(relevant, again, strict=True)):
             return ("identifiers unchanged", *UNCHANGED)
         rest = (night for night, asked in zip(relevant, again, strict=True) if not asked)
-        hidden = any(not self._alike_absent(night) for night in self.latest)
+        # What they had who were absent is in no digest.
+        hidden = any(night.present is not None for night in self.latest)
         return UNCHANGED if hidden or any(not self._shown(night) for night in rest) else ()
-
-    def _alike_absent(self, night: Night) -> bool:
-        """Whether the same people were absent, as far as rows show: of those who were, no digest says what they had."""
-        own = self.tonight.present
-        if night.present is None:
-            return True
-        same = own is not None and night.present.predicate == own.predicate
-        return same and night.content == self.tonight.content
 
     def _shown(self, night: Night) -> bool:
         """Whether all people and values are the same. Rows that are nobody's may be the same with values traded."""

@@ -35,7 +35,7 @@ Secret = tuple[str, ...]
 class Tonight:
     """A release about to be drawn: what it draws, what was drawn before, and everybody by each secret.
 
-    `frames` are of all releases, its own last; `repeated`: an earlier one drew all of it, of the same rows.
+    `frames` are of all releases, its own last.
     """
 
     policy: Policy
@@ -46,21 +46,6 @@ class Tonight:
     everybody: Sequence[Population]
     identity: Identity
     frames: Sequence[Frame]
-    repeated: bool = False
-
-    def stands(self, found: Together, before: Sequence[Together | None]) -> Together:
-        """No more than was told `before`, where the answers are all those of an earlier release.
-
-        What all releases show is then a function of what those before this one do (data processing): from here others
-        may be columns that nothing is known of. That figure is of the rows there were then, of which this release has
-        seen some columns at most; so it gives way to one that is exact tonight, and takes values for unchanged.
-        """
-        last = before[-1] if before else None
-        if not self.repeated or last is None or last.figure is None or found.how == "exact":
-            return found
-        if found.measured is not None and found.measured <= last.figure:
-            return found
-        return replace(found, figure=last.figure, measured=last.figure, how="repeated")
 
     def every(self, notion: Notion, found: Together, entries: Sequence[ReleaseEntry]) -> Together:
         """The same about all secrets that were called alike: where one is not tonight's, counts say nothing of it.
@@ -148,7 +133,7 @@ def _alike(tonight: Tonight, one: Promise) -> bool:
 
 
 def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
-    """The release's own promise: one that was ended is made anew where the policy allows more than it did."""
+    """The release's own promise: one that was passed is made anew where the policy allows as much by now."""
     policy, found = tonight.policy, tonight.protection
     stated = _before(policy.name, found.notion, policy.sensitive, entries)
     if policy.estimate.epsilon is not None:
@@ -156,26 +141,14 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
         stated = [told if one.name == policy.name else None for told, one in zip(stated, entries, strict=True)]
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
-    again = stated if _asked_alike(tonight, entries) else ()
-    figures = tonight.stands(tonight.every(found.notion, figures, entries), again)
-    figures = tonight.proven(figures)
-    budget = budget_of(policy)
-    before = own_before(policy, entries)
-    if before is not None and before.ended and before.budget != budget:
-        before = None
-    notion = found.notion
-    since, ended = (tonight.release, None) if before is None else (before.since, before.ended)
+    figures = tonight.proven(tonight.every(found.notion, figures, entries))
+    budget, notion = budget_of(policy), found.notion
     told = notion.notion, notion.epsilon, Parameters(**notion.parameters())
-    return _after(tonight, Promise(policy.name, *told, budget, since, ended, figures))
-
-
-def _asked_alike(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> bool:
-    """Whether the policy's own promise was told of in tonight's terms.
-
-    Who may know what, and of which distributions it is, are the policy's, and figures by others say nothing of it.
-    """
-    last = next((one.policy_sha256 for one in reversed(entries) if is_own(one.own, tonight.policy)), None)
-    return tonight.protection.notion.of_one_table or last == tonight.policy.sha256
+    made = Promise(policy.name, *told, budget, tonight.release, None, figures)
+    before = own_before(policy, entries)
+    if before is not None and (before.ended is None or not breaks(before) or breaks(made)):
+        made = replace(made, since=before.since, ended=before.ended)
+    return _after(tonight, made)
 
 
 def _told(
@@ -188,7 +161,7 @@ def _told(
         found = unseen(notion, secret, tonight.own, tonight.earlier, before)
     else:
         found = together(notion, table, tonight.own, tonight.earlier, None, before, tonight.people(secret))
-    return tonight.proven(tonight.stands(tonight.every(notion, found, entries), before))
+    return tonight.proven(tonight.every(notion, found, entries))
 
 
 def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry]) -> bool:
@@ -241,6 +214,12 @@ def notion_of(one: Promise) -> Notion:
         del given["radius"]
     asked = {key: value for key, value in given.items() if value is not None and key in kind.model_fields}
     return kind.model_validate({"notion": one.notion, "epsilon": one.epsilon, **asked})
+
+
+def in_terms_of(one: Promise, notion: Notion) -> bool:
+    """Whether a promise is about whom and what a notion is about: who may know what, which distributions."""
+    then, now = notion_of(one).asked(), notion.asked()
+    return notion.of_one_table or {**then, "solve": None} == {**now, "solve": None}
 
 
 def is_own(one: Promise, policy: Policy) -> bool:

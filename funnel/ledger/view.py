@@ -15,7 +15,7 @@ from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import breaks, is_own, standing
+from funnel.ledger.promises import breaks, in_terms_of, is_own, notion_of, standing
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -84,8 +84,17 @@ def _rest(budget: Fraction, used: float | None) -> float:
     return 0.0 if used is None else max(0, math.floor((budget - rational(used)) * _STEPS)) / _STEPS
 
 
-def _ended(one: Promise) -> str:
-    """What ended a promise, before what it hides: within its bounds, that another policy releases some of that."""
+def ended(promises: Sequence[Promise]) -> list[str]:
+    """Which promises have ended, by which release, and why: within its bounds, since another policy shows a secret."""
+    return [
+        f"{one.policy}: {_why(one)} {' + '.join(one.together.sensitive)} ({one.together.measure}), ended by release "
+        f"{one.ended}"
+        for one in promises
+        if one.ended
+    ]
+
+
+def _why(one: Promise) -> str:
     if one.together.figure is None:
         return "no finite bound on what is told about"
     return "more than was promised may be told about" if breaks(one) else "another policy releases some of"
@@ -174,7 +183,8 @@ class LedgerView:
     def latest(self) -> Together | None:
         """What all releases tell together, in the policy's own measure about the same secret; None: not measured."""
         if self.own is not None or not self.policy.privacy.of_one_table:
-            return None if self.own is None else self.own.together
+            same = self.own is not None and in_terms_of(self.own, self.policy.privacy)
+            return self.own.together if self.own is not None and same else None
         asked = self.policy.privacy.measure, self.policy.sensitive
         return next((one.together for one in self.promises if one.together.asked == asked), None)
 
@@ -189,13 +199,8 @@ class LedgerView:
 
     @property
     def first(self) -> list[str]:
-        """What is to be said before all else: which promises have ended, and which have no bound."""
-        return [
-            f"{one.policy}: {_ended(one)} {' + '.join(one.together.sensitive)} ({one.together.measure}), ended by "
-            f"release {one.ended}"
-            for one in self.promises
-            if one.ended
-        ]
+        """What is to be said before all else."""
+        return ended(self.promises)
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `ledger --json` prints."""
@@ -305,7 +310,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
     composed = entry.own.together
     same = [one for one in standing(before) if one.together.asked == composed.asked]
     own, table = entry.name, NOTIONS[entry.notion].of_one_table
-    mine = [one.together for one in same if one.policy == own]
+    mine = [one.together for one in same if one.policy == own and in_terms_of(one, notion_of(entry.own))]
     alike = mine or [one.together for one in same if table]
     known = alike[0].figure if alike else None if before else 0.0
     return Row(

@@ -69,7 +69,7 @@ def granted(
     named = [one for one in identity.assumes if one not in UNCHANGED]
     own = _versions(drawn)
     unseen = any(one.sensitive != found[0].sensitive for one in found)
-    then = unseen or any(one.how == "repeated" for one in found) or any(_versions(one.drawn) - own for one in before)
+    then = unseen or any(_versions(one.drawn) - own for one in before)
     return replace(identity, assumes=(*named, *UNCHANGED)) if then else identity
 
 

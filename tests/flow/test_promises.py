@@ -212,28 +212,22 @@ def test_what_is_counted_on_an_earlier_night_is_not_tonight(folder: Path) -> Non
     assert everything_holds(folder)
 
 
-def test_a_release_that_repeats_an_earlier_one_tells_nothing_new(folder: Path) -> None:
-    """Wherever it stands in the sequence: else a bound of the other column's draws would be added to it."""
+def test_what_all_tell_is_measured_at_tonights_table_though_nothing_new_is_drawn(folder: Path) -> None:
+    """What another policy's release told of more people says nothing of these: it was less, and is not stated again."""
     first = FIRST | {"privacy": {"notion": "lip", "epsilon": 0.4}, "budget": None}
-    second = OTHER | {"privacy": {"notion": "lip", "epsilon": 0.1}, "budget": None}
-    run(folder, second)
+    other = OTHER | {"privacy": {"notion": "ldp-x", "epsilon": 0.2}, "budget": None}
+    table, more = folder / "people.parquet", folder / "more.parquet"
     run(folder, first)
-    before = Journal(folder / "private").releases()[-1]
-    made = run(folder, second)
-    told = {one.policy: one.together for one in made.composed.promises}
-    stood = {one.policy: one.together.figure for one in before.promises}
-    assert {name: one.figure for name, one in told.items()} == stood
-    assert told["first"].how == "repeated"
-    assert made.composed.identity.assumes == ("values unchanged", "comings and goings tell nothing")
-    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
-    private, whole = folder / "private", list(Journal(folder / "private").releases())
-    own, other = whole[-1].promises
-    lower = replace(other, together=replace(other.together, figure=0.1, measured=0.1))
-    rechained(private, [*whole[:-1], replace(whole[-1], promises=(own, lower))])
-    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
-    alike = replace(whole[0], identity=replace(whole[0].identity, content="0" * 64))
-    rechained(private, [alike, *whole[1:]])
-    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
+    own = table.read_bytes()
+    many = "SELECT i + 400, 's' || (i % 2), 'x' || (i // 2 % 3), 'w0', 'z' || (i // 2 % 3) FROM range(4000) t(i)"
+    duckdb.sql(f"COPY (SELECT * FROM '{table}' UNION ALL {many}) TO '{more}' (FORMAT parquet)")
+    table.write_bytes(more.read_bytes())
+    run(folder, other)
+    table.write_bytes(own)
+    told = run(folder, first).composed
+    assert told.together.how == "sum"
+    assert told.together.figure >= told.alone + 0.1999
+    assert everything_holds(folder)
 
 
 def test_a_figure_of_an_earlier_release_is_not_called_measured(command, folder: Path) -> None:
@@ -255,7 +249,7 @@ def test_a_figure_of_an_earlier_release_is_not_called_measured(command, folder: 
     assert everything_holds(folder)
 
 
-def test_a_repeat_tells_what_was_told_before_only_in_the_same_terms(folder: Path) -> None:
+def test_what_is_drawn_again_is_measured_in_its_own_terms(folder: Path) -> None:
     """What one distribution tells says nothing of all those near it, though not an answer is new."""
     robust = FIRST | {
         "privacy": {"notion": "rldp", "epsilon": 9.0, "radius": 0}, "mechanism": "optimal", "budget": None,
@@ -268,10 +262,6 @@ def test_a_repeat_tells_what_was_told_before_only_in_the_same_terms(folder: Path
     assert told.how == "sum"
     assert told.figure >= made.composed.alone + 0.0999 > before.figure + 0.01
     assert run(folder, wider).composed.together.figure == told.figure
-    private, whole = folder / "private", list(Journal(folder / "private").releases())
-    lower = replace(whole[2].own, together=replace(told, figure=before.figure, measured=before.figure, how="repeated"))
-    rechained(private, [*whole[:2], replace(whole[2], promises=(lower, *whole[2].promises[1:]))])
-    assert "ledger-composed" in failures(funnel.audit_release(made.release, private))
 
 
 def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: Path) -> None:
@@ -285,7 +275,7 @@ def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: 
     told = run(folder, terms).composed.together
     absent, whole = duckdb.sql(f"""SELECT count(*) FILTER (s = 's1' AND id % 3 = 0) / count(*) FILTER (s = 's1'),
                                    count(*) FILTER (id % 3 = 0) / count(*) FROM '{people}'""").fetchall()[0]
-    assert told.how == "exact"
+    assert told.how == "unchanged"
     assert told.figure >= math.log(whole / absent) > before
 
 
@@ -582,7 +572,57 @@ def test_what_was_told_at_noisy_counts_does_not_stand_for_a_release_of_true_ones
     rechained(folder / "private", [early, replace(last, promises=(low, *last.promises[1:]))])
     plain = run(folder, terms, accept=["other"])
     told = plain.composed.together
-    assert told.how != "repeated"
     assert told.figure is None or told.figure >= plain.measured.lip.nats
     assert "ledger-composed" not in failures(funnel.audit_release(plain.release, folder / "private"))
     assert [one.noisy for one in journal.releases()] == [False, True, False]
+
+
+def test_an_ended_promise_is_made_anew_only_where_all_releases_keep_it(command, folder: Path) -> None:
+    """Not by a budget that is given up: the ledger named another release then, which had ended nothing."""
+    run(folder, FIRST)
+    name = Path(run(folder, TELLING, accept=["first"]).release).name
+    run(folder, FIRST, budget=None, accept="unbounded")
+    (line,) = command("ledger", write_policy(folder, **FIRST), "--json").json["ended"]
+    assert line.endswith(f"ended by release {name}")
+    assert everything_holds(folder)
+
+
+@pytest.mark.parametrize("budget", [1.0, 4.0])
+def test_a_promise_whose_secret_is_published_stays_ended(command, folder: Path, budget: float) -> None:
+    run(folder, FIRST, budget=2.0)
+    noisy = {"privacy": {"notion": "ldp-x", "epsilon": 0.1}, "mechanism": "randomised-response", "accept": ["first"]}
+    name = Path(run(folder, SECRET, **noisy).release).name
+    run(folder, FIRST, budget=budget)
+    told = command("ledger", write_policy(folder, **FIRST), "--json").json
+    assert told["ended"] == [f"first: another policy releases some of s (lip), ended by release {name}"]
+    found = funnel.audit_history(folder / "releases", folder / "private")
+    assert found.passed and list(found.ended) == told["ended"]
+    assert found.text().startswith(f"ENDED      {told['ended'][0]}")
+    assert found.as_dict()["ended"] == told["ended"]
+
+
+def test_a_promise_that_was_passed_is_made_anew_by_a_budget_that_all_keep(command, folder: Path) -> None:
+    run(folder, FIRST, budget=0.3)
+    run(folder, OTHER, privacy={"notion": "ldp-x", "epsilon": 0.3}, accept=["first"], budget=None)
+    ended = command("ledger", write_policy(folder, **FIRST), "--json").json["ended"]
+    assert ended and ended[0].startswith("first: more than was promised may be told about s (lip)")
+    made = run(folder, FIRST, budget=2.0)
+    told = command("ledger", write_policy(folder, **FIRST), "--json").json
+    assert "ended" not in told
+    assert told["promises"][0]["since"] == Path(made.release).name
+    assert everything_holds(folder)
+
+
+def test_what_was_told_in_other_terms_is_not_the_ledgers_answer(command, folder: Path) -> None:
+    """What who knows one column learns is not what those learn who may know more; a run measures it."""
+    knows = FIRST | {"public": [["x", "w"]], "privacy": {"notion": "srlip", "epsilon": 0.5, "knows": ["x"]}}
+    run(folder, knows, mechanism="randomised-response", budget=5.0)
+    asked = command("ledger", write_policy(folder, **knows), "--json").json
+    assert asked["composed"] is not None
+    other = knows | {"privacy": {"notion": "srlip", "epsilon": 0.5}, "budget": 5.0}
+    path = write_policy(folder, **other)
+    told = command("ledger", path, "--json").json
+    assert (told["composed"], told["left"]) == (None, None)
+    assert "measured by a run" in command("ledger", path).out
+    run(folder, other)
+    assert command("ledger", path, "--json").json["releases"][-1]["added"] is None

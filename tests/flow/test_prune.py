@@ -190,3 +190,18 @@ def test_what_a_pruned_release_was_entered_with_is_worked_out_again(home: Path) 
     rechain(home / "private", lines)
     found = audited(home)
     assert [failing(one) & {"ledger-composed", "ledger-promises"} for one in found.releases[:2]] != [set(), set()]
+
+
+def test_a_mark_that_was_cut_off_while_it_was_written_marks_nothing(home: Path) -> None:
+    (home / "private" / "pruned" / f".{nights(home)[-1]}.new").write_text("")
+    assert audited(home).passed
+
+
+def test_a_link_to_itself_points_at_no_release(home: Path) -> None:
+    latest = home / "releases" / "latest"
+    latest.unlink()
+    latest.symlink_to("latest")
+    found = audited(home)
+    assert [one.claim for one in found.failed] == ["history-latest"]
+    with pytest.raises(ReleaseError, match=r"no release in this folder|does not exist"):
+        funnel.audit_release(latest, home / "private")

@@ -6,17 +6,13 @@ names a way, and the figure has to be what that way yields:
     exact    all draws are functions of x: their joint law (`overlaps`), measured by the kernel as any channel is;
     unchanged  the same, where it is taken for granted that people and values are those of earlier nights (`identity`);
     ceiling  x itself tells at least as much as anything drawn from it (data processing); on average, H(S);
-    repeated  what was told before, where an earlier release drew all of this one, by one key, of the same rows: the
-             answers are its, and whoever has those learns nothing (data processing);
     sum      of independent draws the usual LDP adds up, whatever they read, and it bounds every notion here.
 Nobody can see from files that identifiers and values mean the same people and things every night.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from itertools import takewhile
 
 from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
@@ -31,7 +27,6 @@ from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.data.alphabet import folded
 from funnel.format import population
 from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
-from funnel.format.protocol import ProtocolFile, Weights
 from funnel.ledger.whose import hidden_versions
 
 CLAIM = "ledger-composed"
@@ -102,9 +97,6 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
     given = None if stated.varying is None else rational(stated.varying)
     if given is not None and not is_figure(None, whole, given):
         raise Broken(NAME, "varying is not the usual LDP of the history", whole and float(whole), stated.varying)
-    if stated.how == "repeated":
-        _repeats(opened, one)
-        return
     if one.notion != "ldp-x" and len(hidden_versions(one.together.sensitive, opened.entries)) > 1:
         whole, told = _unchanged(own, earlier), None if stated.measured is None else rational(stated.measured)
         if stated.how != "sum" or not is_figure(None, whole, told):
@@ -160,41 +152,6 @@ def unlike_twice(entries: Sequence[ReleaseEntry]) -> bool:
         any(len(versions) > 1 for versions in meant.values()),
     ]
     return sum(unlike) > 1
-
-
-def _repeats(opened: Release, one: Promise) -> None:
-    """It draws again what an earlier one drew of the same rows, and as much is told as before. Raises Broken."""
-    *before, entry = opened.entries
-    if any(early.noisy for early in opened.entries):
-        raise Broken(NAME, "the release repeats an earlier one", "counts without noise", "those of a private estimate")
-    alike = (early for early in reversed(before) if early.drawn == entry.drawn)
-    since = takewhile(lambda early: _rows_of(early) == _rows_of(entry), alike)
-    there = (early for early in since if _drawn_of(early) == _drawn_of(entry) and entry.draws == "permanent")
-    drawn = (_laws(protocol) for early in there if (protocol := archived(opened, early)) is not None)
-    if opened.protocol is None or _laws(opened.protocol) not in drawn:
-        raise Broken(NAME, "the release repeats an earlier one", "the same rows, key and protocol", "none is like it")
-    last = next((early.policy_sha256 for early in reversed(before) if early.own.name == one.name), None)
-    if one is entry.own and one.notion in _MORE and last != entry.policy_sha256:
-        raise Broken(NAME, "what was told before is of the same terms", entry.policy_sha256, last)
-    told = figures_before(told_before(opened, one), one)[-1:]
-    if told != [one.together.measured] or None in told:
-        what = f"a repeated release tells as much of the promise of {one.policy} as was told before"
-        raise Broken(NAME, what, told, one.together.measured)
-
-
-def _rows_of(entry: ReleaseEntry) -> object:
-    """From which rows a release was drawn, and how people are numbered in them."""
-    return entry.identity.content, entry.identity.numbered
-
-
-def _drawn_of(entry: ReleaseEntry) -> object:
-    """From which rows, of whom, and by which randomness a release was drawn."""
-    return _rows_of(entry), entry.present, entry.draws, entry.key_fingerprint, entry.entity, entry.drawn
-
-
-def _laws(protocol: ProtocolFile) -> object:
-    """What decides an answer, but for its name."""
-    return [replace(one, outputs=()) if isinstance(one, Weights) else one for one in protocol.blocks]
 
 
 def _alike(opened: Release, one: Promise) -> bool:

@@ -57,7 +57,7 @@ def _terms(one: Promise) -> object:
 def _check_end(opened: Release, one: Promise, was: Promise | None) -> None:
     """Since when it holds, which release ended it, and that this one may. Raises Broken."""
     release, own = opened.manifest.release, one is opened.entries[-1].own
-    if was is not None and was.ended and own and was.budget != one.budget:
+    if was is not None and was.ended and own and breaks(was) and not breaks(one):
         was = None
     ended = was.ended if was is not None else None
     if ended is None and (breaks(one) or (not own and _published(opened, one))):

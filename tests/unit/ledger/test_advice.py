@@ -17,38 +17,42 @@ from tests.support.policies import write_policy
 PERMANENT = {"source__entity": "id", "draws__key": "env:FUNNEL_KEY"}
 
 
-def refused(
-    folder: Path, *drawn: str, why: str | None = None, present: Any = None, since: str = "first", **terms: Any
-) -> str:
-    """The advice to a release without a finite bound, after releases that drew from these columns."""
-    policy = load(write_policy(folder, **(terms or PERMANENT)))
-    versions = [*((name, "first") for name in drawn), ("education", since)]
-    frames = [SimpleNamespace(drawn=[SimpleNamespace(columns=(name,), since=(one,))]) for name, one in versions]
-    together = Together("lip", ("marital_status",), None, None, "sum", len(frames), None)
-    own = SimpleNamespace(policy="test", name="test", together=together, notion="lip", budget=None, ended=None)
+def refused(folder: Path, *others: str, why: str | None = None, present: Any = None, **terms: Any) -> str:
+    """The advice to a release without a finite bound, which ends the promises of `others` as well."""
+    policy = load(write_policy(folder, **(PERMANENT | terms)))
+    own = promise("test")
+    ended = [promise(name, ended="tonight") for name in others]
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
-        patch.setattr(budget, "breaks", lambda _: True)
-        patch.setattr(budget, "is_own", lambda *_: True)
+        patch.setattr(budget, "is_own", lambda one, _: one.policy == "test")
+        patch.setattr(budget, "publishes", lambda *_: False)
         patch.setattr(budget, "unproven", lambda *_: why)
-        budget.check_promises(policy, SimpleNamespace(promises=[own], present=present, frames=frames), "tonight")
+        budget.check_promises(policy, SimpleNamespace(promises=[own, *ended], present=present, frames=()), "tonight")
     return caught.value.advice or ""
 
 
-def test_an_earlier_protocol_is_spoken_of_only_where_there_is_one(tmp_path: Path) -> None:
-    assert "The protocol of the release before" in refused(tmp_path, "education")
-    for others in ((), ("occupation",)):
-        found = refused(tmp_path, *others)
-        assert "the release before" not in found and "another private folder" in found
+def promise(name: str, ended: str | None = None) -> Any:
+    together = Together("lip", ("marital_status",), None, None, "sum", 2, None)
+    return SimpleNamespace(policy=name, name=name, together=together, notion="lip", budget=None, ended=ended)
 
 
-def test_an_earlier_protocol_is_not_spoken_of_where_it_would_add_as_much(tmp_path: Path) -> None:
-    """Where the column is taken for another one, and where every release draws anew."""
-    for found in (refused(tmp_path, "education", since="tonight"),
-                  refused(tmp_path, "education", draws={"kind": "fresh"})):  # fmt: skip
-        assert "the release before" not in found and "another private folder" in found
-
-
-def test_where_nothing_is_proven_of_such_releases_no_protocol_helps(tmp_path: Path) -> None:
+def test_where_nothing_is_proven_of_such_releases_they_are_to_be_alike(tmp_path: Path) -> None:
     for present in (None, SimpleNamespace()):
-        found = refused(tmp_path, "education", why="no proof is about them", present=present)
-        assert "like the releases before it in this" in found and "The protocol" not in found and "Leave" not in found
+        found = refused(tmp_path, why="no proof is about them", present=present)
+        assert "like the releases before it in this" in found and "leaving nobody out" not in found
+
+
+def test_whoever_leaves_people_out_is_told_that_this_may_be_why(tmp_path: Path) -> None:
+    assert "leaving nobody out" in refused(tmp_path, present=SimpleNamespace())
+    assert "leaving nobody out" not in refused(tmp_path)
+
+
+def test_all_that_a_policy_has_to_name_is_told_at_once(tmp_path: Path) -> None:
+    """And who tells of it: the end of another policy's promise is no matter of the readers of this one."""
+    alone = refused(tmp_path)
+    assert "`accept: unbounded` into the policy, and every reader is told of it" in alone
+    several = refused(tmp_path, "wards", "jobs")
+    assert "`accept: [unbounded, wards, jobs]`" in several
+    assert "gives up as well what policy wards promises about marital_status (lip) and what policy jobs" in several
+    assert "every reader is told and the ledger tells of it" in several
+    rest = refused(tmp_path, "wards", accept="unbounded")
+    assert "`accept: [unbounded, wards]` into the policy, and the ledger tells of it" in rest
