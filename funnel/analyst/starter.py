@@ -12,6 +12,7 @@ from pathlib import Path
 from funnel.analyst.glance import ColumnProfile, Glance, glance, records
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
+from funnel.plan.columns import BINNED
 
 _TELLING = (
     *("secret", "sensitive", "confidential", "private", "diagnos", "disease", "health", "medic", "treatment"),
@@ -24,6 +25,8 @@ _TELLING = (
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no policy can name."""
+_WEIGHT = "weight"
+"""The column of a release with a wide block that says what a row counts for."""
 _FEW = 40
 _MINIMUM = 10
 _CELLS, _CELL = 20, 50
@@ -97,7 +100,7 @@ def _proposal(table: Path, seen: Glance) -> Proposal:
     few = [c for c in usable if c.distinct <= _FEW]
     telling = [c for word in _TELLING for c in few if word in c.name.lower()]
     secret = telling[0] if telling else few[-1] if few else None
-    public = tuple(c for c in usable if c is not secret and c not in telling)
+    public = tuple(c for c in usable if c is not secret and c not in telling and not _is_weight(c))
     if secret is None or not public:
         raise SourceError(
             "nothing-to-propose",
@@ -175,9 +178,14 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
         "the secret": column is found.secret,
         "left out too, for its name: add it if it may be known": column in found.kept,
         "the same in every row: left out": column.distinct < 2,
+        "left out, for a release calls so what its rows count for: add it under another name": _is_weight(column),
     }
     role = next((f"; {words}" for words, so in roles.items() if so), "")
     return f"#   {_printable(column.name):<20} {column.kind:<10} {column.distinct:>9,} values{missing}{role}"
+
+
+def _is_weight(column: ColumnProfile) -> bool:
+    return column.name.lower() == _WEIGHT
 
 
 def _known(public: Sequence[ColumnProfile]) -> int:
@@ -209,7 +217,7 @@ def _public(found: Proposal) -> str:
     block = next(
         name
         for name in ("record", "row", *(f"record{i}" for i in range(len(names) + 1)))
-        if name not in names
+        if not names & {name, f"{name}_{_WEIGHT}"}
     )
     return "\n".join(
         [
@@ -238,8 +246,7 @@ def _item(found: Proposal, column: ColumnProfile, *, rare: bool = False) -> str:
     if column.is_text and column.kind == "DATE":
         changes["round"] = "month"
     elif rare:
-        number = column.kind not in ("VARCHAR", "BOOLEAN", "UUID")
-        changes["rare"] = "bin" if number else "other"
+        changes["rare"] = "bin" if column.kind.startswith(BINNED) else "other"
     if found.trim and column.blanks and column.kind == "VARCHAR":
         changes["trim"] = "true"
     name = _yaml(column.name)

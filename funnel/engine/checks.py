@@ -13,11 +13,18 @@ BELOW = "(below the first bin)"
 
 NO_DATE = "(not a date)"
 """The label that a plan gives to texts in a column of dates; no release may hold it."""
+LONG = "(a number of many digits)"
+"""What a plan calls numbers that are read as floating-point ones, where other whole numbers may be the same."""
 _REFUSED = {
     BELOW: (
         "below-bins",
         "have a {column} below the first edge of its bins",
         "Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
+    ),
+    LONG: (
+        "column-type",
+        "have a {column} beyond 2^53 among floating-point numbers, where several whole numbers are one",
+        "Give the column as text, there or in a view of the table, or tell it more coarsely with `bins` or `round`.",
     ),
     NO_DATE: (
         "not-a-date",
@@ -113,7 +120,7 @@ def check_names(engine: Engine, statement: str, listing: str, columns: Sequence[
 
 
 def check_labels(counts: Sequence[int], refused: Sequence[tuple[str, str]]) -> None:
-    """Refuse what lies below the first edge of its bins, and texts that are no dates. Raises SourceError.
+    """Refuse what lies below the first bin, numbers of many digits, and texts that are no dates. Raises SourceError.
 
     `counts` are rows for each column and label of `refused`.
     """

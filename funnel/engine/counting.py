@@ -102,7 +102,7 @@ def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool) -> str:
     if len(block.columns) == 1:
         return (
             "Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or by `top` or "
-            "`bins`"
+            "`bins` (for `gaussian-funnel` with `rare: bin`, or a coarser `round`)"
         )
     return (
         "Merge values of these columns by meaning with `groups`, or by `top` or `bins` (`rare` merges only what is "

@@ -14,7 +14,7 @@ from funnel.notions import Demand, Notion
 
 
 class Auto(Mechanism):
-    """Tries every mechanism that fits, on the whole release, and uses the best; `choice.choose` does the work."""
+    """Tries every mechanism that fits and releases values of X; uses the best; `choice.choose` does the work."""
 
     kind: Literal["auto"]
     time_limit: float = Field(
@@ -60,6 +60,6 @@ def fitting(notion: str, *, secret_public: bool) -> dict[str, type[Mechanism]]:
 
 
 def candidates(notion: str, *, secret_public: bool) -> dict[str, type[Mechanism]]:
-    """The mechanisms that `auto` chooses from, by name, the optimal one first: the table keeps its columns."""
+    """The mechanisms that `auto` chooses from, by name, the optimal one first: the table keeps its values."""
     fit = fitting(notion, secret_public=secret_public)
     return {kind: mechanism for kind, mechanism in fit.items() if mechanism.plain}

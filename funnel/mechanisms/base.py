@@ -112,7 +112,7 @@ class Mechanism(BaseModel, ABC):
     reference_for: ClassVar[frozenset[str]] = frozenset()
     """Notions that the mechanism does *not* keep, but shows the cost of: it keeps the one that it serves instead."""
     plain: ClassVar[bool] = True
-    """Whether it releases values of X, so that the table keeps its columns; `auto` looks at no other."""
+    """Whether what it releases are values of X, one each; `auto` looks at no other, and no other answers cells."""
 
     shows_shares: ClassVar[bool] = False
     """Whether P(x|s) itself can be read off the chances, so that they tell every count of whoever is common enough."""

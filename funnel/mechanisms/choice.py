@@ -25,7 +25,6 @@ PASSED_OVER = {
     "nothing-to-release": "nothing that it could release keeps the bound",
     "precision": "the bound needs finer weights than it can draw from",
     "below-minimum": _NOT_HERE,
-    "column-type": "it needs public columns rounded to numbers",
 }
 """Why a candidate was passed over. Fixed words: they are published, and errors quote figures of the table."""
 _BETTER = 1 + 1e-9

@@ -34,6 +34,7 @@ class GaussianFunnel(Mechanism):
 
     serves: ClassVar[frozenset[str]] = frozenset({"mutual-information"})
     needs_numbers: ClassVar[bool] = True
+    plain: ClassVar[bool] = False
 
     kind: Literal["gaussian-funnel"]
 

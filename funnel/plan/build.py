@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from funnel.engine.sources import Source
-from funnel.engine.sql import every, identifier, listed, literal, selection
+from funnel.engine.sql import every, identifier, listed, selection
 from funnel.errors import PolicyError
 from funnel.format.released import with_count
 from funnel.plan.columns import NARROW, ColumnKey
@@ -107,8 +107,8 @@ def _inspect(policy: Policy, names: Names) -> Inspect:
     columns = list(dict.fromkeys(names.used + ([names.entity] if policy.source.entity else [])))
     counts = [f"count({names.present(name)})" for name in columns]
     where = [one for one in (names.present_only,) if one]
-    wrong = [f"count_if({every([f'{key.raw} = {literal(label)}', *where])})" for _, key, label in names.measured]
-    refused = tuple((name, label) for name, _, label in names.measured)
+    wrong = [f"count_if({every([condition, *where])})" for _, condition, _ in names.refused]
+    refused = tuple((name, label) for name, _, label in names.refused)
     return Inspect(tuple(columns), f"SELECT {listed(['count(*)', *counts, *wrong])} FROM source", refused)
 
 

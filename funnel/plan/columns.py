@@ -17,6 +17,10 @@ OTHER = "other"
 NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Whole numbers that 64 bits with a sign hold."""
 FLOATS = ("FLOAT", "DOUBLE", "REAL")
+NUMBERS = (*NARROW, *FLOATS, "HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL")
+"""Types of numbers, decimals by how they begin."""
+BINNED = (*NUMBERS, "DATE")
+"""Types whose rare values can become the nearest one that is not."""
 _IN_ORDER = (*NARROW, "HUGEINT", "UBIGINT", "UHUGEINT", *FLOATS, "DATE", "TIME", "TIMESTAMP")
 """Types whose values are compared with thresholds, beside decimals."""
 DATES = ("DATE", "TIMESTAMP", "VARCHAR")
@@ -156,6 +160,11 @@ _BLANKS = " \t\r\n\u00a0"
 def refused_labels(attribute: Attribute) -> list[str]:
     """The labels that keys of a column may have and no release can hold."""
     return [BELOW] * (attribute.bins is not None) + [NO_DATE] * attribute.is_date
+
+
+def beyond(value: str) -> str:
+    """The condition that a floating-point number is so large that not all whole numbers there are told apart."""
+    return f"isfinite({value}) AND abs({value}) >= {1 << 53}"
 
 
 def bin_labels(edges: tuple[float | date, ...]) -> list[str]:

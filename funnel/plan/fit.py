@@ -8,11 +8,10 @@ from collections.abc import Collection, Generator, Iterator, Mapping
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, check_condition, parse
 from funnel.errors import Problem
-from funnel.plan.columns import DATES, FLOATS, NARROW
+from funnel.plan.columns import BINNED, DATES, FLOATS, NUMBERS
 from funnel.policy import Attribute, Policy
 from funnel.policy.document import Path
 
-_NUMERIC = (*NARROW, *FLOATS, "HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL")
 _OPAQUE = ("STRUCT", "MAP", "UNION", "BLOB", "BIT", "JSON", "VARIANT", "GEOMETRY")
 _INEXACT = (*FLOATS, "BOOLEAN")
 _PLAIN = "; only plain values can be used"
@@ -42,8 +41,8 @@ def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
     for name in policy.sensitive:
         yield from _typed(policy, schema, policy.place(name), name, _PLAIN)
     for attribute in (one for block in policy.blocks for one in block.attributes):
-        if policy.mechanism.needs_numbers and not isinstance(attribute.round, float):
-            yield _unrounded(policy, attribute.name)
+        if policy.mechanism.needs_numbers:
+            yield from _numbers(policy, attribute)
         kinds, needed = _asked(attribute)
         yield from _typed(policy, schema, policy.place(attribute.name), attribute.name, needed, kinds=kinds)
     if (entity := policy.source.entity) is not None:
@@ -54,9 +53,9 @@ def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
 def _asked(one: Attribute) -> tuple[tuple[str, ...], str]:
     """The types that a public column may have for what is to become of it, and why."""
     for asked, kinds, needed in (
-        (one.is_number, _NUMERIC, "; `bins`, `round` and `clip` by numbers need a number"),
+        (one.is_number, NUMBERS, "; `bins`, `round` and `clip` by numbers need a number"),
         (one.is_date, DATES, "; dates need a DATE, a TIMESTAMP, or text"),
-        (one.rare == "bin" and not one.is_measured, (*_NUMERIC, "DATE"), "; `rare: bin` needs numbers or dates"),
+        (one.rare == "bin" and not one.is_measured, BINNED, "; `rare: bin` needs numbers or dates"),
         (one.trim, ("VARCHAR",), "; only texts have blanks to `trim`"),
     ):
         if asked:
@@ -92,10 +91,15 @@ def _known(
     return None
 
 
-def _unrounded(policy: Policy, name: str) -> Problem:
-    """A mechanism that releases numbers needs to know how precise they are to be."""
-    said = f"{policy.mechanism.kind} releases numbers, so {name} needs `round`, the precision of what is released"
-    return policy.problem(policy.place(name), "missing-key", said, f"Write `{{name: {name}, round: 1}}`.")
+def _numbers(policy: Policy, one: Attribute) -> Iterator[Problem]:
+    """A mechanism that releases numbers needs to know how precise they are to be, and nothing else among them."""
+    kind, place = policy.mechanism.kind, policy.place(one.name)
+    if not isinstance(one.round, float):
+        said = f"{kind} releases numbers, so {one.name} needs `round`, the precision of what is released"
+        yield policy.problem(place, "missing-key", said, f"Write `{{name: {one.name}, round: 1}}`.")
+    if one.rare == "other":
+        said = f"{kind} releases numbers, and `rare: other` of {one.name} makes a text"
+        yield policy.problem(place, "wrong-value", said, "Use `rare: bin`, or a coarser `round`.")
 
 
 def _opaque(kind: str) -> bool:

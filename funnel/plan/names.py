@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from funnel.engine.sql import every, identifier, listed
+from funnel.engine.checks import LONG
+from funnel.engine.sql import every, identifier, listed, literal
 from funnel.plan.columns import (
     NARROW,
     ColumnKey,
+    beyond,
     cell_key,
     inner_columns,
     merged_key,
@@ -95,13 +97,18 @@ class Names:
         return [key for key in self.keys if key not in self.cells]
 
     @property
-    def measured(self) -> list[tuple[str, ColumnKey, str]]:
-        """Each public column whose keys may be labels that no release can hold: its name, key and such a label."""
+    def refused(self) -> list[tuple[str, str, str]]:
+        """What no release can hold: the name of a column, which rows have such a value, and what that is called."""
         keys = [
             [one.key for one in inner] or keys for keys, inner in zip(self.blocks, self.inner, strict=True)
         ]
-        pairs = zip(chain(*self.attributes), chain(*keys), strict=True)
-        return [(one.name, key, label) for one, key in pairs for label in refused_labels(one)]
+        pairs = list(zip(chain(*self.attributes), chain(*keys), chain(*self.public), strict=True))
+        labels = [
+            (one.name, f"{key.raw} = {literal(label)}", label) for one, key, _ in pairs for label in refused_labels(one)
+        ]
+        exact = dict.fromkeys([*self.sensitive, *(column for one, _, column in pairs if not one.is_number)])
+        floats = [name for name in exact if self.schema[name] == "DOUBLE"]
+        return labels + [(name, beyond(self.present(name)), LONG) for name in floats]
 
     @property
     def rare(self) -> list[tuple[Attribute, ColumnKey, str]]:

@@ -94,7 +94,7 @@ def _mechanism(data: Any) -> Iterator[Finding]:
     """What the mechanism answers with can be filled in: single cells, and neither sets nor numbers."""
     kind, path = mechanism_of(data)
     mechanism = MECHANISMS[kind or "optimal"]
-    if mechanism.plain and not mechanism.needs_numbers:
+    if mechanism.plain:
         return
     what = "numbers, which cells are not" if mechanism.needs_numbers else "sets of values, which no row can show"
     said = f"`{kind}` releases {what}"

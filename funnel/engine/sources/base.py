@@ -159,7 +159,8 @@ def check_names(names: Sequence[str], where: object, advice: str = _NAME) -> Non
     if repeated:
         raise SourceError(
             "source-header",
-            f"the column name {repeated[0]!r} is there twice (upper and lower case are the same)",
+            f"the column name {repeated[0]!r} is there twice (upper and lower case are the same, and so are blanks "
+            "around a name and none)",
             where=str(where),
             advice=advice,
         )

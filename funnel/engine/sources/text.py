@@ -25,6 +25,7 @@ _DELIMITERS = ",;\t|"
 """Of which one most likely separates the fields."""
 _QUOTE = '"'
 """What fields stand in that hold what separates them."""
+_APOSTROPHE = "'"
 _COMMENT = "#"
 """What lines begin with that may be none of the table."""
 _LOOKED = 100
@@ -90,16 +91,16 @@ class Text(Files):
         Left to find out, it may take an apostrophe that a field begins with for a quote, so that all lines up to the
         next one are one record, and leave out records that begin with `#`.
         """
-        told, quoted, commented = self.dialect.options(), set[bool](), True
+        told, quotes, commented = self.dialect.options(), set[str](), True
         with duckdb.connect() as connection:
             for file in self.files:
                 asked = listed([literal(str(file)), *told, "sample_size = -1"])
                 found = connection.execute(f"SELECT Quote, Comment, Delimiter, len(Columns) FROM sniff_csv({asked})")
                 quote, comment, delimiter, width = found.fetchall()[0]
-                quoted.add(quote in ('"', "'"))
+                quotes.add(quote if quote in (_QUOTE, _APOSTROPHE) else "")
                 commented &= comment != _COMMENT or not self._has_record(file, delimiter, width)
-        if len(quoted) == 1:  # else quotes are letters in some files, and each is for DuckDB to find out
-            told.append(f"quote = {literal(_QUOTE * quoted.pop())}")
+        if quotes != {_QUOTE, ""}:  # else quotes are letters in some files, and each is for DuckDB to find out
+            told.append(f"quote = {literal('' if quotes == {''} else _QUOTE)}")
         return told if commented else [*told, "comment = ''"]
 
     def _has_record(self, file: Path, delimiter: str, width: int) -> bool:

@@ -233,3 +233,17 @@ def test_names_are_for_a_csv_alone(tmp_path):
     duckdb.sql(f"COPY (SELECT i % 2 AS a, i % 3 AS b FROM range(99) t(i)) TO '{tmp_path}/t.parquet'")
     with pytest.raises(funnel.SourceError, match="only a CSV"):
         funnel.starter_policy(tmp_path / "t.parquet", tmp_path, names=["x", "y"])
+
+
+def test_times_alone_are_merged_as_texts_and_no_column_is_called_a_weight(tmp_path):
+    """A wide release calls so what its rows count for, and rare times have no nearest one."""
+    many = "SELECT i AS id, 's' || (i % 2) AS s, TIMESTAMP '2026-01-01' + INTERVAL (least(i // 3, 9)) DAY AS seen"
+    duckdb.sql(f"COPY ({many} FROM range(90) t(i)) TO '{tmp_path}/times.parquet'")
+    weighed = "SELECT i AS id, 's' || (i % 2) AS s, i % 3 AS weight, i % 4 AS x, i % 5 AS y FROM range(300) t(i)"
+    duckdb.sql(f"COPY ({weighed}) TO '{tmp_path}/weights.parquet'")
+    for name in ("times", "weights"):
+        text = funnel.starter_policy(tmp_path / f"{name}.parquet", tmp_path)
+        (tmp_path / "starter.yaml").write_text(finished(text))
+        found = funnel.check(tmp_path / "starter.yaml")
+        assert found.ok, found.text()
+    assert "add it under another name" in text

@@ -162,6 +162,17 @@ def test_apostrophes_and_hashes_of_records_are_letters(tmp_path, rows):
         assert engine.rows("SELECT * FROM source") == rows
 
 
+def test_apostrophes_are_letters_in_every_file_of_a_pattern(tmp_path):
+    """Also where the engine finds no quotes in one file, and apostrophes that pair in another."""
+    files = [[("u", "Leiden"), ("v", "Delft")] * 50, [("u", "Delft"), ("v", "'s-Gravenhage"), ("u", "Drivers'")]]
+    files.append([("u", "'other'"), ("v", "other")] * 20)
+    for number, rows in enumerate(files):
+        (tmp_path / f"t{number}.csv").write_text("s,x\n" + "".join(f"{s},{x}\n" for s, x in rows))
+    with DuckDB(find(tmp_path / "t*.csv")) as engine:
+        found = engine.rows(f"SELECT * FROM {engine.source.reading()}")
+    assert sorted(found) == sorted(row for rows in files for row in rows)
+
+
 def test_lines_between_records_that_begin_with_a_hash_are_comments(tmp_path):
     (tmp_path / "t.csv").write_text("# by hand, twice\n# and again\ns,x\n" + "u,a\nv,b\n" * 30 + "# more\nu,a\n")
     with DuckDB(find(tmp_path / "t.csv")) as engine:

@@ -221,3 +221,10 @@ def test_one_block_and_perfect_privacy_have_nothing_to_split():
     choose(TABLE, made("lip", 0.5, split="optimal"), optimal, (1.0,), calls.append)
     choose(two_blocks(), made("perfect", 0, split="optimal"), optimal, (0.5, 0.5), calls.append)
     assert not [call for call in calls if call.startswith("split")]
+
+
+def test_auto_chooses_among_what_releases_values_of_the_table():
+    """Neither sets of values nor numbers that nobody has, of which cells and codes would be some."""
+    assert not {"gaussian-funnel", "unary-encoding"} & {*candidates("mutual-information", secret_public=False)}
+    assert "gaussian-funnel" in fitting("mutual-information", secret_public=False)
+    assert "unary-encoding" not in candidates("lip", secret_public=False)

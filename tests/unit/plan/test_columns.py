@@ -216,3 +216,21 @@ def test_every_value_becomes_the_nearest_of_those_kept(tmp_path):
         pairs = [(int(old), int(new)) for old, new in engine.rows("SELECT v0, v1 FROM rare_x0_0")]
     kept = {new for _, new in pairs}
     assert all(abs(old - new) == min(abs(old - one) for one in kept) for old, new in pairs)
+
+
+def test_whole_numbers_that_floats_do_not_tell_apart_are_refused_where_they_stand_for_themselves(tmp_path):
+    """Of decimals so long the engine makes floats: two secrets were one, and the bound about that."""
+    long = "1e16 + i % 3"
+    for changes in ({}, {"sensitive": ["x"], "public": ["s"]}):
+        with pytest.raises(funnel.SourceError, match=r"beyond 2\^53 among floating-point numbers"):
+            funnel.run(policy(tmp_path, long, "x", **changes), dry_run=True)
+    assert labels(policy(tmp_path, long, {"name": "x", "bins": [0, 1]})) == ["[1, ∞)"]
+    assert labels(policy(tmp_path, "CAST(i % 3 AS DOUBLE) / 4", "x")) == ["0", "0.25", "0.5"]
+
+
+def test_a_mechanism_that_releases_numbers_makes_no_texts_of_rare_ones(tmp_path):
+    terms = {"mechanism": "gaussian-funnel", "privacy": {"notion": "mutual-information", "epsilon": 0.1}}
+    for rare, codes in (("other", ["wrong-value"]), ("bin", [])):
+        path = policy(tmp_path, "i % 30", {"name": "x", "round": 1, "rare": rare}, **terms)
+        checked = funnel.check(path).error
+        assert [one.code for one in checked.problems] == codes if checked else not codes
