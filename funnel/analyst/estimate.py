@@ -18,7 +18,7 @@ from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
 from funnel.measure.recovery import HOPELESS, Recovered, recovered
 from funnel.release.reading import Reading
-from funnel.text import shown, table
+from funnel.text import counted, shown, table
 
 DELICATE = 1e6
 """Condition number above which a warning is given."""
@@ -62,8 +62,9 @@ class BlockEstimates:
         rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-") for value, count in rest]
         rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known"))
         notes = (f"  Note: {note}" for note in self.notes)
-        head = f"{shown(', '.join(self.columns))}: {len(self.inputs)} values, {self.outputs} outputs, "
-        head += f"rank of Q {self.rank}, condition number {self.condition:,.3g}"
+        sizes = f"{counted(len(self.inputs), 'value')}, {counted(self.outputs, 'output')}"
+        head = f"{shown(', '.join(self.columns))}: {sizes}, rank of Q {self.rank}, condition number "
+        head += f"{self.condition:,.3g}"
         return "\n".join([head, *(f"  {line}" for line in table(rows, range(1, 5))), *notes])
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 Told are, as `pooling.py` says, the counts of values in cells, and of groups of every two columns in the whole table;
 the sizes of cells, the totals of values, and the tree itself. Profiles are a function of these alone, rounded
-besides. Whoever takes them apart learns sums of at least `support` records, and no smaller count follows from those
-of one table by addition. That counts are not negative, and that several tables are about the same people, may narrow
-one down.
+besides. Whoever takes them apart learns sums of at least `support` records, and no smaller count of one entry follows
+from those of one table by addition; the sum of several entries may. That counts are not negative, and that several
+tables are about the same people, may narrow one down.
 
 Which column depends on which is a tree of columns, chosen by how far pairs are off without it.
 """

@@ -38,9 +38,14 @@ class Facts:
         return cls(shown.manifest.without_files(), protocols_of(shown.protocol), digest, wide)
 
     @property
+    def step(self) -> float:
+        """What the last decimal of a figure stands for."""
+        return float(self.m.step)
+
+    @property
     def grain(self) -> float:
         """A gap between a bound and what was reached, of H(X), that rounding alone explains."""
-        return max(0.001, 1.5 * float(self.m.step))
+        return max(0.001, 1.5 * self.step)
 
     def nats(self, value: float | None) -> str:
         """A figure of the manifest, with the digits that it has."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import shutil
 from dataclasses import replace
 from datetime import timedelta
@@ -389,3 +391,22 @@ def test_totals_that_stay_at_noisy_counts_are_not_said_to_stay_at_those_of_the_r
     assert "records at the noisy counts" in full["evidence"]["totals"]
     assert "are those of the noisy counts where nothing else is said" in full["evidence"]["origin"]
     assert "noisy counts" not in published["scope"]["records"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_of_true_values_that_are_released_a_page_says_what_the_noisy_counts_say_and_no_more(tmp_path, language):
+    made = funnel.run(policy(tmp_path, privacy={"notion": "lip", "epsilon": 9.0}, release__language=language))
+    page = html.unescape((Path(made.release) / "report.html").read_text())
+    said = {"en": "by themselves, as the noisy counts have it, so", "de": "verraten, nach den verrauschten Anzahlen"}
+    assert said[language] in " ".join(page.split())
+
+
+def test_chances_that_no_count_bears_on_are_not_said_to_come_from_noisy_ones(tmp_path):
+    """Those of randomised response under the usual LDP; the figures do."""
+    terms = {"privacy": {"notion": "ldp-x", "epsilon": 1.0}, "mechanism": "randomised-response"}
+    release = Path(funnel.run(policy(tmp_path, **terms)).release)
+    page, full = (" ".join(html.unescape(re.sub(r"<[^>]*>", " ", (folder / "report.html").read_text())).split())
+                  for folder in (release, tmp_path / "private" / release.name))  # fmt: skip
+    assert "All figures in release.json but" in page and "The chances of drawing each value" not in page
+    assert "depend on ε and the number of values, not on the counts" in page
+    assert "figures at the records’ own counts, which nobody is taken to know." in full

@@ -22,7 +22,7 @@ from funnel.policy.terms import terms_file
 
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
-TITLE = "terms.json is what policy.yaml says, plan.json has the steps of such a release, and its lock is of that policy"
+TITLE = "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; its lock is of that policy"
 PRIVATE = True
 
 

@@ -326,6 +326,16 @@ def test_certified_ceilings_are_rounded_up() -> None:
     assert "Proven ceiling" in {one["term"] for one in content["glossary"]}
 
 
+def test_a_gap_between_rounded_figures_is_not_told_smaller_than_it_may_be() -> None:
+    """With one decimal 36 % is told as 40 %: the ceiling, rounded up to 60 %, may be 25 points above."""
+    few, own = {"normalised": 0.4, "upper_bound": 0.6, "entropy": 1.0, "mutual_information": 0.4}, SAMPLES["one_block"]
+    estimate = replace(own.manifest.estimate, minimum=own.manifest.rows // 30)
+    release = own.stating(estimate=estimate, utility=replace(own.manifest.utility, **few))
+    assert release.manifest.decimals == 1
+    (sentence,) = [one for one in release.published()["utility"]["sentences"] if "more may be possible" in one]
+    assert "Up to 25.0 percentage points more may be possible" in sentence
+
+
 @pytest.mark.parametrize(
     ("ceiling", "text"), [(0.9398, "94.0%"), (0.94, "94.1%"), (0.93, "93.1%"), (0.99999, "100.0%")]
 )

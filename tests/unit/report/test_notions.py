@@ -145,7 +145,7 @@ def test_side_knowledge_is_promised_against_those_who_know_some_columns_but_not_
 def test_one_column_leaves_no_side_knowledge_to_promise_against() -> None:
     content = about("srlip")
     assert content["promise"]["sentence"] == about("lip")["promise"]["sentence"]
-    assert "Only one column is released" in content["promise"]["observer"]
+    assert "Only one column is sanitised" in content["promise"]["observer"]
 
 
 def test_draws_that_read_the_secret_are_not_promised_to_those_who_know_all_columns() -> None:
