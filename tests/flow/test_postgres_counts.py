@@ -26,7 +26,7 @@ CREATE TABLE odd AS SELECT
     (ARRAY['u', 'v'])[i % 2 + 1] AS answer,
     (ARRAY['a', 'A', 'é', E'e\\u0301', ' a ', NULL])[i % 6 + 1] COLLATE folding AS name,
     (ARRAY['blue', 'red ', 'pale', 'grey'])[least(i % 7, 3) + 1] AS colour,
-    (ARRAY['NaN', '-0', '0', '0.05', '0.15', '17.5', '30', '1e16', '1e-320', NULL])[i % 10 + 1]::float8 AS share,
+    (ARRAY['NaN', '-0', '0', '0.05', '0.15', '17.5', '30', '9e15', '1e-320', NULL])[i % 10 + 1]::float8 AS share,
     (ARRAY['NaN', '-0', '0', '29.999999999999996', '30', '59.5', '1e300', NULL])[i % 8 + 1]::float8 AS age,
     (i * 37 % 1000)::numeric / 8 AS paid,
     (ARRAY[-3, -2, -1, 0, 1, 2, 3, 9007199254740993])[i % 8 + 1] AS whole,
