@@ -11,7 +11,7 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import budget_of, is_own, others, own_before, publishes
+from funnel.ledger.promises import at_noisy, budget_of, is_own, others, own_before, publishes
 from funnel.ledger.unlike import unproven
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -67,9 +67,12 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
         )
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
     before = own_before(policy, entries)
-    if before is not None:
+    told = None if before is None else before.together
+    if policy.estimate.epsilon is not None:
+        told = next((one for one in reversed(at_noisy(policy, entries)) if one is not None), None)
+    if before is not None and told is not None:
         # A figure never falls: what was told already is told with one more release, too.
-        ends.append(replace(before, together=replace(before.together, releases=len(entries) + 1)))
+        ends.append(replace(before, together=replace(told, releases=len(entries) + 1)))
     _check_ends(policy, ends, known, lambda one: ("", _LOST if is_own(one, policy) else f"{_OTHERWISE}{_UNFOUND}"))
 
 

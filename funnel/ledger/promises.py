@@ -99,6 +99,15 @@ def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | Non
     return next((one for one in standing(entries) if is_own(one, policy)), None)
 
 
+def at_noisy(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
+    """What each earlier release stated of the policy's own promise at noisy counts; None: nothing.
+
+    Of the same promise other releases have measured at true counts, also under the same policy name: over a private
+    estimate nothing follows from that.
+    """
+    return [one.own.together if one.noisy and is_own(one.own, policy) else None for one in entries]
+
+
 def budget_of(policy: Policy) -> str | None:
     """What a policy lets all releases reach, in nats, as its promise has it; None where that is not bounded."""
     return None if policy.budget is None else str(rational(policy.budget))
@@ -135,10 +144,8 @@ def _alike(tonight: Tonight, one: Promise) -> bool:
 def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     """The release's own promise: one that was passed is made anew where the policy allows as much by now."""
     policy, found = tonight.policy, tonight.protection
-    stated = _before(policy.name, found.notion, policy.sensitive, entries)
-    if policy.estimate.epsilon is not None:
-        # Of its promise others have measured at true counts, which nothing follows from that is published here.
-        stated = [told if one.name == policy.name else None for told, one in zip(stated, entries, strict=True)]
+    noisy = policy.estimate.epsilon is not None
+    stated = at_noisy(policy, entries) if noisy else _before(policy.name, found.notion, policy.sensitive, entries)
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.proven(tonight.every(found.notion, figures, entries))

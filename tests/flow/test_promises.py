@@ -463,9 +463,10 @@ def test_what_noisy_counts_tell_of_a_promise_is_not_taken_for_what_was_told_of_a
     assert row.added == 0
 
 
-def test_what_others_measure_at_true_counts_is_not_published_over_a_private_estimate(folder: Path) -> None:
-    """The second policy measures the first one's promise at the table's counts; the next figure of the first is of
-    noisy ones, as it was."""
+@pytest.mark.parametrize("name", ["second", "first"])
+def test_what_others_measure_at_true_counts_is_not_published_over_a_private_estimate(folder: Path, name: str) -> None:
+    """The second policy, which may have the first one's name, measures its promise at the table's counts; the next
+    figure of the first is of noisy ones, as it was, and so is what its budget is held against."""
     noisy = FIRST | {
         "estimate": {"kind": "private", "epsilon": 20.0, "minimum": 1,
                      "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}},
@@ -473,15 +474,17 @@ def test_what_others_measure_at_true_counts_is_not_published_over_a_private_esti
     }  # fmt: skip
     run(folder, noisy)
     usual = {"privacy": {"notion": "ldp-x", "epsilon": 3.0}, "accept": ["first"]}
-    run(folder, OTHER | usual | {"public": ["x"], "draws": {"kind": "fresh"}, "budget": None})
+    run(folder, OTHER | usual | {"name": name, "public": ["x"], "draws": {"kind": "fresh"}, "budget": None})
     entry, noise = Journal(folder / "private").releases()[-1], 0.5
-    told = next(one for one in entry.promises if one.policy == "first")
+    told = next(one for one in entry.promises if one.name == ("first", "lip", ("s",)))
     higher = replace(told.together, figure=told.together.figure + noise, measured=told.together.measured + noise)
     promises = tuple(replace(one, together=higher) if one is told else one for one in entry.promises)
     rechained(folder / "private", [Journal(folder / "private").releases()[0], replace(entry, promises=promises)])
-    own = run(folder, noisy).composed.together
+    made = run(folder, noisy, budget=told.together.figure + noise / 2)
+    own = made.composed.together
     assert own.figure == pytest.approx(told.together.figure, abs=0.01), "at counts with hardly any noise"
     assert own.figure == own.measured
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
 
 
 def test_two_promises_with_the_same_terms_each_go_by_what_was_told_of_it(folder: Path) -> None:

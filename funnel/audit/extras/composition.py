@@ -226,7 +226,7 @@ def told_before(opened: Release, one: Promise) -> Sequence[ReleaseEntry]:
     """The earlier releases whose figures bear on a promise: over a private estimate others’ are of true counts."""
     *before, entry = opened.entries
     alone = one is entry.own and opened.counts.private is not None
-    return [early for early in before if not alone or early.name == entry.name]
+    return [early for early in before if not alone or (early.noisy and early.own.name == one.name)]
 
 
 def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:
