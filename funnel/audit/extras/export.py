@@ -329,30 +329,34 @@ def _labels(opened: Release) -> list[pa.Array]:
     kinds = dict(zip(opened.released.columns, opened.released.types, strict=True))
     names = [name for one in protocols for name in _own_names(one)]
     texts = shown_columns(protocols, distinct_rows(opened)[:, :-1])
-    return [  # cells of rows without names are in no column of the table
-        _in_table(opened.release / stated.data, stated.format_of_data, name, kinds[name], own) if name in kinds else own
-        for name, own in zip(names, texts, strict=True)
-    ]
+    asked = [(name, kinds[name], own) for name, own in zip(names, texts, strict=True) if name in kinds]
+    typed_labels = iter(_in_table(opened.release / stated.data, stated.format_of_data, asked))
+    # Cells of rows without names are in no column of the table.
+    return [next(typed_labels) if name in kinds else own for name, own in zip(names, texts, strict=True)]
 
 
 def _values(path: Path, form: str, columns: Sequence[Filled]) -> list[pa.Array]:
     """What stands in each filled column, by its codes. Raises Broken."""
-    return [_in_table(path, form, one.name, one.type, pa.array(one.values, pa.string())) for one in columns]
+    return _in_table(path, form, [(one.name, one.type, pa.array(one.values, pa.string())) for one in columns])
 
 
-def _in_table(path: Path, form: str, name: str, kind: str, texts: pa.Array) -> pa.Array:
-    """Labels as a table has them: in its type, and in a text file as what is written of that. Raises Broken.
+def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]]) -> list[pa.Array]:
+    """Labels of columns (name, type) as a table has them: in its type, and in a text file as what is written of that.
 
     A label has one spelling whatever the type: of 0.10 with two decimals it is 0.1, and no other reader of dates
-    knows those before the year 1 or after 9999.
+    knows those before the year 1 or after 9999. Raises Broken.
     """
+    found, name = list[pa.Array](), ""
     try:
         with connected(path) as connection:
-            for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
-                (texts,) = typed(connection, pa.table({"v0": texts}), [name], [asked])
+            for name, kind, labels in columns:
+                own = labels
+                for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
+                    (own,) = typed(connection, pa.table({"v0": own}), [name], [asked])
+                found.append(own)
     except FunnelError as error:
         raise Broken(NAME, f"{name} is of a type that does not hold its labels", "another", str(error)) from None
-    return texts
+    return found
 
 
 def _tells(opened: Release) -> None:
