@@ -11,10 +11,20 @@ from funnel.format.journal import Promise, ReleaseEntry, Together
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
-from funnel.ledger.promises import at_noisy, budget_of, is_own, others, own_before, publishes
+from funnel.ledger.promises import (
+    at_noisy,
+    averaged,
+    budget_of,
+    edited,
+    is_own,
+    notion_of,
+    others,
+    own_before,
+    publishes,
+    without_bound,
+)
 from funnel.ledger.unlike import unproven
 from funnel.measure.exact import rational
-from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
@@ -25,6 +35,11 @@ _EVERYBODY = (
     "To be absent is an answer too: leaving nobody out (`source.filter`, `missing: drop`, `unseen: drop`) may keep it; "
     "another private folder, for other people, does"
 )
+_EDITED = (
+    "until now the policy promised it against who knows other columns, about another set of distributions, or at other "
+    "counts (with noise, or without)"
+)
+_RENAMED = "Another promise is that of a policy by another name; this one stays beside it"
 _UNFOUND = " (whether it ends more is found by a run)"
 _LOST = "What was told stays told: keep another private folder for other people"
 
@@ -70,10 +85,13 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     told = None if before is None else before.together
     if policy.estimate.epsilon is not None:
         told = next((one for one in reversed(at_noisy(policy, entries)) if one is not None), None)
+    own = "", _LOST
+    if before is not None and edited(policy, entries):
+        told, own = without_bound(before.together), (f": {_EDITED}", _RENAMED)
     if before is not None and told is not None:
         # A figure never falls: what was told already is told with one more release, too.
         ends.append(replace(before, together=replace(told, releases=len(entries) + 1)))
-    _check_ends(policy, ends, known, lambda one: ("", _LOST if is_own(one, policy) else f"{_OTHERWISE}{_UNFOUND}"))
+    _check_ends(policy, ends, known, lambda one: own if is_own(one, policy) else ("", f"{_OTHERWISE}{_UNFOUND}"))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
@@ -87,7 +105,7 @@ def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
     """Why no bound of a promise is known, behind what is said of it, or nothing; and what would leave it one."""
     why, own = unproven(found.frames, one.together.sensitive), is_own(one, policy)
     if why is not None:
-        return f": {why}", _ALIKE
+        return f": {why}", _ALIKE if unproven(found.frames[:-1], one.together.sensitive) is None else _LOST
     if own and found.present is not None:
         left_out = unmeasured(policy) or _known_otherwise(policy)
         return f": {left_out}" if left_out else "", _EVERYBODY
@@ -222,7 +240,7 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
     """
     together = found.together
     always = [_over(one, dry) for one in found.promises if one.ended]
-    left = NOTIONS[found.promises[0].notion].unmeasured
+    left = notion_of(found.promises[0]).unmeasured
     if left and together.releases > 1:
         always.append(left)
     first = unbounded(found.promises)
@@ -231,7 +249,7 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
     if together.figure == found.alone:
         return always
     who = "what all of them together tell" if together.releases > 1 else "what it tells"
-    absent = "" if found.present is None else ", by being absent too,"
+    absent = ("" if found.present is None else ", by being absent too,") + averaged(together)
     told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.found})"
     return [
         *always,

@@ -90,7 +90,8 @@ def with_absence(
     It is no less than what the release tells to those who know already that somebody is in it. The figure is None where
     no finite bound is known.
     """
-    if everybody is None:
+    if everybody is None or (notion.between_values and _others(own, earlier)):
+        # Of two values of another column nobody knows how they go with who is absent.
         return None, "sum"
     found = patterns(joint, own, earlier, everybody, history)
     figure, how = (None, "sum") if found is None else _Divided(notion, everybody, found).best()
@@ -98,6 +99,12 @@ def with_absence(
         return figure, how
     least = own_figure(alone, notion)
     return (None if figure is None or least is None else max(figure, least)), how
+
+
+def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[str]:
+    """The columns that earlier draws were from, and none of tonight's is."""
+    here, before = ({column for one in draws for column in one.columns} for draws in (own, earlier))
+    return before - here
 
 
 def patterns(

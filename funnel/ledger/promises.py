@@ -24,7 +24,7 @@ from funnel.ledger.whose import assuming, granted, hidden_versions
 from funnel.measure.exact import rational
 from funnel.measure.figures import round_up
 from funnel.mechanisms.product import Protection
-from funnel.notions import NOTIONS, Notion
+from funnel.notions import NOTIONS, MutualInformation, Notion
 from funnel.policy import Policy
 
 Secret = tuple[str, ...]
@@ -62,9 +62,7 @@ class Tonight:
 
     def proven(self, found: Together) -> Together:
         """No bound where no proof is about these releases."""
-        if unproven(self.frames, found.sensitive) is None:
-            return found
-        return replace(found, figure=None, measured=None, how="sum", varying=None)
+        return found if unproven(self.frames, found.sensitive) is None else without_bound(found)
 
     def people(self, secret: Secret) -> Population | None:
         """Everybody in the source by a secret; None where they were not counted."""
@@ -108,6 +106,24 @@ def at_noisy(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[Together |
     return [one.own.together if one.noisy and is_own(one.own, policy) else None for one in entries]
 
 
+def edited(policy: Policy, entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether the policy's promise was another one: about who knows other columns, another set of distributions, or
+    about noisy counts where it now is about others, or the other way round."""
+    last = next((one for one in reversed(entries) if is_own(one.own, policy)), None)
+    noisy = policy.estimate.epsilon is not None
+    return last is not None and (last.noisy != noisy or not in_terms_of(last.own, policy.privacy))
+
+
+def averaged(found: Together) -> str:
+    """Behind whom a figure is about: that it is an average, where it is."""
+    return " on average over all records" if found.measure == MutualInformation.measure else ""
+
+
+def without_bound(found: Together) -> Together:
+    """The same where no finite bound is known."""
+    return replace(found, figure=None, measured=None, how="sum", varying=None)
+
+
 def budget_of(policy: Policy) -> str | None:
     """What a policy lets all releases reach, in nats, as its promise has it; None where that is not bounded."""
     return None if policy.budget is None else str(rational(policy.budget))
@@ -149,6 +165,8 @@ def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.proven(tonight.every(found.notion, figures, entries))
+    if edited(policy, entries):
+        figures = without_bound(figures)
     budget, notion = budget_of(policy), found.notion
     told = notion.notion, notion.epsilon, Parameters(**notion.parameters())
     made = Promise(policy.name, *told, budget, tonight.release, None, figures)

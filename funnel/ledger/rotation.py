@@ -38,6 +38,13 @@ class KeyScope:
         return any(fingerprint not in known for known in keys.values())
 
 
+    def unasked(self, entries: Sequence[ReleaseEntry], fingerprint: str) -> ReleaseEntry:
+        """The last release that answered one of the columns which this key never answered."""
+        found = self.of(entries)
+        known = {column for one in found if one.key_fingerprint == fingerprint for column in answered(one)}
+        return next(one for one in reversed(found) if (self.columns & answered(one)) - known)
+
+
 def answered(entry: ReleaseEntry) -> frozenset[str]:
     """The columns that a release drew, folded."""
     return frozenset(folded(column) for one in entry.drawn for column in (*one.columns, *one.inside))
@@ -61,14 +68,18 @@ def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
     last = last_asked(asked, entries)
     if last is None or not asked.changed(entries, fingerprint) or _agreed(lines, asked, last, fingerprint):
         return
+    back = "Give the old key back. Where it is lost, or the change is meant,"
+    if last.key_fingerprint == fingerprint:
+        last = asked.unasked(entries, fingerprint)
+        back = "Columns that another key answered belong in another policy, with that key. Where this is meant,"
     whose = "the last release" if last.name == asked.name else f"the release of policy {last.name} about them"
     raise DrawError(
         "key-changed",
         f"{whose}, {last.release}, was drawn with key {last.key_fingerprint}, and this is key "
-        f"{fingerprint}: everybody would be asked anew, which may tell more about each of them",
+        f"{fingerprint}: answers may be others, which may tell more about each person",
         where=str(journal.path.parent),
-        advice="Nothing was drawn. Give the old key back. Where it is lost, or the change is meant, `funnel key rotate "
-        "POLICY --accept` shows what it costs and records that it is meant.",
+        advice=f"Nothing was drawn. {back} `funnel key rotate POLICY --accept` shows what it costs and records that it "
+        "is meant.",
     )
 
 

@@ -15,7 +15,7 @@ from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import breaks, in_terms_of, is_own, notion_of, standing
+from funnel.ledger.promises import averaged, breaks, in_terms_of, is_own, notion_of, standing
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -173,6 +173,7 @@ class LedgerView:
     promises: tuple[Promise, ...]
     estimates: Spent
     identity: Identity | None
+    noisy: bool
 
     @property
     def own(self) -> Promise | None:
@@ -185,6 +186,8 @@ class LedgerView:
         if self.own is not None or not self.policy.privacy.of_one_table:
             same = self.own is not None and in_terms_of(self.own, self.policy.privacy)
             return self.own.together if self.own is not None and same else None
+        if self.noisy or self.policy.estimate.epsilon is not None:
+            return None  # another promise may be about noisy counts
         asked = self.policy.privacy.measure, self.policy.sensitive
         return next((one.together for one in self.promises if one.together.asked == asked), None)
 
@@ -249,7 +252,7 @@ class LedgerView:
         left = self.policy.privacy.unmeasured
         return [
             f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}) about a person whose values "
-            "stay the same",
+            f"stay the same{averaged(latest)}",
             *([f"           {left}"] if left else []),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
@@ -299,11 +302,12 @@ def ledger_view(policy: Policy) -> LedgerView:
     entries = releases(lines)
     protocols = kept_protocols(policy.private, policy.to, entries)
     last = next((one.identity for one in reversed(entries)), None)
+    noisy = any(one.noisy for one in entries)
     for line in lines:
         if isinstance(line.entry, ReleaseEntry):
             kept = protocols[line.entry.protocol_sha256] is not None
             rows.append(_row(line.written, line.entry, entries[: len(rows)], kept))
-    return LedgerView(policy, journal.path, tuple(rows), standing(entries), spent(lines), last)
+    return LedgerView(policy, journal.path, tuple(rows), standing(entries), spent(lines), last, noisy)
 
 
 def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept: bool) -> Row:

@@ -105,7 +105,7 @@ def _anew(
     """What a run has to know of people or columns that are not taken for those of earlier releases."""
     again = own[0].entity is not None and any(one.key_fingerprint == own[0].source for one in entries)
     if again and found.numbered == release:
-        yield "identifiers are not known to mean the people of earlier releases: all of them are asked anew"
+        yield "identifiers are not known to mean the people of earlier releases: all of them may be asked anew"
     known = {column for one in entries for block in one.drawn for column in zip(block.columns, block.base, strict=True)}
     for one, versions in zip(own, found.since, strict=True):
         for name, base, since in zip(one.columns, one.base, versions, strict=True):

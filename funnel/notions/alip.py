@@ -30,7 +30,6 @@ class Alip(TableNotion):
     promises: ClassVar[tuple[str, ...]] = ("epsilon", "lower")
     sets: ClassVar[Literal["no", "alone", "beside"]] = "beside"
     no_beliefs: ClassVar[str] = ""
-    unmeasured: ClassVar[str] = "how far beliefs may fall over several releases is not measured"
 
     notion: Literal["alip"]
     epsilon: Nats
@@ -44,6 +43,11 @@ class Alip(TableNotion):
         if self.lower is not None and self.lower < self.epsilon:
             raise PydanticCustomError("wrong-value", "`lower` is `epsilon` or more", {"at": ("lower",)})
         return self
+
+    @property
+    def unmeasured(self) -> str:
+        """The fall."""
+        return "how far beliefs may fall over several releases is not measured"
 
     def limits(self, secret: int) -> Sequence[Limit]:
         """c or 2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x, and Σ v p_x <= e^lower Σ v p_{x|s}."""

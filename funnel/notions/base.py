@@ -152,9 +152,6 @@ class Notion(BaseModel, ABC):
     looser: ClassVar[str] = "a larger epsilon"
     """What a policy may ask for instead, where nothing that says anything keeps the bound."""
 
-    unmeasured: ClassVar[str] = ""
-    """What of its promise the figure of several releases says nothing about; empty where it says all."""
-
     promises: ClassVar[tuple[str, ...]] = ("epsilon",)
     """The parameters that the promise is made of, in the order in which a change of them is told."""
 
@@ -301,6 +298,11 @@ class Notion(BaseModel, ABC):
     def certificate(self, channel: Channel) -> RobustFile | None:
         """The numbers that show the leakage of a whole release to who does not search; None where none are needed."""
         return None
+
+    @property
+    def unmeasured(self) -> str:
+        """What of its promise the figure of several releases says nothing about; empty where it says all."""
+        return ""
 
     @property
     def exact_epsilon(self) -> Epsilon:

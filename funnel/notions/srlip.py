@@ -95,6 +95,16 @@ class Srlip(BeliefNotion):
     )
 
     @property
+    def unmeasured(self) -> str:
+        """Whom an earlier release covered, and this one does not."""
+        if self.knows is None:
+            return ""
+        return (
+            "what all releases tell together is not measured against who knows values that enough records shared in an "
+            "earlier release, and fewer share in this one"
+        )
+
+    @property
     def knowledge(self) -> Knowledge:
         """Which columns somebody may know."""
         from funnel.measure.side import Knowledge

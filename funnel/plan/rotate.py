@@ -121,7 +121,7 @@ class Rotation:
         """What a new key means for answers, behind what it costs."""
         if self.certain:
             return ": nothing is left to chance here, and no answer follows from the key"
-        return ": everybody is asked anew, and may give another answer"
+        return ": everybody may give another answer"
 
     def nats(self, figure: float | None) -> str:
         """A figure in words."""

@@ -15,7 +15,7 @@ import pytest
 
 import funnel
 from funnel.audit.audit import audit_release
-from funnel.errors import SourceError
+from funnel.errors import FunnelError, SourceError
 from funnel.plan.recount import recounting
 from tests.support.absence import odds_moved, vanished
 from tests.support.audited import failures, statuses
@@ -30,6 +30,7 @@ CLINIC = {
     "mechanism": "randomised-response",
 }
 """2,000 people of whom a few have what nobody should know."""
+SOURCE = {"table": "people.parquet", "entity": "id", "missing": "category"}
 LIP = {"privacy": {"notion": "lip", "epsilon": 0.2}, "mechanism": "optimal"}
 
 
@@ -50,8 +51,7 @@ def clinic(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, **changes: Any) -> Any:
-    source = {"table": "people.parquet", "entity": "id", "missing": "category"}
-    return funnel.run(write_policy(folder, **(CLINIC | {"source": source} | changes)))
+    return funnel.run(write_policy(folder, **(CLINIC | {"source": SOURCE} | changes)))
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
@@ -473,3 +473,14 @@ def test_nobody_is_present_for_that_nobody_counted_who_is_absent(clinic: Path) -
     assert next(one.detail for one in found.findings if one.claim == "absent").endswith(
         "that there are none is the ledger's word, by which a bound is stated of all releases together"
     )
+
+
+def test_between_public_values_nothing_bounds_what_absence_tells_of_columns_drawn_before(clinic: Path) -> None:
+    """Whoever is absent tonight has this job: certain of a column that only the release before drew from."""
+    first = run(clinic, accept=None)
+    with pytest.raises(FunnelError, match="no finite bound"):
+        run(clinic, public=["ward"], source=SOURCE | {"filter": "job <> 'job 0'"}, accept=None)
+    made = run(clinic, public=["ward"], source=SOURCE | {"filter": "job <> 'job 0'"})
+    assert (first.composed.together.figure, made.composed.together.figure) == (2.0, None)
+    assert failures(funnel.audit_release(made.release, clinic / "private")) == set()
+    assert funnel.audit_history(clinic / "releases", clinic / "private").passed

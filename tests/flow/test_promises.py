@@ -257,11 +257,11 @@ def test_what_is_drawn_again_is_measured_in_its_own_terms(folder: Path) -> None:
     run(folder, OTHER | {"privacy": {"notion": "ldp", "epsilon": 0.1}, "budget": None})
     before = run(folder, robust).composed.together
     wider = robust | {"privacy": {"notion": "rldp", "epsilon": 9.0, "radius": 0.01}}
-    made = run(folder, wider)
+    made = run(folder, wider | {"name": "wider"})
     told = made.composed.together
     assert told.how == "sum"
     assert told.figure >= made.composed.alone + 0.0999 > before.figure + 0.01
-    assert run(folder, wider).composed.together.figure == told.figure
+    assert run(folder, wider | {"name": "wider"}).composed.together.figure == told.figure
 
 
 def test_a_repeat_is_measured_where_those_whom_it_leaves_out_are_others(folder: Path) -> None:
@@ -573,7 +573,7 @@ def test_what_was_told_at_noisy_counts_does_not_stand_for_a_release_of_true_ones
     early, last = journal.releases()
     low = replace(last.own, together=replace(last.own.together, figure=0.5, measured=0.5))
     rechained(folder / "private", [early, replace(last, promises=(low, *last.promises[1:]))])
-    plain = run(folder, terms, accept=["other"])
+    plain = run(folder, terms | {"name": "plain"}, accept=["other", "again"])
     told = plain.composed.together
     assert told.figure is None or told.figure >= plain.measured.lip.nats
     assert "ledger-composed" not in failures(funnel.audit_release(plain.release, folder / "private"))
@@ -616,6 +616,77 @@ def test_a_promise_that_was_passed_is_made_anew_by_a_budget_that_all_keep(comman
     assert everything_holds(folder)
 
 
+ROBUST = {"privacy": {"notion": "rldp", "epsilon": 0.2, "radius": 0.01}}
+KNOWS = {"public": [["x", "w"]], "privacy": {"notion": "srlip", "epsilon": 0.5, "knows": ["x"]}}
+NOISY = {"kind": "private", "epsilon": 9.0, "minimum": 1, "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}}
+
+
+@pytest.mark.parametrize(
+    ("terms", "edit"),
+    [
+        (ROBUST, {"privacy": ROBUST["privacy"] | {"radius": 0.0}}),
+        (KNOWS, {"privacy": KNOWS["privacy"] | {"knows": ["w"]}}),
+        ({}, {"estimate": NOISY}),
+        ({"estimate": NOISY}, {"estimate": {"minimum": 1}}),
+    ],
+    ids=["a smaller set", "other columns known", "noisy from now on", "noisy until now"],
+)
+def test_a_promise_is_not_replaced_by_another_under_its_name(folder: Path, terms: Any, edit: Any) -> None:
+    """Its figure would be about others than those it was made to, and its budget would hold for them no more."""
+    one = FIRST | {"mechanism": "randomised-response", "budget": 5.0} | terms
+    run(folder, one)
+    with pytest.raises(funnel.errors.LedgerError, match="until now the policy promised it against") as no:
+        run(folder, one | edit)
+    assert "Another promise is that of a policy by another name" in (no.value.advice or "")
+    made = run(folder, one | edit | {"budget": None, "accept": "unbounded"})
+    assert made.composed.together.figure is None
+    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+    assert everything_holds(folder)
+
+
+def test_whoever_a_promise_does_not_cover_any_more_is_spoken_of(command, folder: Path) -> None:
+    made = run(folder, FIRST | KNOWS, mechanism="randomised-response", budget=5.0)
+    left = "not measured against who knows values that enough records shared in an earlier release"
+    assert not any(left in one for one in made.warnings)
+    made = run(folder, FIRST | KNOWS, mechanism="randomised-response", budget=5.0)
+    assert any(left in one for one in made.warnings)
+    assert left in command("ledger", folder / "policy.yaml").out
+    told = html.unescape((Path(made.release) / "report.html").read_text())
+    assert "whoever knows values that enough records shared in an earlier release, and fewer share in this one" in told
+
+
+def test_an_average_over_several_releases_is_called_one(command, folder: Path) -> None:
+    """Two answers together may move one person's belief by far more."""
+    terms = FIRST | {"privacy": {"notion": "mutual-information", "epsilon": 0.02}, "budget": None}
+    run(folder, terms)
+    made = run(folder, terms, draws={"kind": "fresh"})
+    assert any("values stay the same on average over all records is up to" in one for one in made.warnings)
+    assert "about a person whose values stay the same on average over all records" in command(
+        "ledger", folder / "policy.yaml"
+    ).out
+    told = html.unescape((Path(made.release) / "report.html").read_text())
+    assert "about a person whose values stay the same on average over all records is at most" in told
+
+
+def test_noisy_figures_are_not_the_ledgers_answer_for_plain_counts(command, folder: Path) -> None:
+    run(folder, FIRST, estimate=NOISY)
+    told = command("ledger", write_policy(folder, **FIRST | {"name": "plain"}), "--json").json
+    assert (told["composed"], told["left"]) == (None, None)
+
+
+def test_advice_to_be_like_earlier_releases_is_for_folders_whose_releases_are_alike(folder: Path) -> None:
+    reading = FIRST | {"name": "reads", "mechanism": "conditional-reporting", "public": ["z"], "budget": None,
+                       "source": PEOPLE | {"filter": "id % 3 > 0"}, "accept": ["unbounded", "first"]}  # fmt: skip
+    run(folder, FIRST, budget=None)
+    with pytest.raises(funnel.errors.LedgerError, match="no proof is about") as unlike:
+        run(folder, reading | {"accept": None})
+    assert "Make it like the releases before it" in (unlike.value.advice or "")
+    run(folder, reading)
+    with pytest.raises(funnel.errors.LedgerError, match="no proof is about") as unlike:
+        run(folder, FIRST | {"name": "third", "budget": None})
+    assert "What was told stays told" in (unlike.value.advice or "")
+
+
 def test_what_was_told_in_other_terms_is_not_the_ledgers_answer(command, folder: Path) -> None:
     """What who knows one column learns is not what those learn who may know more; a run measures it."""
     knows = FIRST | {"public": [["x", "w"]], "privacy": {"notion": "srlip", "epsilon": 0.5, "knows": ["x"]}}
@@ -627,5 +698,5 @@ def test_what_was_told_in_other_terms_is_not_the_ledgers_answer(command, folder:
     told = command("ledger", path, "--json").json
     assert (told["composed"], told["left"]) == (None, None)
     assert "measured by a run" in command("ledger", path).out
-    run(folder, other)
+    run(folder, other | {"budget": None, "accept": "unbounded"})
     assert command("ledger", path, "--json").json["releases"][-1]["added"] is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import funnel
@@ -109,6 +111,21 @@ def test_a_policy_under_another_name_asks_the_same_people_the_same(policy: Path,
     funnel.run(named(tmp_path, "a", **FRESH))
     funnel.run(named(tmp_path, "a"))
     assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
+def test_a_column_that_another_key_answered_is_what_a_refusal_speaks_of(policy: Path, tmp_path: Path) -> None:
+    """The policy's own key is the one it had; to give back another would be refused as well."""
+    table, more = tmp_path / "people.parquet", tmp_path / "more.parquet"
+    duckdb.sql(f"COPY (SELECT *, 'z' || (id % 2) AS z FROM '{table}') TO '{more}' (FORMAT parquet)")
+    more.replace(table)
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    other = funnel.run(named(tmp_path, "b", name="other", public=["z"]))
+    with pytest.raises(DrawError) as caught:
+        funnel.run(named(tmp_path, "a", public=["x", "z"]))
+    keys = re.findall("[0-9a-f]{16}", caught.value.message)
+    assert Path(other.release).name in caught.value.message and len({*keys}) == 2
+    assert "Columns that another key answered belong in another policy" in (caught.value.advice or "")
 
 
 def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:
@@ -277,7 +294,7 @@ def test_before_the_first_release_nobody_is_asked_anew(command, policy: Path) ->
     assert "none: nothing was drawn with one from these columns" in shown.out
     assert "anew" not in shown.out
     funnel.run(policy)
-    assert "asked anew" in command("key", "rotate", policy).out
+    assert "everybody may give another answer" in command("key", "rotate", policy).out
     assert "Keep the old key" in command("key", "rotate", policy, "--json").json["keep"]
 
 
@@ -285,7 +302,7 @@ def test_where_nothing_is_left_to_chance_a_new_key_asks_nobody_anew(command, pol
     average = {"privacy": {"notion": "mutual-information", "epsilon": 0.2}, "mechanism": "greedy-funnel"}
     funnel.run(named(tmp_path, "a", **average))
     told = command("key", "rotate", policy).out
-    assert "no answer follows from the key" in told and "asked anew" not in told
+    assert "no answer follows from the key" in told and "another answer" not in told
 
 
 def test_the_old_key_is_not_called_useless_where_other_policies_name_it(command, policy: Path, tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
     stated, named = one.together, NOTIONS.get(one.notion)
     if named is None or stated.measure != named.measure:
         raise Broken(NAME, "promises are of another measure", named and named.measure, stated.measure)
-    if _as_it_is(opened.entries, stated) or unlike_twice(opened.entries):
+    edited = one is opened.entries[-1].own and _edited(opened.entries)
+    if edited or _as_it_is(opened.entries, stated) or unlike_twice(opened.entries):
         every = stated.measured, stated.varying, stated.how
         agree(NAME, [(f"what is told of {one.policy}, of which nothing is proven", (None, None, "sum"), every)])
         return
@@ -113,7 +114,9 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         ground = Ground.of(opened, asked) if people is None or own_secret else people.ground()
         Composition(ground, own, earlier).agrees(stated)
         return
-    patterns = None if people is None else people.patterns(own, earlier)
+    drawn, before = ({column for part in parts for column in part.columns} for parts in (own, earlier))
+    unknown = asked.notion == "ldp-x" and before - drawn
+    patterns = None if people is None or unknown else people.patterns(own, earlier)
     if people is None or patterns is None:
         agree(NAME, [(f"what is told of {one.policy}, where nobody knows who is absent", None, stated.measured)])
         return
@@ -121,6 +124,25 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
     ]
     Divided(people, patterns, inside).agrees(stated)
+
+
+def _edited(entries: Sequence[ReleaseEntry]) -> bool:
+    """Whether the release's promise was about others who know something, another set of distributions, or other counts.
+
+    That of a notion which is about one table of counts is the same whatever else its policy asks for.
+    """
+    *before, entry = entries
+    last = next((early for early in reversed(before) if early.own.name == entry.own.name), None)
+    if last is None or last.noisy != entry.noisy:
+        return last is not None
+    then, now = (_asks(early.own) for early in (last, entry))
+    return entry.own.notion in _MORE and then != now
+
+
+def _asks(one: Promise) -> dict[str, object]:
+    """What a notion was asked for beside epsilon: a radius that follows from a confidence is none of it."""
+    left_out = {"solve"} | ({"radius"} if one.parameters.confidence is not None else set())
+    return {key: value for key, value in vars(one.parameters).items() if key not in left_out}
 
 
 def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:

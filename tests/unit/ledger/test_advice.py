@@ -17,7 +17,10 @@ from tests.support.policies import write_policy
 PERMANENT = {"source__entity": "id", "draws__key": "env:FUNNEL_KEY"}
 
 
-def refused(folder: Path, *others: str, why: str | None = None, present: Any = None, **terms: Any) -> str:
+def refused(
+    folder: Path, *others: str, why: str | None = None, present: Any = None, frames: tuple[str, ...] = ("own",),
+    **terms: Any,
+) -> str:  # fmt: skip
     """The advice to a release without a finite bound, which ends the promises of `others` as well."""
     policy = load(write_policy(folder, **(PERMANENT | terms)))
     own = promise("test")
@@ -25,8 +28,9 @@ def refused(folder: Path, *others: str, why: str | None = None, present: Any = N
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LedgerError) as caught:
         patch.setattr(budget, "is_own", lambda one, _: one.policy == "test")
         patch.setattr(budget, "publishes", lambda *_: False)
-        patch.setattr(budget, "unproven", lambda *_: why)
-        budget.check_promises(policy, SimpleNamespace(promises=[own, *ended], present=present, frames=()), "tonight")
+        patch.setattr(budget, "unproven", lambda frames, _: why if frames else None)
+        found = SimpleNamespace(promises=[own, *ended], present=present, frames=frames)
+        budget.check_promises(policy, found, "tonight")
     return caught.value.advice or ""
 
 
@@ -39,6 +43,8 @@ def test_where_nothing_is_proven_of_such_releases_they_are_to_be_alike(tmp_path:
     for present in (None, SimpleNamespace()):
         found = refused(tmp_path, why="no proof is about them", present=present)
         assert "like the releases before it in this" in found and "leaving nobody out" not in found
+        found = refused(tmp_path, why="no proof is about them", present=present, frames=("before", "own"))
+        assert "What was told stays told" in found, "those before it are unlike already"
 
 
 def test_whoever_leaves_people_out_is_told_that_this_may_be_why(tmp_path: Path) -> None:
