@@ -11,11 +11,13 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from funnel.analyst.figures import coarsened
 from funnel.analyst.opened import Data
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, readable
 from funnel.data.joint import IntArray
 from funnel.errors import ReleaseError
+from funnel.format.manifest import Manifest
 from funnel.measure.recovery import HOPELESS, Recovered, recovered
 from funnel.release.reading import Reading
 from funnel.text import counted, shown, table
@@ -113,15 +115,15 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
     data = Data(release)
     _, rows = data.weighted()
     found = tuple(
-        _noted(solve(one.protocol, rows[:, 1 + axis], rows[:, -1], confidence), one)
+        _noted(solve(one.protocol, rows[:, 1 + axis], rows[:, -1], confidence), one, data.manifest)
         for axis, one in enumerate(data.blocks)
     )
     return Estimates(data.manifest.release, data.manifest.rows, confidence, found)
 
 
-def _noted(one: BlockEstimates, read: Reading) -> BlockEstimates:
+def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstimates:
     """With a word on what a cell is, where some column of the block is a wide block's, and on totals that stand."""
-    notes = list(one.notes)
+    notes = [*one.notes, *coarsened(manifest, read.columns)]
     if read.cells:
         notes.append(
             "values are cells: cells.json and the report have their conditions; columns are read from the table itself"

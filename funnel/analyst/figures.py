@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,8 @@ from funnel.text import label, shown, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from funnel.format.manifest import Coarsened, Manifest
 
 Flag = Literal["unknown", "nothing fits", "noisy", "modelled"]
 """Why a figure cannot be used: the protocol does not tell these values apart; no value that could be released is
@@ -96,6 +99,28 @@ class Tabulated:
         kinds = {name: pa.string() if name in ("figure", "flag") else pa.float64() for name in _COLUMNS}
         told = {name: pa.array([getattr(one, name) for one in self.figures], kind) for name, kind in kinds.items()}
         return pa.table([*texts.values(), *told.values()], names=[*texts, *told])
+
+
+def coarsened(manifest: Manifest, columns: Collection[str]) -> list[str]:
+    """What was made of values of these columns before anything was counted, which no released value shows."""
+    return [
+        f"values of {one.name} were made coarser before anything was counted: {_ways(one)}; figures are about these"
+        for one in manifest.coarsened
+        if one.name in columns
+    ]
+
+
+def _ways(one: Coarsened) -> str:
+    """How, in words."""
+    ways = list[str]()
+    if one.step is not None:
+        exact = isinstance(one.step, float)
+        ways.append(f"rounded to multiples of {one.step:.15g}" if exact else f"rounded to the {one.step} they lie in")
+    if one.clip is not None:
+        ways.append("those beyond {:.15g} and {:.15g} put at the nearer end".format(*one.clip))
+    if one.rare:
+        ways.append("rare ones replaced by the nearest that stands for enough records")
+    return ", ".join(ways)
 
 
 _COLUMNS = ("figure", "estimate", "standard_error", "low", "high", "flag")

@@ -86,15 +86,19 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
     epsilon = policy.privacy.epsilon
     left = 1 - found.measured.own.nats / epsilon if epsilon else 0.0
-    return _settled(policy, found, old, math.floor(max(left, 0) * 1e4) / 1e4, limits, force=True)
+    room = math.floor(max(left, 0) * 1e4) / 1e4
+    return _settled(policy, found, old, room, limits, force=True, fixed=old.fixed or old.made)
 
 
 def _settled(
-    policy: Policy, found: Summary, old: Lock | None, room: float, limits: Limits, *, force: bool
-) -> Relocked:
+    policy: Policy, found: Summary, old: Lock | None, room: float, limits: Limits, *, force: bool,
+    fixed: str | None = None,
+) -> Relocked:  # fmt: skip
     """The lock of what was measured, what it changes and costs; written unless another one stays in its place."""
     path, private = lock_path(policy), policy.private
-    made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells)
+    made = new_lock(
+        policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells, fixed
+    )
     text = made.text()
     lock = parse_lock(text)
     difference = None

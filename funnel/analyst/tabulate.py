@@ -11,7 +11,7 @@ import numpy as np
 
 from funnel.analyst.axes import Measure, axis_of, keyed, lifted, only
 from funnel.analyst.domain import Domain, Factor, columns_in, named
-from funnel.analyst.figures import Figure, Flag, Tabulated, ratio, total
+from funnel.analyst.figures import Figure, Flag, Tabulated, coarsened, ratio, total
 from funnel.analyst.opened import Data
 from funnel.data.alphabet import Label
 from funnel.data.joint import FloatArray
@@ -51,8 +51,8 @@ def tabulate(data: Data, question: Question, confidence: float) -> Tabulated:
     """Figures for each group. Raises ReleaseError: `question` for what the release cannot answer."""
     asked = _Query(data, question)
     figures = [one for group in asked.groups for one in asked.figures(group, confidence)]
-    notes = (MODEL,) if asked.modelled else ()
     manifest = data.manifest
+    notes = *((MODEL,) if asked.modelled else ()), *coarsened(manifest, asked.names)
     return Tabulated(manifest.release, manifest.rows, confidence, asked.by, question.where, tuple(figures), notes)
 
 
@@ -74,7 +74,7 @@ class _Query:
 
     def __init__(self, data: Data, question: Question) -> None:
         self.by = tuple(dict.fromkeys(named(one, data.columns, "by") for one in question.by))
-        names = [*self.by, *columns_in(question.texts, data.columns)]
+        self.names = names = [*self.by, *columns_in(question.texts, data.columns)]
         keys = [key for key in data.keys if key in names]
         blocks = [
             (place, own) for place, block in enumerate(data.blocks)

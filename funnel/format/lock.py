@@ -20,12 +20,14 @@ class LockFacts:
     of the settled notion, `mechanism` the one used; `room` is the part of epsilon left to drift. `leakage` and
     `utility` are the figures of the night it was made (nats, rounded up, and shares). `secret` names the values of S
     that had the minimum of records, of `secrets` in all. `counts` is a keyed hash of the counts, None without a key.
+    `fixed` is when the protocol was solved, where a lock before was made of it and this one keeps it; else None.
     Of a private estimate, `estimated` is the name under which its cost is on record and `noisy` the hash of its noisy
     counts, to which all figures belong; else both are None, and not written.
     """
 
     policy: Text
     made: Time
+    fixed: Time | None = None
     funnel: Text
     terms: dict[str, Any]
     parameters: dict[str, Any]

@@ -157,6 +157,24 @@ class Absent:
     secret: tuple[Text, ...]
 
 
+Period = Literal["day", "week", "month", "quarter", "year"]
+"""What dates are rounded to."""
+
+
+@dataclass(frozen=True)
+class Coarsened:
+    """A released column whose numbers or dates were made coarser before anything was counted, which none of them shows.
+
+    Rounded to multiples of `step`, what lies beyond the ends of `clip` taken for these first, or to the period that a
+    date lies in; and with `rare`, each that stood for few records became the nearest that stands for enough.
+    """
+
+    name: Text
+    step: float | Period | None
+    clip: tuple[float, float] | None
+    rare: bool
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A mechanism that was compared: its I(X;Y)/H(X), or the reason why it was not solved."""
@@ -168,10 +186,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Locked:
-    """The lock that fixed the protocol: the checksum of its text, and when it was made."""
+    """The lock that fixes the protocol: the checksum of its text, and when it was made.
+
+    `fixed` is when the protocol was, where that was in a lock before, which this one keeps; else None.
+    """
 
     checksum: Sha256
     made: Time
+    fixed: Time | None = None
 
 
 @dataclass(frozen=True)
@@ -247,7 +269,7 @@ class Manifest:
     counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
     `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
     none where rows belong to nobody. `files` are all others of the folder, but for an attestation. `partition` is None
-    where the table is one file. `language` is that of the report.
+    where the table is one file. `coarsened` names every released column that was. `language` is that of the report.
     """
 
     format: Literal["funnel-release/1"]
@@ -284,6 +306,7 @@ class Manifest:
     files: dict[str, FileEntry]
     partition: Partition | None = None
     metadata: Metadata | None = None
+    coarsened: tuple[Coarsened, ...] = ()
     language: Literal["en", "de"] = "en"
 
     def flaws(self) -> Flaws:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.format.fields import Count, Nats, Positive, Sha256, Share, Text
-from funnel.format.manifest import Parameters, Partition
+from funnel.format.manifest import Parameters, Partition, Period
 
 NAME = "terms.json"
 
@@ -20,7 +20,7 @@ class Attribute:
 
     name: Text
     bins: tuple[float | str, ...] | None
-    round: float | Literal["day", "week", "month", "quarter", "year"] | None
+    round: float | Period | None
     clip: tuple[float, float] | None
     top: Count | None
     groups: tuple[dict[str, Text], ...] | None

@@ -48,6 +48,8 @@ class Lock(LockFacts):
     def text(self) -> str:
         """The file: public blocks, values of the secret and inputs of a protocol stand one a line."""
         facts = {one.name: getattr(self, one.name) for one in fields(LockFacts)}
+        if self.fixed is None:
+            del facts["fixed"]
         if self.noisy is None:
             del facts["estimated"], facts["noisy"]
         lines = {
@@ -96,7 +98,7 @@ def parse_lock(text: str) -> Lock:
     try:
         cells = tuple(_cells(facts.pop(f"wide.{place}")) for place in range(wide))
         protocols = tuple(_protocol(facts.pop(f"block.{place}")) for place in range(blocks))
-        told = schema.typed(LockFacts, "lock", {"estimated": None, "noisy": None} | facts)
+        told = schema.typed(LockFacts, "lock", {"fixed": None, "estimated": None, "noisy": None} | facts)
         lock = Lock(**vars(told), protocols=protocols, cells=cells, checksum=checksum)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SealError(f"it does not hold what a lock holds ({type(error).__name__}: {error})") from None

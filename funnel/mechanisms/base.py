@@ -232,8 +232,8 @@ def nothing_kept(demand: Demand) -> SolverError:
         f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} "
         "on this table",
         status="empty",
-        advice=f"Use `mechanism: {fitting}`, put the public columns of several blocks into one, or use "
-        f"{demand.notion.looser}.",
+        advice=f"`mechanism: {fitting}` may keep something, and so may the public columns of several blocks in one; "
+        f"or use {demand.notion.looser}.",
     )
 
 

@@ -23,7 +23,7 @@ from funnel.mechanisms.product import Protection
 from funnel.plan.draw import DrawnRows
 from funnel.plan.protect import Settled
 from funnel.policy.model import EstimateSection
-from funnel.policy.terms import leaves_out, partition, terms_file
+from funnel.policy.terms import coarsened, leaves_out, partition, terms_file
 from funnel.release.measured import stated_leakage, stated_utility
 from funnel.version import __version__
 
@@ -92,7 +92,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         composed=release.composed.stated(digits),
         utility=stated_utility(release.protected.measured, digits),
         alphabet=_sizes(found),
-        locked=None if pinned is None else manifest.Locked(pinned.lock.checksum, pinned.lock.made),
+        locked=None if pinned is None else manifest.Locked(pinned.lock.checksum, pinned.lock.made, pinned.lock.fixed),
         signed=None if run.signer is None else run.signer.stated(),
         policy_sha256=policy.sha256,
         terms_sha256=terms_sha256,
@@ -100,6 +100,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         versions=_versions() | ({} if run.source.version is None else {"source": run.source.version}),
         files={},
         partition=partition(policy),
+        coarsened=coarsened(terms_file(policy)),
         metadata=None if policy.metadata is None else policy.metadata.stated(),
         language=policy.release.language,
     )

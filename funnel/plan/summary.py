@@ -167,7 +167,8 @@ class Summary(Settled):
         ]
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged
-            lines.append(f"unchanged  {own:.2%} of records; at epsilon 0, drawn for nobody, {nobody:.2%}")
+            cells = ", by their cells" if self.counted.cells else ""
+            lines.append(f"unchanged  {own:.2%} of records{cells}; at epsilon 0, drawn for nobody, {nobody:.2%}")
         if self.estimated is None:
             lines.append(f"counts     {self._counts()}")
         if self.together.releases > 1 or self.composed.present is not None:

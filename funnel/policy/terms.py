@@ -10,7 +10,7 @@ from funnel.engine.expressions import parse
 from funnel.errors import InternalError
 from funnel.format import schema
 from funnel.format import terms as files
-from funnel.format.manifest import Absent, Parameters, Partition, Way
+from funnel.format.manifest import Absent, Coarsened, Parameters, Partition, Way
 from funnel.format.terms import EstimateTerms, TermsFile
 from funnel.measure.exact import rational
 from funnel.policy.blocks import Block
@@ -132,6 +132,14 @@ def leaves_out(asked: TermsFile, *, locked: bool) -> Absent | None:
     ]
     by = tuple(way for way, taken in ways if taken)
     return Absent(by, filtering_secret(asked)) if by else None
+
+
+def coarsened(asked: TermsFile) -> tuple[Coarsened, ...]:
+    """The released columns whose numbers or dates are made coarser unseen, those inside wide blocks among them."""
+    wide = {one.name: one.columns for one in asked.wide}
+    columns = [one for block in asked.public for name in block for one in wide.get(name.name, (name,))]
+    told = [Coarsened(one.name, one.round, one.clip, one.rare == "bin") for one in columns]
+    return tuple(one for one in told if one.rare or one.step is not None)
 
 
 def filtering_secret(asked: TermsFile) -> tuple[str, ...]:

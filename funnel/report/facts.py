@@ -190,6 +190,11 @@ class Facts:
         return sorted({protocol.bits for protocol in self.protocols} - {0})
 
     @property
+    def fixed(self) -> str | None:
+        """When the protocol was fixed, where a lock fixes it; a lock may keep what another one has fixed."""
+        return (self.m.locked.fixed or self.m.locked.made) if self.m.locked else None
+
+    @property
     def totals_stay(self) -> bool:
         """Whether the expected totals are those of the records at hand: not of those of a lock, nor of noisy counts."""
         return self.m.totals == "kept" and not self.m.locked and not self.private

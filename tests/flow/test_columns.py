@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -50,6 +51,25 @@ def test_a_release_of_such_columns_is_whole_and_audited(command, tmp_path):
     towns = duckdb.sql(f"SELECT DISTINCT town FROM {table} ORDER BY 1").fetchall()
     assert towns == [("Lima",), ("North",), ("South",)]
     assert duckdb.sql(f"SELECT DISTINCT typeof(income), typeof(day) FROM {table}").fetchall() == [("BIGINT", "VARCHAR")]
+    assert failures(command, tmp_path) == []
+
+
+def test_what_no_released_value_shows_is_told_to_readers(command, tmp_path):
+    """A rounded number, one put at an end, or at a frequent neighbour, looks like the person's own."""
+    public = [{"name": "income", "round": 2, "clip": [0, 2], "rare": "bin"}, {"name": "day", "round": "month"}]
+    release = Path(command("run", policy(tmp_path, public=public), "--json").json["release"])
+    told = html.unescape((release / "report.html").read_text())
+    assert (
+        "What counts as the true income of a record is its value made coarser before anything was counted: rounded to "
+        "a multiple of 2, put at the nearer end where it lay beyond 0 and 2 and replaced by the nearest that stood for "
+        "enough records where it was rare." in told
+    )
+    assert "true day of a record is its value made coarser before anything was counted: rounded to the month" in told
+    note = "values of income were made coarser before anything was counted: rounded to multiples of 2, those beyond 0"
+    for asked in (["--mean", "income"], []):
+        found = command("estimate", release, *asked)
+        assert note in found.out, found.err
+    assert "income" not in command("estimate", release, "--by", "day").out
     assert failures(command, tmp_path) == []
 
 

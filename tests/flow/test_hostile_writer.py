@@ -227,6 +227,9 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
     "a larger minimum": (
         stated(estimate=lambda old: replace(old.estimate, minimum=100)), {"policy-terms", "minimum"}, {},
     ),
+    "columns that were not rounded": (
+        stated(coarsened=lambda _: ()), {"policy-terms"}, {"public": [{"name": "z", "rare": "bin"}]},
+    ),
     "more records": (stated(rows=lambda old: old.rows + 1), {"released", "counts"}, {}),
     "a louder weight": (weights(louder), {"leakage-stated"}, {}),
     "inputs exchanged": (wrapped(write, "protocol_file", exchanged), {"counts"}, {}),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import re
 import stat
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -221,6 +224,30 @@ def test_a_new_lock_with_the_room_of_the_old_one_has_it(command, folder):
     (way,) = re.findall(r"with the room of the old one: `funnel ([^`]*)`", said)
     assert command(*way.split(), "--force").code == 0
     assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0.2
+
+
+def test_a_kept_lock_says_when_its_protocol_was_fixed(command, folder, monkeypatch):
+    """Totals stay as they were on that night, which may be long before: not on the night it was kept."""
+    policy = write_policy(folder, **BASE | {"mechanism": "invariant"})
+    assert command("lock", policy).code == 0
+    first = yaml.safe_load((folder / "policy.lock.yaml").read_text())
+    assert "fixed" not in first
+    people(folder, TUESDAY)
+    monkeypatch.setattr("funnel.lock.pin.datetime", SimpleNamespace(now=lambda _: datetime(2027, 1, 2, 3, 4, 5)))
+    assert command("lock", "--keep", write_policy(folder, **BASE | {"mechanism": "invariant", "budget": 2.0})).code == 0
+    assert command("lock", "--keep", write_policy(folder, **BASE | {"mechanism": "invariant", "budget": 1.0})).code == 0
+    kept = yaml.safe_load((folder / "policy.lock.yaml").read_text())
+    assert (kept["made"], kept["fixed"]) == ("2027-01-02T03:04:05Z", first["made"])
+    release = Path(funnel.run(policy, locked=True).release)
+    told = html.unescape((release / "report.html").read_text())
+    assert f"The protocol leaves every total as it was when it was fixed by a lock, {first['made']}." in told
+    assert f"on the night that the protocol was fixed ({first['made']}, in a lock)" in told
+    assert f"The protocol is fixed since {first['made']}, now by a lock, made at {kept['made']}:" in told
+    full = html.unescape((folder / "private" / release.name / "report.html").read_text())
+    assert f"The lock was made at {kept['made']}. Leakage (lip):" in full
+    audited(folder)
+    stated = json.loads((release / "release.json").read_text())["locked"]
+    assert stated["fixed"] == first["made"]
 
 
 def test_a_lock_that_leaves_no_room_is_kept(command, folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 from pathlib import Path
@@ -189,6 +190,14 @@ def test_permanent_draws_repeat_cells_and_not_what_is_filled_in(released, comman
     assert "All of a record’s released values" not in page.text
 
 
+def test_what_stays_of_a_record_of_cells_is_said_to_be_its_cell(released, tmp_path):
+    """What is filled in from a true cell is another person's as likely as not."""
+    release = released(mechanism="invariant", privacy__epsilon=0.1)
+    told = html.unescape((tmp_path / "private" / release.name / "report.html").read_text())
+    assert "of records the cell, and whatever else is drawn, is expected to be the true one" in " ".join(told.split())
+    assert "all released values are expected to be" not in told
+
+
 def test_true_cells_are_not_called_true_rows(released, tmp_path):
     release = released(privacy={"notion": "pml", "epsilon": 9.0})
     (shown, page), _ = reports(release, tmp_path / "private")
@@ -233,6 +242,12 @@ def test_a_value_that_appears_only_tonight(command, tmp_path, column, tonight, c
         assert (run.code, f"[{code}]" in run.err) == (EXITS.get(code, FAULT), True)
         assert "the lock does not know 1 value of" in run.err and "Paris" not in run.err
         assert nothing_published(tmp_path)
+        # What is advised helps, as nothing was released under the lock yet.
+        assert "Where nothing was released under the lock yet, write `unseen: drop`" in " ".join(run.err.split())
+        columns = [{"name": name, "unseen": "drop"} if one == name else one for one in INNER]
+        path = write_policy(tmp_path, **WIDE | wide(columns=columns) | {"source__missing": "category"})
+        assert command("lock", "--force", path).code == 0
+        assert command("run", "--locked", path).code == 0
         return
     assert run.code == 0, run.err
     assert run.json["rows"] == (1500 if name == "age" else 1470)

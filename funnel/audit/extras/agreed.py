@@ -7,6 +7,7 @@ from itertools import chain
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.format.manifest import NAME, Parameters
+from funnel.format.terms import TermsFile
 
 CLAIM = "policy-terms"
 TITLE = "release.json states what terms.json asks for"
@@ -40,11 +41,20 @@ def check(opened: Release) -> str:
         ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),
         ("mechanism", mechanism, "auto" if chosen else one.mechanism),
         ("totals", totals, one.totals),
+        ("coarsened", _coarsened(policy), [tuple(vars(column).values()) for column in one.coarsened]),
     ])  # fmt: skip
     split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(NAME, "the policy asks for another split", split, one.split)
     return f"{policy.notion} at {policy.epsilon:.15g}, {counted(len(blocks), 'block')} of columns: as the policy says"
+
+
+def _coarsened(policy: TermsFile) -> list[tuple[object, ...]]:
+    """The columns that the policy has coarser, block by block, those inside a wide block in its place."""
+    inside = {wide.name: wide.columns for wide in policy.wide}
+    every = chain.from_iterable(inside.get(one.name, (one,)) for one in chain.from_iterable(policy.public))
+    told = [(one.name, one.round, one.clip, one.rare == "bin") for one in every]
+    return [one for one in told if one[1] is not None or one[3]]
 
 
 def _open(asked: Parameters) -> set[str]:

@@ -28,7 +28,7 @@ def check(opened: Release) -> str | Unchecked:
     own = _hash(as_json(opened.protocol.blocks))
     wide = _hash(as_json(opened.partitioned)) if opened.partitioned else None
     agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made")),
-                 ("cells", wide, facts.get("cells"))])  # fmt: skip
+                 ("fixed", stated.fixed, facts.get("fixed")), ("cells", wide, facts.get("cells"))])  # fmt: skip
     if private:
         cells, true, noise = noisy(private)
         rows = sorted(np.column_stack([cells, true + noise]).tolist())

@@ -47,7 +47,7 @@ def stub(protocols: list, rows: np.ndarray, totals: str = "free", keys: tuple = 
     released = ReleasedFile("funnel-released/1", tuple(names), tuple(types[name] for name in names), ())
     manifest = SimpleNamespace(
         release="r", rows=int(rows[:, -1].sum()), locked=None, totals=totals,
-        estimate=SimpleNamespace(kind="counts"), identify=tuple(Key(name, "BIGINT") for name in keys[:1]),
+        estimate=SimpleNamespace(kind="counts"), coarsened=(), identify=tuple(Key(name, "BIGINT") for name in keys[:1]),
     )  # fmt: skip
     return SimpleNamespace(
         manifest=manifest, keys=keys[:1], blocks=readings(manifest, protocols, released, ()),

@@ -161,7 +161,8 @@ def _reads(joint: Joint) -> tuple[Joint, list[Protocol]]:
 @pytest.mark.parametrize(("solve", "claim", "no_claim"), [
     ("joint", "this is the best, or as near to it as the proven ceiling says", "block by block"),
     ("sequential", "given what the blocks before release", "this is the best"),
-    ("per-attribute", "Nothing is claimed about how close this comes to the best", "this is the best"),
+    ("per-attribute", "How much each may tell was set so that all blocks together, as measured, keep the promise. "
+     "Nothing is claimed about how close this comes to the best", "were lowered"),
 ])  # fmt: skip
 def test_side_knowledge_says_which_way_was_taken(solve: str, claim: str, no_claim: str) -> None:
     joint = two_columns() if solve == "joint" else sample.census("sex", "race", "income")
@@ -227,6 +228,33 @@ def test_robust_optimum_is_not_called_the_best() -> None:
     for mechanism in ("optimal", "polyopt"):
         release = sample.sample(joint, [sample.response(joint.blocks[0], 1.0)], "rldp", mechanism=mechanism)
         assert "another protocol may keep more" in release.published()["drawing"]["sentences"][0]
+
+
+def test_epsilon_of_a_bound_on_rises_is_no_factor_of_falls() -> None:
+    for notion in ("pml", "alip"):
+        (told,) = [one["meaning"] for one in about(notion)["glossary"] if one["term"].startswith("ε")]
+        assert "exp(ε) is the factor by which beliefs may rise" in told and "odds" not in told
+
+
+def test_what_epsilon_means_is_about_whom_the_promise_is_made_against() -> None:
+    """Under LIP who starts from another belief than the table's may be moved by the square of the factor."""
+    for notion in ("lip", "ldp"):
+        told = text_of(about(notion))
+        assert "Someone against whom the promise is made, and who gives a value of illness a probability of 10%" in told
+
+
+def test_chances_that_shares_were_searched_for_are_not_said_to_be_free_of_counts() -> None:
+    """With several blocks: the shares that were found show in them."""
+    joint = Joint.from_table([[400, 200, 100], [150, 250, 300]], "illness", "town")
+    two = Joint(joint.secret, (*joint.blocks, Alphabet(("job",), joint.blocks[0].values)),
+                joint.cells[:, [0, 1, 1]], joint.counts)  # fmt: skip
+    for one, said in ((joint, False), (two, True)):
+        protocols = [sample.response(block, 1.0) for block in one.blocks]
+        told = text_of(sample.sample(one, protocols, "ldp-x").published())
+        assert "The published chances depend on ε and the number of values, not on the counts" in told
+        assert ("unless shares of ε were searched for: by the counts, and they show in the chances" in told) is said
+        assert ("as long as the values that there can be do, and the shares of ε" in told) is said
+        assert ("other values, another ε or other shares of it bring" in told) is said
 
 
 def test_what_only_bounds_rises_says_that_values_may_be_ruled_out() -> None:

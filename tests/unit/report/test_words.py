@@ -361,3 +361,14 @@ def test_counts_are_not_said_to_be_safe() -> None:
 
 def test_dates_are_written_out() -> None:
     assert figures.date("2026-11-21T11:20:34Z") == "21 November 2026, 11:20 UTC"
+
+
+def test_a_figure_that_an_earlier_release_stated_is_not_said_to_hold_for_its_table_still() -> None:
+    """The table may be another one: with the distribution of then, both releases may tell more than was stated then."""
+    one = sample.one_block()
+    told = Composed(0.3, "before", 2, ("values unchanged", "comings and goings tell nothing"))
+    said = sample.sample(one.joint, one.protocols).stating(composed=told).published()
+    (several,) = [limit["text"] for limit in said["limits"] if limit["title"] == "Several releases"]
+    assert "as an earlier release stated; at the table of this one it is no more" in several
+    assert "with that distribution, this release too may make it more" in several
+    assert "It is reckoned with" not in several
