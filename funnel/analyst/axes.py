@@ -13,7 +13,7 @@ from funnel.data.alphabet import Label
 from funnel.data.joint import FloatArray, IntArray
 from funnel.errors import ReleaseError
 from funnel.measure.functionals import along
-from funnel.measure.recovery import Inverse
+from funnel.measure.recovery import Inverse, choices
 from funnel.release.reading import Reading
 
 CLASSES = 2_000
@@ -101,5 +101,5 @@ def keyed(part: Factor, measures: Sequence[Measure], by: Sequence[str]) -> tuple
         )  # fmt: skip
     kept = [Measure(one.name, one.above[first], None if one.below is None else one.below[first]) for one in measures]
     own = Factor(part.columns, tuple(part.values[place] for place in first), part.types)
-    inverse = Inverse(len(first), 1.0, np.arange(len(first)), np.eye(len(first)))
+    inverse = Inverse(len(first), 1.0, np.arange(len(first)), np.eye(len(first)), choices(np.eye(len(first)) > 0))
     return Axis(own, inverse, np.arange(len(first)), None, group[first], labels), kept, code.reshape(-1)

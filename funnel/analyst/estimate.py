@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
-from funnel.analyst.figures import coarsened
+import numpy as np
+
+from funnel.analyst.figures import coarsened, reach
 from funnel.analyst.opened import Data
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, readable
@@ -144,10 +145,10 @@ def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: flo
     seen = dict(zip(block.told.values, times.tolist(), strict=True))
     names = [tuple(inputs.values[x] for x in group) for group in found.members()]
     count, error = found.count, found.error
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    far = np.array([reach(*one, confidence) for one in zip(error.tolist(), found.one.tolist(), strict=True)])
     estimates = tuple(
         CountEstimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
-        for values, *figures in zip(names, count, error, count - reach, count + reach, strict=True)
+        for values, *figures in zip(names, count, error, count - far, count + far, strict=True)
     )
     notes = tuple(_notes(block, found))
     head = (inputs.columns, inputs.values, block.size, rows, seen)

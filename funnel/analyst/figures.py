@@ -35,6 +35,8 @@ NOISY = 0.5
 THIN = 0.25
 """The same of the number of records that a mean or share is about; and part of a count or sum, above which one record
 more must not carry it out of its interval."""
+MORE = math.sqrt(0.5)
+"""Of what another answer to one record changes: the root of how many records more an interval allows for."""
 
 
 @dataclass(frozen=True)
@@ -126,20 +128,36 @@ def _ways(one: Coarsened) -> str:
 _COLUMNS = ("figure", "estimate", "standard_error", "low", "high", "flag")
 
 
+def reach(error: float, swing: float, confidence: float) -> float:
+    """How far an interval goes to each side of a total, of which another answer to one record changes `swing` at most.
+
+    Where few records are expected to be answered otherwise than they are, the total moves by whole records and follows
+    no normal law: the error is taken with half a record more. No law needs more than P. L. Chebyshev's bound.
+    """
+    return min(_normal(confidence) * math.hypot(error, MORE * swing), error / math.sqrt(1 - confidence))
+
+
 def total(
-    value: float, variance: float, least: float, most: float, confidence: float, one: float = 0.0
+    value: float,
+    variance: float,
+    least: float,
+    most: float,
+    confidence: float,
+    one: float = 0.0,
+    swing: float = 0.0,
 ) -> tuple[float, float, float, float, Flag | None]:
     """Estimate, standard error and interval of a count or a sum that lies in a range, and whether it is of use.
 
     `one` is the most that a single record counts for, nothing where its answer is certain. Where one record more would
     carry a figure far out of its interval, the error may be small by chance alone, since no such record was seen.
+    `swing` as in `reach`.
     """
     error = math.sqrt(max(variance, 0.0))
-    reach = _normal(confidence) * error
+    far = reach(error, swing, confidence)
     possible = min(max(value, least), most)  # a count far below zero is no better than one of nothing
-    beyond = one > max(reach, THIN * abs(possible))
+    beyond = one > max(far, THIN * abs(possible))
     flag: Flag | None = "noisy" if beyond or _unsure(error, one) > NOISY * abs(possible) else None
-    return value, error, value - reach, value + reach, flag
+    return value, error, value - far, value + far, flag
 
 
 def _unsure(error: float, one: float) -> float:
@@ -158,26 +176,29 @@ def ratio(
     confidence: float,
     one: float = 0.0,
     span: float = math.inf,
+    swing: float = 0.0,
 ) -> tuple[float | None, float | None, float | None, float | None, Flag | None]:
     """The same of a ratio of two totals, by the variances of both and, last, their covariance.
 
-    `one` is of the total below, `span` how far apart two records can be. The standard error is that of the linearised
-    ratio. The interval holds every value that the totals do not speak against (E. C. Fieller, Journal of the Royal
-    Statistical Society B 16, 1954); where that is no interval, none.
+    `one` is of the total below, `span` how far apart two records can be, `swing` as in `reach`, of the total above less
+    the ratio times that below. The standard error is that of the linearised ratio. The interval holds every value that
+    the totals do not speak against (E. C. Fieller, Journal of the Royal Statistical Society B 16, 1954); where that is
+    no interval, none.
     """
     over, under, both = variances
     if below <= 0:
         return None, None, None, None, "noisy"
     found = above / below
-    error = math.sqrt(max(over - 2 * found * both + found**2 * under, 0.0)) / below
-    z2 = _normal(confidence) ** 2
-    lead, middle, last = below**2 - z2 * under, above * below - z2 * both, above**2 - z2 * over
+    spread = math.sqrt(max(over - 2 * found * both + found**2 * under, 0.0))
+    error, z2 = spread / below, _normal(confidence) ** 2
+    more = reach(spread, swing, confidence) ** 2 - z2 * spread**2
+    lead, middle, last = below**2 - z2 * under, above * below - z2 * both, above**2 - z2 * over - more
     if lead <= 0:
         return found, error, None, None, "noisy"
-    reach = math.sqrt(max(middle**2 - lead * last, 0.0))
+    far = math.sqrt(max(middle**2 - lead * last, 0.0))
     thin = _unsure(math.sqrt(max(under, 0.0)), one) > THIN * below
     flag: Flag | None = "noisy" if thin or error > NOISY * span else None
-    return found, error, (middle - reach) / lead, (middle + reach) / lead, flag
+    return found, error, (middle - far) / lead, (middle + far) / lead, flag
 
 
 def _normal(confidence: float) -> float:

@@ -149,12 +149,15 @@ class _Query:
         if not below:
             rows, each = float(self._counts.sum()), measure.above
             least, most = rows * min(float(each.min()), 0.0), rows * max(float(each.max()), 0.0)
-            return total(tally.total(over), tally.covariance(over, over), least, most, confidence, over.most)
+            swing, variance = tally.swing(over.c), tally.covariance(over, over)
+            return total(tally.total(over), variance, least, most, confidence, over.most, swing)
         under = tally.functional(below[0])
         if under is None:
             return None, None, None, None, "unknown"
         spread = (tally.covariance(over, over), tally.covariance(under, under), tally.covariance(over, under))
-        return ratio(tally.total(over), tally.total(under), spread, confidence, under.most, measure.span)
+        a, b = tally.total(over), tally.total(under)
+        swing = tally.swing(over.c - a / b * under.c) if b > 0 else 0.0
+        return ratio(a, b, spread, confidence, under.most, measure.span, swing)
 
     def _of(self, group: tuple[int, ...], functions: Sequence[FloatArray]) -> tuple[Tally, list[FloatArray]]:
         """A tally, and functions of fine values as it takes them: those of the group, and zero elsewhere."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol as Interface
 
 import numpy as np
 
 from funnel.data.joint import FloatArray, IntArray
-from funnel.measure.recovery import Inverse, anew, seen, spread
+from funnel.measure.recovery import Choices, Inverse, anew, choices, seen, spread, swing
 
 _ZERO = 1e-6
 """Part of the largest |f| that rounding may leave of what an inverse cannot reach."""
@@ -23,6 +24,10 @@ _ZERO = 1e-6
 
 class Undoing(Interface):
     """How functions of true values become numbers for answers. Arrays have an axis for each block."""
+
+    @property
+    def possible(self) -> Sequence[Choices]:
+        """By block the answers that one record can have."""
 
     def estimable(self, f: FloatArray) -> bool:
         """Whether some numbers for answers are right on average, for every record."""
@@ -39,6 +44,11 @@ class Inverted:
     """By the inverses of the blocks' protocols."""
 
     inverses: Sequence[Inverse]
+
+    @property
+    def possible(self) -> Sequence[Choices]:
+        """By block the answers that one record can have."""
+        return [one.possible for one in self.inverses]
 
     def estimable(self, f: FloatArray) -> bool:
         """Whether nothing of f lies where an inverse does not reach: in no block."""
@@ -66,6 +76,11 @@ class AtFace:
     chances: FloatArray
     place: IntArray
     weights: FloatArray
+
+    @cached_property
+    def possible(self) -> Sequence[Choices]:
+        """The answers that one record can have."""
+        return [choices(self.chances > 0)]
 
     def estimable(self, f: FloatArray) -> bool:
         """All functions are."""
@@ -113,6 +128,10 @@ class Tally:
         """The estimate of Σ_x N_x f(x)."""
         return float((self.counts * one.c).sum())
 
+    def swing(self, numbers: FloatArray) -> float:
+        """The most that another answer to one record changes a total of numbers for answers."""
+        return swing(numbers, self.undoing.possible)
+
     def covariance(self, one: Functional, other: Functional) -> float:
         """An unbiased estimate of the covariance of two totals over the draws, N being what it is.
 
@@ -127,7 +146,7 @@ class Tally:
             return max(found, 0.0) if one is other else found
         own = float((self.counts * both).sum())
         if one is other:
-            return seen(spread(self.counts, one.c, own), one.c, float(np.abs(one.f).max(initial=0.0)))
+            return seen(spread(self.counts, one.c, own), one.c, self.undoing.possible)
         return float((self.counts * one.c * other.c).sum()) - own
 
 

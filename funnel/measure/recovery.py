@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +16,12 @@ _PRIMES = (2_147_483_647, 2_147_483_629)
 
 _CANCELLED = 1e-10
 """A difference this small a part of the two numbers that it is one of is zero."""
+_APART = 4
+"""Answers that true values can have, one value after the other, as a part of all, above which all are taken for one."""
 _NEAR = 1e-9
 """Of the weight of an answer that follows from a value with certainty what rounding may add."""
+Choices = tuple[IntArray, IntArray]
+"""Answers that one record can have, those of one true value after those of another, and where those of each begin."""
 HOPELESS = 1e12
 """Condition number above which no estimate would mean anything."""
 
@@ -26,7 +31,8 @@ class Recovered:
     """What the released counts of a block tell of its true ones.
 
     `groups` (a,) names for each value the group, from 0 on, whose total has an unbiased estimate; `count` and `error`
-    (g,) are these and their standard errors, both empty where nothing but the number of rows can be estimated.
+    (g,) are these and their standard errors, and `one` what a single draw can change of them, all empty where nothing
+    but the number of rows can be estimated.
     """
 
     rank: int
@@ -34,6 +40,7 @@ class Recovered:
     groups: IntArray
     count: FloatArray
     error: FloatArray
+    one: FloatArray
 
     def members(self) -> list[list[int]]:
         """The values of each group that is estimated."""
@@ -46,13 +53,14 @@ class Inverse:
 
     `matrix` (m, a) has a row for each answer. With f (a,) a number for each value, `matrix @ f` is for each answer a
     number whose mean over the draws is f(x), whatever x is, if and only if f @ `residual` is zero. No residual: every
-    f. `groups` as in `Recovered`.
+    f. `groups` as in `Recovered`. `possible`: which answers a record can have (`choices`).
     """
 
     rank: int
     condition: float
     groups: IntArray
     matrix: FloatArray
+    possible: Choices
     residual: FloatArray | None = None
 
     @property
@@ -73,14 +81,15 @@ def inverse_of(protocol: AnyProtocol, codes: IntArray) -> Inverse:
     """
     a = len(protocol.inputs)
     if not isinstance(protocol, UnaryProtocol):
-        found = inverted(protocol.weights.reshape(protocol.size, -1), protocol.bits, a)
-        return replace(found, matrix=found.matrix[codes])
+        weights = protocol.weights.reshape(protocol.size, -1)
+        found = inverted(weights, protocol.bits, a)
+        return replace(found, matrix=found.matrix[codes], possible=choices(weights[codes] > 0))
     present, absent = protocol.coins
     held = np.stack([protocol.outputs.holds(codes, x) for x in range(a)], axis=1)
     own = (held - absent) / (present - absent)
     # Each row is free of bias as it is; shifted to sum one it varies less, and counts of values add up to all.
     matrix = own + (1 - own.sum(axis=1, keepdims=True)) / a
-    return Inverse(a, _condition(a, present, absent), np.arange(a), matrix)
+    return Inverse(a, _condition(a, present, absent), np.arange(a), matrix, choices(np.ones((len(codes), 1), bool)))
 
 
 def inverted(weights: IntArray, bits: int, a: int) -> Inverse:
@@ -95,14 +104,15 @@ def inverted(weights: IntArray, bits: int, a: int) -> Inverse:
     rank, groups = identifiable(weights, owner, a)
     plain = np.linalg.svd(chances, compute_uv=False)
     condition = float(plain[0] / max(plain[rank - 1], np.finfo(float).tiny))
+    possible = choices(weights > 0)
     if condition > HOPELESS:  # what is the same for all values is known, and nothing else
-        return Inverse(rank, condition, groups, np.full((len(weights), a), 1 / a), np.eye(a) - 1 / a)
+        return Inverse(rank, condition, groups, np.full((len(weights), a), 1 / a), possible, np.eye(a) - 1 / a)
     scale = np.sqrt(np.maximum(chances.sum(axis=1), np.finfo(float).tiny))
     left, sizes, right = np.linalg.svd(chances / scale[:, None], full_matrices=False)
     own = np.asarray(owner == np.arange(a)[:, None], float)
     matrix = own @ ((right[:rank].T / sizes[:rank]) @ left[:, :rank].T / scale)
     residual = None if rank == len(owner) else own - (own @ right[:rank].T) @ right[:rank]
-    return Inverse(rank, condition, groups, np.ascontiguousarray(matrix.T), residual)
+    return Inverse(rank, condition, groups, np.ascontiguousarray(matrix.T), possible, residual)
 
 
 def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
@@ -112,7 +122,8 @@ def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
         return recover(protocol.telling_weights.reshape(len(seen), -1), protocol.bits, seen, a)
     present, absent = protocol.coins
     count, error = from_bits(seen, rows, present, absent)
-    return Recovered(a, _condition(a, present, absent), np.arange(a), count, error)
+    coin = np.full(a, 1 / (present - absent))
+    return Recovered(a, _condition(a, present, absent), np.arange(a), count, error, coin)
 
 
 def _condition(a: int, present: float, absent: float) -> float:
@@ -124,8 +135,28 @@ def recover(weights: IntArray, bits: int, released: IntArray, a: int) -> Recover
     """Estimates from integer weights (b, k) of a values, or of pairs (s, x) as s*a + x, and counts (b,) of outputs."""
     found = inverted(weights, bits, a)
     if found.hopeless:
-        return Recovered(found.rank, found.condition, found.groups, np.zeros(0), np.zeros(0))
-    return Recovered(found.rank, found.condition, found.groups, *linear(found, released))
+        return Recovered(found.rank, found.condition, found.groups, np.zeros(0), np.zeros(0), np.zeros(0))
+    one = [swing(each, [found.possible]) for each in found.members @ found.matrix.T]
+    return Recovered(found.rank, found.condition, found.groups, *linear(found, released), np.array(one))
+
+
+def choices(possible: npt.NDArray[np.bool_]) -> Choices:
+    """From which answers (m,) each true value (k,) can have: those of one value after those of another."""
+    kinds = np.unique(possible, axis=1)
+    kinds = kinds[:, kinds.any(axis=0)]
+    if kinds.sum() > _APART * len(kinds):
+        kinds = np.ones((len(kinds), 1), bool)
+    value, answer = np.nonzero(kinds.T)
+    return answer, np.searchsorted(value, np.arange(kinds.shape[1]))
+
+
+def swing(numbers: FloatArray, possible: Sequence[Choices]) -> float:
+    """The most that another answer to one record changes a total of numbers (m_1, …) for answers."""
+    high = low = numbers
+    for answer, starts in possible:  # takes the first axis and puts the new one last
+        high = np.moveaxis(np.maximum.reduceat(high[answer], starts), 0, -1)
+        low = np.moveaxis(np.minimum.reduceat(low[answer], starts), 0, -1)
+    return float((high - low).max(initial=0.0))
 
 
 def linear(found: Inverse, released: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -136,17 +167,23 @@ def linear(found: Inverse, released: IntArray) -> tuple[FloatArray, FloatArray]:
     weights = found.matrix @ found.members.T
     count = released @ weights
     count += (released.sum() - count.sum()) / len(count)  # what floating point lost of the total
-    variance = [seen(spread(released, one, own), one) for one, own in zip(weights.T, count.tolist(), strict=True)]
+    variance = [
+        seen(spread(released, one, own), one, [found.possible])
+        for one, own in zip(weights.T, count.tolist(), strict=True)
+    ]
     return count, np.sqrt(variance)
 
 
-def seen(variance: float, weights: FloatArray, most: float = 1.0) -> float:
-    """A variance; where it is nothing only because no record shows what counts for much, that of one record which does.
+def seen(variance: float, weights: FloatArray, possible: Sequence[Choices]) -> float:
+    """A variance; where it is nothing only because no record shows another answer, that of one record which does.
 
-    `most` is the largest |f|: a total is exact where no answer counts for more than a record can.
+    A total is exact where all answers that one record can have count for the same, whatever others count for.
     """
     largest = float(np.abs(weights).max(initial=0.0))
-    return variance if largest <= most * (1 + _NEAR) or variance > _CANCELLED * largest**2 else largest**2
+    if variance > _CANCELLED * largest**2:
+        return variance
+    one = swing(weights, possible)
+    return variance if one <= _NEAR * largest else one**2
 
 
 def spread(released: IntArray, weights: FloatArray, own: float) -> float:

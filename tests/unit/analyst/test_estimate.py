@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from types import SimpleNamespace
@@ -94,6 +96,27 @@ def test_intervals_hold_the_truth_as_often_as_they_say(weights, confidence):
     assert (np.abs(hits / times - confidence) <= slack).all(), hits / times
 
 
+def _switched(n: int, chance: float) -> np.ndarray:
+    """The law of how many of n records are answered with the other value."""
+    return np.array([math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(n + 1)])
+
+
+@pytest.mark.parametrize(("confidence", "least"), [(0.9, 0.87), (0.95, 0.93), (0.99, 0.97)])
+def test_over_all_releases_intervals_hold_the_truth_however_few_answers_are_changed(confidence, least):
+    """Of 100 records, where one answer in 400 was changed, 0.95 were 0.79: one change put the truth outside."""
+    for (u, v), out, into in product([(0, 60), (2, 58), (30, 30), (59, 1)], (0, 1, 4, 12, 64), (0, 1, 4, 12, 64)):
+        one = block([[1024 - out, into], [out, 1024 - into]], 10)
+        law = np.convolve(_switched(u, out / 1024)[::-1], _switched(v, into / 1024))
+        held = 0.0
+        for seen, chance in enumerate(law):
+            if chance > 1e-6:
+                first, second = of_outputs(one, np.array([seen, u + v - seen]), confidence).estimates
+                held += chance * (first.low - 1e-9 <= u <= first.high + 1e-9)
+                assert first.high - first.low == pytest.approx(second.high - second.low, abs=1e-9)
+                assert out or into or first.low == first.high == u
+        assert held > least, (u, v, out, into)
+
+
 def test_a_square_protocol_is_inverted_and_its_errors_are_propagated():
     one = block(UNEVEN)
     released = np.array([500, 400, 300])
@@ -106,7 +129,8 @@ def test_a_square_protocol_is_inverted_and_its_errors_are_propagated():
     found = of_outputs(one, released, 0.9).estimates
     np.testing.assert_allclose([e.count for e in found], count)
     np.testing.assert_allclose([e.standard_error for e in found], error)
-    reach = NormalDist().inv_cdf(0.95) * error
+    # one answer changes an estimate by as much as the numbers for two answers are apart; all answers are possible
+    reach = NormalDist().inv_cdf(0.95) * np.hypot(error, np.ptp(inverse, axis=1) / np.sqrt(2))
     np.testing.assert_allclose(
         [(e.low, e.high) for e in found], np.column_stack([count - reach, count + reach])
     )
@@ -162,8 +186,8 @@ def test_answers_that_are_all_the_same_have_an_error_that_is_a_number():
     weights = [[0, 0, 0, 155], [5, 5, 5, 43], [251, 251, 251, 58]]
     found = of_outputs(block(weights, 8), np.array([0, 3, 0]), 0.95)
     inverse = inverted(np.array(weights, np.int64), 8, 4)
-    counts_for = np.abs(inverse.matrix @ inverse.members.T).max(axis=0)
-    assert [one.standard_error for one in found.estimates] == pytest.approx(counts_for.tolist())
+    apart = np.ptp(inverse.matrix @ inverse.members.T, axis=0)
+    assert [one.standard_error for one in found.estimates] == pytest.approx(apart.tolist())
 
 
 def test_what_no_record_happens_to_show_is_not_said_to_be_known():
@@ -172,6 +196,8 @@ def test_what_no_record_happens_to_show_is_not_said_to_be_known():
     alone = next(one for one in found.estimates if len(one.values) == 1)
     assert (alone.count, alone.standard_error) == pytest.approx((0.0, 1024.0), abs=1e-6)
     assert alone.low < 1 < alone.high
+    rest = next(one for one in found.estimates if len(one.values) == 2)
+    assert (rest.count, rest.standard_error) == pytest.approx((600.0, 1024.0), abs=1e-6)
     certain = of_outputs(block([[1, 0, 0], [0, 1, 1]], 0), np.array([0, 300]), 0.95)
     assert [one.standard_error for one in certain.estimates] == [0.0, 0.0]
 

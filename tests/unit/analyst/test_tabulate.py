@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 from itertools import product
-from math import sqrt
+from math import comb, sqrt
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -171,6 +171,40 @@ def test_means_and_shares_are_ratios_with_intervals_by_fieller():
     assert "no interval ends" in MEANING["noisy"]
     low, high = ratio(3.0, 100.0, (1.0, 0.0, 0.0), 0.95)[2:4]
     assert (low, high) == (pytest.approx(0.03 - 0.0196, abs=1e-4), pytest.approx(0.03 + 0.0196, abs=1e-4))
+
+
+@pytest.mark.parametrize("totals", ["free", "kept"])
+def test_over_all_releases_figures_hold_the_truth_however_few_answers_are_changed(totals):
+    """Counts, sums and shares, in numbers and at face value; one answer changed in so many records by hundreds."""
+    years = Alphabet(("hours",), (("2000",), ("2001",)))
+    asked = Question(by=("hours",), sums=("hours",)), Question(means=("hours",), shares=("hours = 2000",))
+    for few in (1, 6, 20, 60):
+        one = Protocol(years, years, 12, np.array([[4096 - few, few], [few, 4096 - few]])[:, None, :])
+        switched = np.array([comb(40, k) * (few / 4096) ** k * (1 - few / 4096) ** (40 - k) for k in range(41)])
+        held: dict[tuple, float] = {}
+        for seen, chance in enumerate(np.convolve(switched[::-1], switched)):
+            if chance < 1e-6:
+                continue
+            data = stub([one], np.array([[0, 0, seen], [0, 1, 80 - seen]]), totals=totals)
+            for figure in (found for each in asked for found in tabulate(data, each, 0.95).figures):
+                true = {"count": 40 if figure.group else 80, "sum hours": 40 * int((figure.group or "0")[0]),
+                        "mean hours": 2000.5, "share hours = 2000": 0.5}[figure.figure]  # fmt: skip
+                key = figure.group, figure.figure
+                assert figure.flag is None and figure.high - figure.low < (20_000 if "sum" in key[1] else 20)
+                held[key] = held.get(key, 0) + chance * (figure.low - 1e-6 <= true <= figure.high + 1e-6)
+        assert len(held) == 7 and min(held.values()) > 0.93, (few, held)
+
+
+def test_only_answers_that_one_record_can_have_widen_an_interval():
+    """A value that always passes says nothing of how far the others' sum may be off, nor does a key."""
+    hours = Alphabet(("hours",), (("1",), ("2",), ("9000",)))
+    rows = np.array([[0, 0, 50], [0, 1, 50], [0, 2, 50]])
+    pairs = block(hours, np.array([[7, 1, 0], [1, 7, 0], [0, 0, 8]]))
+    (_, found) = tabulate(stub([pairs], rows), Question(sums=("hours",)), 0.95).figures
+    assert found.high - found.estimate < 1.1 * 1.96 * found.standard_error
+    certain = block(hours, 8 * np.eye(3, dtype=int))
+    for one in tabulate(stub([certain], rows), Question(by=("hours",), sums=("hours",)), 0.95).figures:
+        assert one.low == one.estimate == one.high
 
 
 def test_a_count_below_zero_is_noisy_however_small_its_error_and_a_sum_of_losses_is_not():
