@@ -38,11 +38,11 @@ def named(inputs: Alphabet, prior: FloatArray, weights: IntArray, bits: int) -> 
 
     An optimal protocol has at most a outputs, so the names are distinct; rows come in the order of the names.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+    from scipy.optimize import linear_sum_assignment
 
-    # One more for every pair, as what is zero counts as no pair; `scipy.optimize` takes three times as long to import.
-    rows, values = min_weight_full_bipartite_matching(csr_array(weights * prior + 1), maximize=True)
+    # It finds shortest paths, in so many steps whatever is rounded. What `scipy.sparse.csgraph` has bids until no price
+    # moves, which floating-point numbers may never come to.
+    rows, values = linear_sum_assignment(weights * prior, maximize=True)
     order = np.argsort(values)
     outputs = Alphabet(inputs.columns, tuple(inputs.values[x] for x in values[order]))
     return Protocol(inputs, outputs, bits, weights[rows[order]][:, None, :])

@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from threading import Thread, main_thread
 
-_SOLVING = ("scipy.sparse.csgraph",)
+_SOLVING = ("scipy.optimize",)
 """What solvers import on first use: a run under a lock does without."""
 _LATER = ("highspy", "funnel.plan.write", "jinja2", "funnel.audit.audit")
 """What reports and auditors import on first use, all of it once in a process, in that order."""

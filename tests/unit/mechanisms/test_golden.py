@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 import pytest
 
+from funnel.data import Alphabet
 from funnel.data.channel import Channel, released_table
 from funnel.measure.information import mutual_information, public_entropy, released_information
 from funnel.measure.leakage import lip
 from funnel.mechanisms import ConditionalReporting, Optimal, RandomisedResponse
 from funnel.mechanisms.base import LOSS
+from funnel.mechanisms.naming import named
 from funnel.notions import Alip, Ldp, Lip, Pml
 from tests.support.census import census
 
@@ -131,3 +134,18 @@ def test_baselines_to_the_printed_digits(pair):
             assert notion.holds(Channel(joint, [protocol]))
             kept = released_information(joint, [protocol], table) / public_entropy(joint)
             assert kept == pytest.approx(value, abs=5.1e-4), (mechanism.kind, epsilon)
+
+
+def test_outputs_are_named_where_bids_for_the_names_stand_still():
+    """Two rows differ by less than floating-point numbers can move the price of what both of them want."""
+    counts = np.array([303, 463, 1087, 247, 303])
+    weights = np.array([
+        [19928, 54167, 19927, 19927, 54167],
+        [19929, 54172, 19929, 54170, 19929],
+        [54167, 54167, 19927, 19927, 19928],
+        [59783, 59783, 162506, 59783, 59783],
+        [108337, 39855, 39855, 108337, 108337],
+    ])  # fmt: skip
+    found = named(Alphabet(("x",), tuple((f"x{i}",) for i in range(5))), counts / counts.sum(), weights, 18)
+    best = max(sum(counts[x] * weights[y, x] for y, x in enumerate(order)) for order in permutations(range(5)))
+    assert len(found.outputs) == 5 and np.trace(found.weights[:, 0] * counts) == best
