@@ -155,7 +155,7 @@ class Facts:
     @cached_property
     def as_is(self) -> tuple[bool, ...]:
         """Which blocks are released as they are: every value as itself, with certainty."""
-        return tuple(protocol.certain and bool((kept(protocol) == 1).all()) for protocol in self.protocols)
+        return tuple(map(unchanged, self.protocols))
 
     @property
     def true_cells(self) -> tuple[str, ...]:
@@ -215,6 +215,11 @@ def slope(protocol: AnyProtocol) -> float:
     """(Σ_x Q(x|x) - 1) / (a - 1): the mean of Q's eigenvalues but for the one that keeps the number of records."""
     values = len(protocol.inputs)
     return float(kept(protocol).mean(axis=0).sum() - 1) / (values - 1) if values > 1 else 1.0
+
+
+def unchanged(protocol: AnyProtocol) -> bool:
+    """Whether every value is released as itself, with certainty."""
+    return protocol.certain and bool((kept(protocol) == 1).all())
 
 
 def parts(protocol: AnyProtocol) -> int:

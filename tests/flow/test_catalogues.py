@@ -138,6 +138,35 @@ def test_fields_have_types_categories_and_descriptions(made: dict[str, Path]) ->
     assert fields["named"][0]["description"].startswith("Published untouched")
 
 
+@pytest.mark.parametrize(
+    ("changes", "english", "german"),
+    [
+        ({"epsilon": 9}, "The true value, released as it is.", "Der wahre Wert, unverändert veröffentlicht."),
+        (
+            {"notion": "mutual-information", "epsilon": 0.0275},
+            "What protocol.json names for the true value: nothing is left to chance.",
+            "Was protocol.json für den wahren Wert nennt: nichts bleibt dem Zufall überlassen.",
+        ),
+    ],
+    ids=["same", "merged"],
+)
+def test_what_is_not_drawn_is_not_said_to_be(
+    changes: dict[str, Any], english: str, german: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
+    people(tmp_path, MONDAY)
+    merging = {"mechanism": {"kind": "greedy-funnel"}} if "notion" in changes else {}
+    asked = SMALL | merging | {f"privacy__{key}": value for key, value in changes.items()}
+    for language, said in (("en", english), ("de", german)):
+        where = {"release__to": f"{language}/out", "release__private": f"{language}/private"}
+        release = Path(funnel.run(write_policy(tmp_path, **asked, **where, release__language=language)).release or "")
+        (field,) = read(release, "datapackage.json")["resources"][0]["schema"]["fields"]
+        (other,) = read(release, "croissant.json")["recordSet"][0]["field"]
+        assert field["description"] == other["description"] == said
+        assert "Drawn with" not in (release / "dcat.jsonld").read_text()
+        assert not claims(release)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_frictionless_reads_package_and_rows(kind: str, made: dict[str, Path]) -> None:
     with warnings.catch_warnings():

@@ -521,6 +521,35 @@ def test_another_lock_pins_other_cells_and_says_so(command, tmp_path):
     assert (tmp_path / "policy.lock.yaml").read_text() == old
 
 
+@pytest.mark.parametrize(
+    ("changes", "label", "filled"),
+    [
+        (
+            {"privacy": {"notion": "pml", "epsilon": 9.0}},
+            "The number of the true cell.",
+            "Filled in from the true cell.",
+        ),
+        (
+            {"privacy": {"notion": "pml", "epsilon": 0.05}},
+            "The number of the cell that was drawn with the chances in protocol.json.",
+            "Filled in from the cell that was drawn with the chances in protocol.json.",
+        ),
+        (
+            {"privacy": {"notion": "mutual-information", "epsilon": 0.001}, "mechanism": "greedy-funnel"},
+            "The number of the cell that protocol.json names for the true one.",
+            "Filled in from the cell that protocol.json names for the true one.",
+        ),
+    ],
+    ids=["same", "drawn", "merged"],
+)
+def test_catalogues_say_of_cells_that_they_are_drawn_where_they_are(changes, label, filled, released):
+    release = released(**changes, release__identify=["id"])
+    fields = json.loads((release / "datapackage.json").read_text())["resources"][0]["schema"]["fields"]
+    told = {one["name"]: one["description"] for one in fields}
+    assert told.pop("person") == label
+    assert {told[name] for name in INNER} == {filled}
+
+
 def test_estimates_are_of_cells_and_say_so(made, command):
     found = command("estimate", made)
     assert found.code == 0
@@ -542,7 +571,7 @@ def test_catalogues_and_parquet_tell_the_columns_inside_cells(made):
     fields = package["resources"][0]["schema"]["fields"]
     assert [one["name"] for one in fields] == table(made).columns
     assert {one["description"] for one in fields} <= {
-        "Filled in from the cell that was drawn with the chances in protocol.json.",
+        "Filled in from the true cell.",
         "What the row counts for where totals are taken.",
     }
     assert {one["path"] for one in package["resources"]} >= {"data.parquet", "cells.json"}

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from funnel.data.alphabet import Alphabet
 from funnel.data.convert import protocols_of
-from funnel.data.unary import Sets
+from funnel.data.unary import AnyProtocol, Sets
 from funnel.format.cells import Wide
 from funnel.format.released import COUNT
 from funnel.format.reported import Published
 from funnel.release.weights import weight_name
+from funnel.report.facts import unchanged
 from funnel.report.words import blocks
 
 MOST = 1_000
@@ -95,9 +96,16 @@ def _drawn(shown: Published) -> Iterator[_Part]:
             name, sql = rest.pop() if rest else ("", "")
             if name != part.name:
                 raise ValueError(f"{part.name} is no column of the table")
-            yield _Part(part.name, part.role, part.of, part.values, sql)
+            yield _Part(part.name, _role(part.role, protocol), part.of, part.values, sql)
     if rest:
         raise ValueError(f"{rest[-1][0]} is no column of the protocol")
+
+
+def _role(role: str, protocol: AnyProtocol) -> str:
+    """Which of the sentences tells of a column in this role: another one where nothing is drawn."""
+    if role == "weight" or not protocol.certain:
+        return role
+    return f"{role}_{'same' if unchanged(protocol) else 'named'}"
 
 
 def _of_sets(sets: Sets) -> list[_Part]:
