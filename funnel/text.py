@@ -22,6 +22,15 @@ def printable(text: str) -> str:
     return spelt if spelt.strip() else "(blank)" if spelt else "(empty)"
 
 
+_SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What Unicode calls spaces (Zs)."""
+
+
+def bare(name: str) -> str:
+    """A column's name as readers of a CSV file may have it: without blanks around it, and carriage returns in it."""
+    return name.strip("\ufeff").strip(_SPACES).replace("\r", "")
+
+
 def shown(value: object, longest: int = 160) -> str:
     """Any value as printable text of at most `longest` characters."""
     plain = printable((value if isinstance(value, str) else repr(value))[: 2 * longest])

@@ -98,7 +98,9 @@ def _table(
     protocols_shown, wide, locked = protocol_file(protocols), release.counted.cells, stated.locked is not None
     codes, counts = drawn.codes, drawn.counts
     beside = (COUNT,) if stage.counted else stage.keys
-    table = released_file(protocols, stage.columns, stage.types, codes, counts, beside, wide, locked=locked)
+    table = released_file(
+        protocols, stage.columns, stage.types, codes, counts, beside, wide, locked=locked, form=stage.format
+    )
     _write(public, {protocol.NAME: schema.write(protocols_shown), released.NAME: schema.write(table)})
     shown = Published(stated, protocols_shown, table, partitioned)
     target, named = Target(public / stated.data, stage.format, notes=notes(shown)), drawn.rows

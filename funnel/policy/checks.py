@@ -35,6 +35,7 @@ from funnel.policy.mention import (
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.parted import parted
 from funnel.policy.wide import wide
+from funnel.text import bare
 
 
 def check(document: Document, directory: FilePath) -> Iterator[Finding]:
@@ -318,17 +319,12 @@ def _counted(data: Any) -> Iterator[Finding]:
             yield Finding(one.path, "duplicate-column", said, "Write `rows: records` under `release`.")
 
 
-_SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-"""What Unicode calls spaces (Zs)."""
-
-
 def _readable(data: Any) -> Iterator[Finding]:
     """Readers of a CSV file leave out blanks around a column's name, and some stop at a carriage return in it."""
     if at(data, "release", "format") != "csv":
         return
     for one in (*mentions(data), *keys(data)):
-        bare = one.column.strip("\ufeff").strip(_SPACES).replace("\r", "")
-        if one.role in ("public", "identify") and one.column != bare:
+        if one.role in ("public", "identify") and one.column != bare(one.column):
             said = f"`{shortened(one.column)}` has blanks around it, or a carriage return: readers of CSV lose them"
             yield Finding(one.path, "wrong-value", said, "Write `format: parquet`, or rename it in the source.")
 

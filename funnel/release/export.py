@@ -27,6 +27,7 @@ from funnel.files import write_error
 from funnel.format.released import ReleasedFile, with_count
 from funnel.release.folders import FIRST, parts, ranks
 from funnel.release.weights import WEIGHT_TYPE, row_weights, weight_name
+from funnel.text import bare
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,12 +68,14 @@ def released_file(
     cells: Sequence[Cells] = (),
     *,
     locked: bool = False,
+    form: str = "parquet",
 ) -> ReleasedFile:
     """released.json: distinct rows of output codes (m, k), in order, with their counts (m,).
 
     `columns` and `types` are those of the public columns; sets have names of their own, and `cells` tell the columns
     inside wide blocks. `keys` are columns of the table that are not among these; `locked` as in `row_weights`.
-    Raises PlanError where two released columns would have the same name to a reader that ignores case.
+    Raises PlanError where two released columns would have the same name to a reader that ignores case, or one a name
+    that readers of a file in this `form` lose a part of: only the values in names of bits can come to that.
     """
     filled = {column.name for one in cells for column in one.columns}
     plain = iter([one for one in zip(columns, types, strict=True) if one[0] not in filled])
@@ -81,6 +84,8 @@ def released_file(
     found = [one for protocol in protocols for one in _columns(protocol, plain, cells, bool(keys), weighed)]
     _refuse_equal([*keys, *(name for name, _ in found)])
     names, kinds = (tuple(part) for part in zip(*found, strict=True))
+    if form == "csv":
+        _refuse_unread(names)
     return ReleasedFile("funnel-released/1", names, kinds, grid(rows))
 
 
@@ -312,4 +317,16 @@ def _refuse_equal(names: Sequence[str]) -> None:
             "duplicate-column",
             f"two released columns would be named {shown!r}",
             advice="Write `release: set` under `mechanism`: then a block's values share one column.",
+        )
+
+
+def _refuse_unread(names: Sequence[str]) -> None:
+    lost = next((name for name in names if name != bare(name)), None)
+    if lost is not None:
+        raise PlanError(
+            "wrong-value",
+            f"a released column would be named {lost!r}: readers of CSV lose blanks around a name, and a carriage "
+            "return in it",
+            advice="Write `release: set` under `mechanism`, or `format: parquet` under `release`; or `trim: true` for "
+            "a column of texts, where the blanks are in the source.",
         )

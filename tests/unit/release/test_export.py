@@ -71,6 +71,17 @@ def test_two_columns_of_one_name_are_refused():
         released_file((PLAIN, NUMBERS), ("x", "X"), ("VARCHAR", "BIGINT"), *ROWS)
 
 
+@pytest.mark.parametrize("value", ["a ", "a\u00a0", "a\rb", "\u2003"])
+def test_bits_whose_names_readers_of_csv_cut_are_refused_as_csv_alone(value):
+    bits = UnaryProtocol(Alphabet(("x",), (("b",), (value,))), 4, 8, 3, "bits")
+    told = ("x",), ("VARCHAR",), np.array([[0]]), np.array([1])
+    with pytest.raises(PlanError, match="readers of CSV lose") as caught:
+        released_file((bits,), *told, form="csv")
+    assert all(word in caught.value.advice for word in ("release: set", "format: parquet", "trim: true"))
+    assert released_file((bits,), *told).columns == ("x=b", f"x={value}")
+    assert released_file((replace(bits, form="set"),), *told, form="csv").columns == ("x",)
+
+
 @pytest.mark.parametrize("kind", ["VARCHAR) FROM read_text('/etc/passwd') --", "bigint", ""])
 def test_a_type_is_a_word_and_no_sql(kind):
     table = released_file((PLAIN, NUMBERS), ("x", "n"), ("VARCHAR", "BIGINT"), *ROWS)
