@@ -28,7 +28,7 @@ def estimate(
         list[str] | None, typer.Option(help=f"Share of a group that meets a condition; {_MANY}.", show_default=False)
     ] = None,
     confidence: Annotated[
-        float, typer.Option(help="Chance that an interval holds the true figure, between 0 and 1.")
+        float, typer.Option(help="About the chance that an interval holds the true figure, between 0 and 1.")
     ] = 0.95,
     csv: Annotated[bool, typer.Option("--csv", help="Print a line for each figure, for a spreadsheet.")] = False,
     json: Json = False,

@@ -16,7 +16,7 @@ _PRIMES = (2_147_483_647, 2_147_483_629)
 
 _CANCELLED = 1e-10
 """A difference this small a part of the two numbers that it is one of is zero."""
-_APART = 4
+_APART = 2
 """Answers that true values can have, one value after the other, as a part of all, above which all are taken for one."""
 _NEAR = 1e-9
 """Of the weight of an answer that follows from a value with certainty what rounding may add."""
