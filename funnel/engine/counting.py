@@ -63,14 +63,15 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
             for place, column in enumerate(block.columns):
                 check_identifier(column, len({value[place] for value in block.values}), joint.rows)
             names = block.names()
+            missing = all(part is None for x in rare for part in block.values[x])
             shown = some([f"{quoted(names[x])} ({counts[x]})" for x in rare], 8)
             raise SourceError(
                 "below-minimum",
                 f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
                 f"{_have(len(rare), minimum)}",
                 values=shown,
-                advice=f"{_merge(block, joint.secret.columns, noisy=noisy)}; or lower `estimate.minimum` if that "
-                "disclosure is acceptable.",
+                advice=f"{_merge(block, joint.secret.columns, noisy=noisy, missing=missing)}; or lower "
+                "`estimate.minimum` if that disclosure is acceptable.",
             )
 
 
@@ -85,10 +86,11 @@ def rare_secrets(joint: Joint, minimum: int) -> int:
     return int((counts < minimum).sum())
 
 
-def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool) -> str:
+def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool, missing: bool) -> str:
     """What makes values common enough: `rare` looks at one column, and combinations can be rarer than their parts.
 
-    A secret that is released too is released as it is hidden: nothing merges its values here.
+    A secret that is released too is released as it is hidden: nothing merges its values here. What is `missing` goes
+    into no group, bin or rest.
     """
     if not set(block.columns) - set(secret):
         return "Merge values of the secret in the source, for it is released as it is hidden"
@@ -96,6 +98,13 @@ def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool) -> str:
         return (
             "Merge values of the columns beside the secret by meaning with `groups` or `bins`, and its own in the "
             "source, for it is released as it is hidden"
+        )
+    if missing:
+        other = "merge it with `rare: other` (not beside `top`, nor for `gaussian-funnel`), or "
+        helps = other if len(block.columns) == 1 and not noisy else ""
+        return (
+            f"No group, bin or `top` takes in the missing value: {helps}leave such records out with `missing: drop` "
+            "under `source`"
         )
     if noisy:  # neither `rare` nor `top` goes with a private estimate
         return "Merge values by meaning with `groups` or `bins`, by what is known of the column and not from this table"

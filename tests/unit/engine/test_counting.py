@@ -24,6 +24,21 @@ def test_what_is_rare_in_several_columns_together_is_not_to_be_merged_in_one() -
     assert "put the columns into blocks of their own" in together
 
 
+def test_a_missing_value_is_advised_what_takes_it_in_alone() -> None:
+    """Neither `rare: bin` nor `groups`, `bins`, `top` or a coarser `round` merges it."""
+    joint = Joint.from_table(np.array([[30, 2], [30, 3]]))
+    for columns in (("x",), ("x", "y")):
+        block = Alphabet(columns, (("a",) * len(columns), (None,) * len(columns)))
+        for noisy in (False, True):
+            said = advised(Joint(joint.secret, (block,), joint.cells, joint.counts), noisy=noisy)
+            assert "`missing: drop` under `source`; or lower `estimate.minimum`" in said
+            assert ("`rare: other`" in said) == (len(columns) == 1 and not noisy)
+            assert "`rare: bin`" not in said and "by meaning" not in said
+    both = Joint.from_table(np.array([[30, 2, 2], [30, 3, 3]]))
+    some = Alphabet(("x",), (("a",), ("b",), (None,)))
+    assert advised(Joint(both.secret, (some,), both.cells, both.counts)).startswith("Merge them with `rare: other`")
+
+
 def test_a_private_estimate_is_not_told_to_merge_by_what_is_rare_in_the_table() -> None:
     """Its policy refuses `rare` and `top`."""
     said = advised(Joint.from_table(np.array([[30, 2], [30, 3]])), noisy=True)
