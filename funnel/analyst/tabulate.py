@@ -17,11 +17,8 @@ from funnel.data.alphabet import Label
 from funnel.data.joint import FloatArray
 from funnel.errors import ReleaseError
 from funnel.measure.functionals import Functional, Inverted, Tally, tabulated
+from funnel.release.reading import GROUPS, MOST_TABULATED, WORK
 
-GROUPS = 20_000
-"""Groups that one question may be about."""
-WORK = 2_000_000_000
-"""Numbers that one question may take."""
 MODEL = (
     "columns inside cells are read by what cells.json says of each cell, which is pooled, fitted and rounded: how far "
     "that is off, and how columns go together beyond it, is not in the release, and in no error"
@@ -102,7 +99,7 @@ class _Query:
         sizes = [len(axis.codes) for axis in axes]
         if self._face is not None:
             places, sizes = answers, [len(self._face.weights)]
-        if prod(sizes) * max(1, len(self.measures)) > WORK // 100:
+        if prod(sizes) * max(1, len(self.measures)) > MOST_TABULATED:
             raise _too_much(prod(sizes))
         codes = np.column_stack(places) if places else np.zeros((len(rows), 0), np.int64)
         self._counts = tabulated(codes, rows[:, -1], sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -51,11 +52,19 @@ def estimate(
         return
     from funnel.analyst.release import open_release
 
-    groups = [name.strip() for one in by or () for name in one.split(",")]
-    found = open_release(release).estimate(
+    opened = open_release(release)
+    groups = [name for one in by or () for name in _names(one, opened.columns)]
+    found = opened.estimate(
         by=groups, where=where, sum=sum or (), mean=mean or (), share=share or (), confidence=confidence
     )
     if csv:
         typer.echo(found.csv(), nl=False)
     else:
         show(found, json)
+
+
+def _names(text: str, known: Sequence[str]) -> list[str]:
+    """The one column of that name, which may have commas in it; else names with commas between them."""
+    from funnel.data.alphabet import folded
+
+    return [text] if folded(text) in map(folded, known) else [name.strip() for name in text.split(",")]

@@ -21,6 +21,12 @@ from funnel.release.weights import solved_weights
 
 MOST = 20_000_000
 """Numbers that a table of true values may have."""
+GROUPS = 20_000
+"""Groups that one question may be about."""
+WORK = 2_000_000_000
+"""Numbers that one question may take."""
+MOST_TABULATED = WORK // 100
+"""Combinations of answers that it may be about."""
 _FEW = 1_000
 """Answers of a block that are all looked at, whether or not a record shows them."""
 

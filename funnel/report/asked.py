@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from funnel.data.joint import IntArray
 from funnel.format.released import ReleasedFile
 from funnel.measure.functionals import Inverted, Tally, tabulated
-from funnel.release.reading import Reading, readings
+from funnel.release.reading import GROUPS, MOST_TABULATED, WORK, Reading, readings
 from funnel.report import words
 from funnel.report.facts import Facts
 from funnel.text import human
@@ -27,13 +27,13 @@ def told(t: Facts, released: ReleasedFile) -> dict[str, Any]:
     """Sentences, commands, and for every column how its counts are read and with which error."""
     rows = np.array(released.rows, np.int64)
     columns = [{"name": t_key, "values": None, "known": None, "error": 0.0} for t_key in _keys(t)]
-    for place, block in enumerate(readings(t.m, t.protocols, released, t.wide)):
+    blocks = readings(t.m, t.protocols, released, t.wide)
+    for place, block in enumerate(blocks):
         columns += list(_columns(block, rows[:, place], rows[:, -1]))
-    names = [name for block in t.m.public for name in block] if not t.wide else list(t.released)
     return {
         "sentences": words.paragraphs("asked.txt", t=t),
         "columns": columns,
-        "commands": [] if t.certain else list(_commands(t, names[:SHOWN])),
+        "commands": [] if t.certain else list(_commands(t, blocks, rows)),
     }
 
 
@@ -41,10 +41,23 @@ def _keys(t: Facts) -> Iterator[str]:
     yield from (human(one.name) for one in t.m.identify)
 
 
-def _commands(t: Facts, names: list[str]) -> Iterator[str]:
-    folder, by = shlex.quote(t.m.release), shlex.quote(",".join(names))
+def _commands(t: Facts, blocks: Sequence[Reading], rows: IntArray) -> Iterator[str]:
+    """Of questions by columns one that is answered: by one column where the first of them are too much together."""
+    folder = shlex.quote(t.m.release)
     yield f"funnel estimate {folder}"
-    yield f"funnel estimate {folder} --by {by} --csv"
+    asked = (t.released[:most] for most in range(SHOWN, 0, -1))
+    if (names := next((one for one in asked if _answered(one, blocks, rows)), None)) is not None:
+        yield f"funnel estimate {folder} --by {shlex.quote(','.join(names))} --csv"
+
+
+def _answered(names: Sequence[str], blocks: Sequence[Reading], rows: IntArray) -> bool:
+    """Whether the command can tell names of columns apart, and a question by them is within what one may take."""
+    if len(names) > 1 and any("," in name or name != name.strip() for name in names):
+        return False
+    own = [(place, block) for place, block in enumerate(blocks) if set(names) & set(block.columns)]
+    groups = math.prod(len(block.fine([name]).values) for _, block in own for name in names if name in block.columns)
+    answers = math.prod(len(block.told(rows[:, place])) for place, block in own)
+    return groups <= GROUPS and answers <= MOST_TABULATED and answers * groups <= WORK
 
 
 def _columns(block: Reading, codes: IntArray, counts: IntArray) -> Iterator[dict[str, Any]]:

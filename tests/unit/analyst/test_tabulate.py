@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import subprocess
 import sys
 from itertools import product
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import funnel
@@ -460,6 +462,36 @@ def test_the_command_answers_as_text_csv_and_json(people, command):
         assert command("estimate", release, *wrong).code == 2
     with pytest.raises(funnel.ReleaseError, match="wrong-value"):
         funnel.open_release(release).estimate(by="town", confidence=1.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "by"),
+    [
+        (("town", "age"), 3, "town,age"),
+        (("town, county", "age"), 3, "'town, county'"),
+        (("age", "town, county"), 3, "age"),
+        (("town", " age"), 3, "town"),
+        (("town", "age"), 150, "town"),  # 22,500 groups
+    ],
+    ids=str,
+)
+def test_commands_that_a_page_tells_are_answered(names, values, by, command, tmp_path, monkeypatch):
+    """A column whose name has a comma can be asked for by itself."""
+    monkeypatch.chdir(tmp_path)
+    place = np.arange(12 * values)
+    s = np.where(place // values < 8, place % values % 2, place // values % 2)
+    told = {"s": s.tolist(), names[0]: [f"v{one % values}" for one in place], names[1]: place * 7919 % values}
+    pq.write_table(pa.table(told), "t.parquet")
+    asked = {"source": {"table": "t.parquet"}, "sensitive": ["s"], "public": list(names), "draws": {"kind": "fresh"}}
+    release = Path(
+        funnel.run(write_policy(tmp_path, **asked, mechanism="randomised-response", privacy__epsilon=0.2)).release
+    )
+    monkeypatch.chdir(release.parent)
+    commands = json.loads((release / "report.json").read_text())["asked"]["commands"]
+    assert [one.partition(" --by ")[2] for one in commands] == ["", f"{by} --csv"]
+    for one in commands:
+        done = command(*shlex.split(one)[1:])
+        assert done.code == 0, done.err
 
 
 @pytest.mark.long
