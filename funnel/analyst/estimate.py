@@ -129,7 +129,7 @@ def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstim
         notes.append(
             "values are cells: cells.json and the report have their conditions; columns are read from the table itself"
         )
-    elif read.face is not None:
+    elif read.face is not None and any(each.standard_error for each in one.estimates):
         notes.append(
             "released totals are right on average as they stand, and more precise than these estimates: "
             f"`--by {shown(','.join(one.columns))}` gives them with their errors"

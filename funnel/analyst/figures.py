@@ -202,7 +202,7 @@ def ratio(
 
 
 def _normal(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+    return -NormalDist().inv_cdf((1 - confidence) / 2)
 
 
 def _row(one: Figure) -> list[str]:

@@ -269,7 +269,7 @@ class Manifest:
     counts that the protocol was made for. `absent` is None where everybody in the source is in the table.
     `identify` are the columns by which a row has a name, before all others in the table, and rows are sorted by them;
     none where rows belong to nobody. `files` are all others of the folder, but for an attestation. `partition` is None
-    where the table is one file. `coarsened` names every released column that was. `language` is that of the report.
+    where the table is one file. `coarsened` names the released columns that were. `language` is that of the report.
     """
 
     format: Literal["funnel-release/1"]

@@ -1,6 +1,7 @@
 """From frozen dataclasses to JSON and back, strictly: a key too many or too few, or a wrong type, is a FormatError.
 
-A record's fields are the keys of its object, all of them always present. Types may be str, int, float (which takes
+A record's fields are the keys of its object, all of them always written; one that has a default may be missing, for a
+version that did not know it wrote the file. Types may be str, int, float (which takes
 whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
 `Matches` or an `InRange` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
 apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
@@ -117,13 +118,14 @@ def _readers(kind: Any) -> Reader:
 def _record(kind: Any) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
     readers = {one.name: _reader(hints[one.name]) for one in dataclasses.fields(kind)}
+    later = {one.name for one in dataclasses.fields(kind) if one.default is not dataclasses.MISSING} - {"kind"}
 
     def reader(file: str, path: str, value: Any) -> Any:
-        if not isinstance(value, dict) or value.keys() != readers.keys():
+        if not isinstance(value, dict) or not readers.keys() - later <= value.keys() <= readers.keys():
             found = sorted(value) if isinstance(value, dict) else value
             raise FormatError(file, path, f"an object of {', '.join(sorted(readers))}", found)
         inside = f"{path}." if path else ""
-        found = kind(**{name: one(file, inside + name, value[name]) for name, one in readers.items()})
+        found = kind(**{name: one(file, inside + name, value[name]) for name, one in readers.items() if name in value})
         if flaw := _flaw(found):
             raise FormatError(file, inside + flaw[0], *flaw[1:])
         return found

@@ -36,10 +36,13 @@ _EVERYBODY = (
     "another private folder, for other people, does"
 )
 _EDITED = (
-    "until now the policy promised it against who knows other columns, about another set of distributions, or at other "
-    "counts (with noise, or without)"
+    "until now the policy promised it in other terms: what others may know, which distributions, or which counts (with "
+    "noise, or without)"
 )
-_RENAMED = "Another promise is that of a policy by another name; this one stays beside it"
+_RENAMED = (
+    "Another promise is that of a policy by another name, where this one can stay beside it (found by a run); another "
+    "private folder, for other people, does"
+)
 _UNFOUND = " (whether it ends more is found by a run)"
 _LOST = "What was told stays told: keep another private folder for other people"
 

@@ -101,9 +101,11 @@ def with_absence(
     return (None if figure is None or least is None else max(figure, least)), how
 
 
-def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[str]:
-    """The columns that earlier draws were from, and none of tonight's is."""
-    here, before = ({column for one in draws for column in one.columns} for draws in (own, earlier))
+def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[tuple[str, str]]:
+    """The columns that earlier draws were from, by what their values mean, and none of tonight's is."""
+    here, before = (
+        {pair for one in draws for pair in zip(one.columns, one.meaning, strict=True)} for draws in (own, earlier)
+    )
     return before - here
 
 

@@ -243,8 +243,14 @@ def notion_of(one: Promise) -> Notion:
 
 def in_terms_of(one: Promise, notion: Notion) -> bool:
     """Whether a promise is about whom and what a notion is about: who may know what, which distributions."""
-    then, now = notion_of(one).asked(), notion.asked()
-    return notion.of_one_table or {**then, "solve": None} == {**now, "solve": None}
+    then, now = (_asked(each) for each in (notion_of(one), notion))
+    return notion.of_one_table or then == now
+
+
+def _asked(notion: Notion) -> dict[str, Any]:
+    """What a notion is asked for beside epsilon, however it is solved, and in whichever order columns are named."""
+    asked = notion.asked() | {"solve": None}
+    return asked | ({"knows": sorted(asked["knows"])} if isinstance(asked.get("knows"), list) else {})
 
 
 def is_own(one: Promise, policy: Policy) -> bool:

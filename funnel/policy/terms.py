@@ -135,10 +135,17 @@ def leaves_out(asked: TermsFile, *, locked: bool) -> Absent | None:
 
 
 def coarsened(asked: TermsFile) -> tuple[Coarsened, ...]:
-    """The released columns whose numbers or dates are made coarser unseen, those inside wide blocks among them."""
+    """The released columns whose numbers or dates are made coarser unseen.
+
+    Inside wide blocks rare ones are joined with their neighbours unless the policy says otherwise, which the report
+    says of all of them: they are named where they are rounded as well.
+    """
     wide = {one.name: one.columns for one in asked.wide}
-    columns = [one for block in asked.public for name in block for one in wide.get(name.name, (name,))]
-    told = [Coarsened(one.name, one.round, one.clip, one.rare == "bin") for one in columns]
+    alone = [one for block in asked.public for one in block if one.name not in wide]
+    told = [Coarsened(one.name, one.round, one.clip, one.rare == "bin") for one in alone]
+    for one in (column for columns in wide.values() for column in columns):
+        joined = one.rare == "bin" or (one.rare is None and one.round not in (None, "month", "quarter"))
+        told.append(Coarsened(one.name, one.round, one.clip, joined))
     return tuple(one for one in told if one.rare or one.step is not None)
 
 

@@ -327,6 +327,5 @@ def _refuse_unread(names: Sequence[str]) -> None:
             "wrong-value",
             f"a released column would be named {lost!r}: readers of CSV lose blanks around a name, and a carriage "
             "return in it",
-            advice="Write `release: set` under `mechanism`, or `format: parquet` under `release`; or `trim: true` for "
-            "a column of texts, where the blanks are in the source.",
+            advice="Write `release: set` under `mechanism`, or `format: parquet` under `release`.",
         )

@@ -484,3 +484,8 @@ def test_between_public_values_nothing_bounds_what_absence_tells_of_columns_draw
     assert (first.composed.together.figure, made.composed.together.figure) == (2.0, None)
     assert failures(funnel.audit_release(made.release, clinic / "private")) == set()
     assert funnel.audit_history(clinic / "releases", clinic / "private").passed
+    merged = {"name": "job", "groups": {"some": ["job 0", "job 1"]}}
+    run(clinic, name="other", source=SOURCE | {"filter": "ward = 'east'"}, release__private="apart")
+    with pytest.raises(FunnelError, match="no finite bound"):
+        run(clinic, name="other", public=[merged], source=SOURCE | {"filter": "ward = 'east'"}, accept=None,
+            release__private="apart")  # fmt: skip

@@ -635,12 +635,20 @@ def test_a_promise_is_not_replaced_by_another_under_its_name(folder: Path, terms
     """Its figure would be about others than those it was made to, and its budget would hold for them no more."""
     one = FIRST | {"mechanism": "randomised-response", "budget": 5.0} | terms
     run(folder, one)
-    with pytest.raises(funnel.errors.LedgerError, match="until now the policy promised it against") as no:
+    with pytest.raises(funnel.errors.LedgerError, match="until now the policy promised it in other terms") as no:
         run(folder, one | edit)
     assert "Another promise is that of a policy by another name" in (no.value.advice or "")
     made = run(folder, one | edit | {"budget": None, "accept": "unbounded"})
     assert made.composed.together.figure is None
     assert failures(funnel.audit_release(made.release, folder / "private")) == set()
+    assert everything_holds(folder)
+
+
+def test_a_promise_is_the_same_however_its_columns_are_ordered(folder: Path) -> None:
+    both = {**KNOWS, "privacy": KNOWS["privacy"] | {"knows": ["x", "w"]}}
+    run(folder, FIRST | both, mechanism="randomised-response", budget=5.0)
+    turned = {**KNOWS, "privacy": KNOWS["privacy"] | {"knows": ["w", "x"], "solve": "joint"}}
+    assert run(folder, FIRST | turned, mechanism="randomised-response", budget=5.0).composed.together.figure is not None
     assert everything_holds(folder)
 
 

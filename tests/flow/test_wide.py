@@ -198,6 +198,16 @@ def test_what_stays_of_a_record_of_cells_is_said_to_be_its_cell(released, tmp_pa
     assert "all released values are expected to be" not in told
 
 
+def test_rounded_columns_inside_cells_are_named_with_what_becomes_of_rare_ones(released, tmp_path):
+    columns = [{"name": one, "round": 5} if one == "age" else one for one in INNER]
+    release = released(**wide(columns=columns))
+    stated = json.loads((release / "release.json").read_text())["coarsened"]
+    assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True}]
+    told = html.unescape((release / "report.html").read_text())
+    assert "to a multiple of 5 and replaced by the nearest that stood for enough records where it was rare" in told
+    assert funnel.audit_release(release, tmp_path / "private").passed
+
+
 def test_true_cells_are_not_called_true_rows(released, tmp_path):
     release = released(privacy={"notion": "pml", "epsilon": 9.0})
     (shown, page), _ = reports(release, tmp_path / "private")

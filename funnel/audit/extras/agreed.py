@@ -50,10 +50,14 @@ def check(opened: Release) -> str:
 
 
 def _coarsened(policy: TermsFile) -> list[tuple[object, ...]]:
-    """The columns that the policy has coarser, block by block, those inside a wide block in its place."""
-    inside = {wide.name: wide.columns for wide in policy.wide}
-    every = chain.from_iterable(inside.get(one.name, (one,)) for one in chain.from_iterable(policy.public))
-    told = [(one.name, one.round, one.clip, one.rare == "bin") for one in every]
+    """The columns that the policy has coarser, those inside wide blocks last, where rare numbers are joined unasked."""
+    wide = {one.name for one in policy.wide}
+    columns = [(one, False) for block in policy.public for one in block if one.name not in wide]
+    columns += [(one, one.rare is None) for block in policy.wide for one in block.columns]
+    told = [
+        (one.name, one.round, one.clip, one.rare == "bin" or (joined and one.round not in (None, "month", "quarter")))
+        for one, joined in columns
+    ]
     return [one for one in told if one[1] is not None or one[3]]
 
 

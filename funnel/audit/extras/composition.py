@@ -114,7 +114,7 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         ground = Ground.of(opened, asked) if people is None or own_secret else people.ground()
         Composition(ground, own, earlier).agrees(stated)
         return
-    drawn, before = ({column for part in parts for column in part.columns} for parts in (own, earlier))
+    drawn, before = ({pair for part in parts for pair in part.pairs} for parts in (own, earlier))
     unknown = asked.notion == "ldp-x" and before - drawn
     patterns = None if people is None or unknown else people.patterns(own, earlier)
     if people is None or patterns is None:
@@ -142,7 +142,9 @@ def _edited(entries: Sequence[ReleaseEntry]) -> bool:
 def _asks(one: Promise) -> dict[str, object]:
     """What a notion was asked for beside epsilon: a radius that follows from a confidence is none of it."""
     left_out = {"solve"} | ({"radius"} if one.parameters.confidence is not None else set())
-    return {key: value for key, value in vars(one.parameters).items() if key not in left_out}
+    knows = one.parameters.knows
+    asked = vars(one.parameters) | {"knows": set(knows) if isinstance(knows, tuple) else knows}
+    return {key: value for key, value in asked.items() if key not in left_out}
 
 
 def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
+from funnel.analyst import figures
 from funnel.analyst.estimate import BlockEstimates, solve
 from funnel.analyst.release import weights as weights_of
 from funnel.data import Alphabet, Protocol
@@ -458,3 +459,8 @@ def test_rows_of_which_no_estimate_is_above_zero_have_no_weights_and_not_nan():
                            answers=np.zeros((9, 1), np.int64), times=np.ones(9, np.int64))  # fmt: skip
     with pytest.raises(ReleaseError, match="no estimate is above zero"):
         weights_of(data)
+
+
+def test_a_confidence_next_to_one_has_an_interval() -> None:
+    """What lies beyond it is not nothing, though one less half of it is one in floating-point numbers."""
+    assert 8 < figures.reach(1.0, 0.0, 1 - 2**-53) < 9

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,21 @@ def test_decoding_undoes_encoding(value: object) -> None:
 @pytest.mark.parametrize("record", [KEY, ESTIMATE, PROTOCOL])
 def test_a_record_comes_back_as_it_was(record: object) -> None:
     assert schema.read(type(record), "x.json", schema.write(record)) == record
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A record that has had `new` since some version."""
+
+    old: int
+    new: int = 3
+
+
+def test_what_a_version_before_did_not_know_is_as_if_it_were_not_there() -> None:
+    assert schema.read(Grown, "x.json", canonical.encode({"old": 1})) == Grown(1, 3)
+    for wrong in ({"new": 1}, {"old": 1, "more": 1}, {"old": 1, "new": None}):
+        with pytest.raises(canonical.FormatError):
+            schema.read(Grown, "x.json", canonical.encode(wrong))
 
 
 @given(st.data())
