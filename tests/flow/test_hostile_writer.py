@@ -228,7 +228,7 @@ LIES: dict[str, tuple[Lie, set[str], dict[str, Any]]] = {
         stated(estimate=lambda old: replace(old.estimate, minimum=100)), {"policy-terms", "minimum"}, {},
     ),
     "columns that were not rounded": (
-        stated(coarsened=lambda _: ()), {"policy-terms"}, {"public": [{"name": "z", "rare": "bin"}]},
+        stated(coarsened=lambda _: ()), {"policy-terms"}, FRESH | {"public": [{"name": "id", "round": 100}]},
     ),
     "more records": (stated(rows=lambda old: old.rows + 1), {"released", "counts"}, {}),
     "a louder weight": (weights(louder), {"leakage-stated"}, {}),
