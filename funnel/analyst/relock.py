@@ -96,10 +96,8 @@ def _settled(
 ) -> Relocked:  # fmt: skip
     """The lock of what was measured, what it changes and costs; written unless another one stays in its place."""
     path, private = lock_path(policy), policy.private
-    made = new_lock(
-        policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells, fixed
-    )
-    text = made.text()
+    made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells)
+    text = replace(made, fixed=fixed).text()
     lock = parse_lock(text)
     difference = None
     if old is not None:

@@ -84,17 +84,27 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
             advice=f"Policies that have promised something there: {names}. Name one of them, or leave it out.",
         )
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
+    other = edited(policy, entries)
+    if (own := _with_one_more(policy, entries, other=other)) is not None:
+        ends.append(own)
+    way = (f": {_EDITED}", _RENAMED) if other else ("", _LOST)
+    _check_ends(policy, ends, known, lambda one: way if is_own(one, policy) else ("", f"{_OTHERWISE}{_UNFOUND}"))
+
+
+def _with_one_more(policy: Policy, entries: Sequence[ReleaseEntry], *, other: bool) -> Promise | None:
+    """The policy's own promise after one more release, as far as nothing has to be counted: a figure never falls.
+
+    `other`: it would be another promise. None where nothing is known of it.
+    """
     before = own_before(policy, entries)
-    told = None if before is None else before.together
-    if policy.estimate.epsilon is not None:
+    if before is None:
+        return None
+    told: Together | None = before.together
+    if other:
+        told = without_bound(before.together)
+    elif policy.estimate.epsilon is not None:
         told = next((one for one in reversed(at_noisy(policy, entries)) if one is not None), None)
-    own = "", _LOST
-    if before is not None and edited(policy, entries):
-        told, own = without_bound(before.together), (f": {_EDITED}", _RENAMED)
-    if before is not None and told is not None:
-        # A figure never falls: what was told already is told with one more release, too.
-        ends.append(replace(before, together=replace(told, releases=len(entries) + 1)))
-    _check_ends(policy, ends, known, lambda one: own if is_own(one, policy) else ("", f"{_OTHERWISE}{_UNFOUND}"))
+    return None if told is None else replace(before, together=replace(told, releases=len(entries) + 1))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:

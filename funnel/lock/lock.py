@@ -98,7 +98,7 @@ def parse_lock(text: str) -> Lock:
     try:
         cells = tuple(_cells(facts.pop(f"wide.{place}")) for place in range(wide))
         protocols = tuple(_protocol(facts.pop(f"block.{place}")) for place in range(blocks))
-        told = schema.typed(LockFacts, "lock", {"fixed": None, "estimated": None, "noisy": None} | facts)
+        told = schema.typed(LockFacts, "lock", facts)
         lock = Lock(**vars(told), protocols=protocols, cells=cells, checksum=checksum)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SealError(f"it does not hold what a lock holds ({type(error).__name__}: {error})") from None

@@ -61,11 +61,10 @@ def new_lock(
     key: Key | None,
     room: float = 0.0,
     cells: Sequence[Cells] = (),
-    fixed: str | None = None,
 ) -> Lock:
     """The lock of what was solved, with this much room; it has no checksum before it is a text. Raises LockError.
 
-    `cells` are those of the wide blocks; `fixed` is when the protocols were solved, None where that is now.
+    `cells` are those of the wide blocks.
     """
     joint, minimum = protection.joint, policy.estimate.minimum
     _check_others(policy, joint, cells)
@@ -76,7 +75,6 @@ def new_lock(
     return Lock(
         policy=policy.name,
         made=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        fixed=fixed,
         funnel=__version__,
         terms=terms(policy),
         parameters=protection.notion.parameters(),

@@ -53,9 +53,6 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
     told, said = dict(t.m.leakage), blocks("consequences.txt", t=t, guess=guess)
     if told["lip"] == 0:
         told["mutual_information"] = 0.0  # a mean of nothing, that was computed in floats and rounded up
-    measures = {"belief": "lip", "odds": "ldp", "information": "mutual_information"}
-    for name, measure in measures.items():
-        told[measure] = _implied(t, told[measure], notion[name])
     rows, itself = [], t.say("this is the promise")
     if notion["own"]:
         found = _found(t, told[notion["measure"]])
@@ -64,6 +61,7 @@ def consequences(t: Facts, notion: Notion, guess: Mapping[str, float] | None) ->
         rows.append(
             _follows(notion["known"], notion["known_because"], _most(t, str(t.epsilon)), t.say("not measured apart"))
         )
+    measures = {"belief": "lip", "odds": "ldp", "information": "mutual_information"}
     for name in sorted(measures, key=lambda name: notion[f"{name}_because"] != itself):
         found = _found(t, told[measures[name]])
         rows.append(_follows(said[name], notion[f"{name}_because"], _most(t, notion[name]), found))
@@ -97,11 +95,6 @@ def _most(t: Facts, said: str) -> str:
         return t.say("no bound follows")
     bound = nats_in(said)
     return _at_most(t, figures.unit(bound)) if bound else "0"
-
-
-def _implied(t: Facts, nats: figures.Figure, bound: str) -> figures.Figure:
-    """A measured figure, no more than what is implied where only rounding up put it above."""
-    return nats_in(bound) if nats and bound and 0 < nats - nats_in(bound) < t.step else nats
 
 
 def _found(t: Facts, nats: figures.Figure) -> str:

@@ -133,10 +133,9 @@ def _edited(entries: Sequence[ReleaseEntry]) -> bool:
     """
     *before, entry = entries
     last = next((early for early in reversed(before) if early.own.name == entry.own.name), None)
-    if last is None or last.noisy != entry.noisy:
-        return last is not None
-    then, now = (_asks(early.own) for early in (last, entry))
-    return entry.own.notion in _MORE and then != now
+    if last is None:
+        return False
+    return last.noisy != entry.noisy or (entry.own.notion in _MORE and _asks(last.own) != _asks(entry.own))
 
 
 def _asks(one: Promise) -> dict[str, object]:

@@ -330,30 +330,30 @@ def _labels(opened: Release) -> list[pa.Array]:
     names = [name for one in protocols for name in _own_names(one)]
     texts = shown_columns(protocols, distinct_rows(opened)[:, :-1])
     asked = [(name, kinds[name], own) for name, own in zip(names, texts, strict=True) if name in kinds]
-    typed_labels = iter(_in_table(opened.release / stated.data, stated.format_of_data, asked))
+    there = _in_table(opened.release / stated.data, stated.format_of_data, asked)
     # Cells of rows without names are in no column of the table.
-    return [next(typed_labels) if name in kinds else own for name, own in zip(names, texts, strict=True)]
+    return [there.get(name, own) for name, own in zip(names, texts, strict=True)]
 
 
 def _values(path: Path, form: str, columns: Sequence[Filled]) -> list[pa.Array]:
     """What stands in each filled column, by its codes. Raises Broken."""
-    return _in_table(path, form, [(one.name, one.type, pa.array(one.values, pa.string())) for one in columns])
+    asked = [(one.name, one.type, pa.array(one.values, pa.string())) for one in columns]
+    return list(_in_table(path, form, asked).values())
 
 
-def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]]) -> list[pa.Array]:
+def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]]) -> dict[str, pa.Array]:
     """Labels of columns (name, type) as a table has them: in its type, and in a text file as what is written of that.
 
     A label has one spelling whatever the type: of 0.10 with two decimals it is 0.1, and no other reader of dates
     knows those before the year 1 or after 9999. Raises Broken.
     """
-    found, name = list[pa.Array](), ""
+    found, name = dict[str, pa.Array](), ""
     try:
         with connected(path) as connection:
             for name, kind, labels in columns:
-                own = labels
+                found[name] = labels
                 for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
-                    (own,) = typed(connection, pa.table({"v0": own}), [name], [asked])
-                found.append(own)
+                    (found[name],) = typed(connection, pa.table({"v0": found[name]}), [name], [asked])
     except FunnelError as error:
         raise Broken(NAME, f"{name} is of a type that does not hold its labels", "another", str(error)) from None
     return found
