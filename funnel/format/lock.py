@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from funnel.format.fields import Count, Label, Nats, Sha256, Share, Text, Time
 
@@ -24,6 +24,8 @@ class LockFacts:
     Of a private estimate, `estimated` is the name under which its cost is on record and `noisy` the hash of its noisy
     counts, to which all figures belong; else both are None, and not written.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"fixed", "estimated", "noisy"})
 
     policy: Text
     made: Time

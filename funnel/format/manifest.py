@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.released import Type
@@ -191,6 +191,8 @@ class Locked:
     `fixed` is when the protocol was, where that was in a lock before, which this one keeps; else None.
     """
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"fixed"})
+
     checksum: Sha256
     made: Time
     fixed: Time | None = None
@@ -271,6 +273,8 @@ class Manifest:
     none where rows belong to nobody. `files` are all others of the folder, but for an attestation. `partition` is None
     where the table is one file. `coarsened` names the released columns that were. `language` is that of the report.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"coarsened"})
 
     format: Literal["funnel-release/1"]
     release: ReleaseId

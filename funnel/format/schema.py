@@ -1,8 +1,8 @@
 """From frozen dataclasses to JSON and back, strictly: a key too many or too few, or a wrong type, is a FormatError.
 
-A record's fields are the keys of its object, all of them always written; one that has a default may be missing, for a
-version that did not know it wrote the file. Types may be str, int, float (which takes
-whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
+A record's fields are the keys of its object, all of them always written; those that its `LATER` names may be missing
+where a version that did not know them wrote the file, and have their defaults. Types may be str, int, float (which
+takes whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
 `Matches` or an `InRange` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
 apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
 """
@@ -118,7 +118,7 @@ def _readers(kind: Any) -> Reader:
 def _record(kind: Any) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
     readers = {one.name: _reader(hints[one.name]) for one in dataclasses.fields(kind)}
-    later = {one.name for one in dataclasses.fields(kind) if one.default is not dataclasses.MISSING} - {"kind"}
+    later: frozenset[str] = getattr(kind, "LATER", frozenset())
 
     def reader(file: str, path: str, value: Any) -> Any:
         if not isinstance(value, dict) or not readers.keys() - later <= value.keys() <= readers.keys():

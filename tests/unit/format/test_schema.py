@@ -3,6 +3,7 @@
 import contextlib
 import json
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -48,15 +49,19 @@ def test_a_record_comes_back_as_it_was(record: object) -> None:
 
 @dataclass(frozen=True)
 class Grown:
-    """A record that has had `new` since some version."""
+    """A record that has had `new` since some version, and `same` from the first."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"new"})
 
     old: int
+    same: int = 2
     new: int = 3
 
 
 def test_what_a_version_before_did_not_know_is_as_if_it_were_not_there() -> None:
-    assert schema.read(Grown, "x.json", canonical.encode({"old": 1})) == Grown(1, 3)
-    for wrong in ({"new": 1}, {"old": 1, "more": 1}, {"old": 1, "new": None}):
+    assert schema.read(Grown, "x.json", canonical.encode({"old": 1, "same": 2})) == Grown(1)
+    whole = {"old": 1, "same": 2}
+    for wrong in ({"old": 1}, {"old": 1, "new": 3}, whole | {"more": 1}, whole | {"new": None}):
         with pytest.raises(canonical.FormatError):
             schema.read(Grown, "x.json", canonical.encode(wrong))
 
