@@ -2,9 +2,9 @@
 
 A record's fields are the keys of its object, all of them always written; those that its `LATER` names may be missing
 where a version that did not know them wrote the file, and have their defaults. Types may be str, int, float (which
-takes whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and `Rows`; a
-`Matches` or an `InRange` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a union are told
-apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
+takes whole numbers too), bool, None, Literal, unions, `tuple[T, ...]`, `dict[str, T]`, other records, `Grid` and
+`Rows`; a `Matches` or an `InRange` in `Annotated` narrows text and numbers; `Any` is taken as it is. Records in a
+union are told apart by `kind`. Where parts of a record have to fit each other, its method `flaws` says which do not.
 """
 
 from __future__ import annotations
