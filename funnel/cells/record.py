@@ -206,7 +206,10 @@ def _check_order(profiles: Sequence[Profile]) -> None:
 
 
 def meaning(cells: Cells) -> str:
-    """A short hash of what labels stand for: vocabularies and conditions, and not how rows are filled."""
-    nodes = as_json(tuple(_node(cells, node) for node in cells.tree.nodes))
-    splits = [{key: value for key, value in node.items() if key != "share"} for node in nodes]
-    return hashlib.sha256(encode({"columns": as_json(_values(cells)), "nodes": splits})).hexdigest()[:16]
+    """A short hash of what labels stand for and of what fills their rows: all but the block's name and the seed.
+
+    Weights of the same cells that were made of other counts, or with another minimum, would together tell single
+    counts that neither tells.
+    """
+    told = as_json(written(cells))
+    return hashlib.sha256(encode({key: told[key] for key in ("columns", "nodes", "profiles")})).hexdigest()[:16]

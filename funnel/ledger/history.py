@@ -144,19 +144,20 @@ def check_cells(
 ) -> None:
     """No earlier release of the ledger told columns of these wide blocks by other cells. Raises LedgerError.
 
-    Two partitions of the same columns tell where they overlap, which no bound on either counts.
+    Two partitions of the same columns tell where they overlap, which no bound on either counts; and two fillings of one
+    partition tell counts that each has put together with others.
     """
     for one in cells:
         for entry in entries:
             if any(_other_cells(one, told, known) for told in entry.drawn):
                 raise LedgerError(
                     "cells-changed",
-                    f"release {entry.release} of {entry.name} told some of these columns by other cells, and two "
-                    "partitions of the same people tell more together than either says",
+                    f"release {entry.release} of {entry.name} told some of these columns by other cells, or filled "
+                    "those from other counts, and both together tell more of the same people than either says",
                     where=policy.file,
                     advice="Nothing was drawn. Wide blocks are released again under the lock of their first release "
-                    "(`funnel lock` before it, and `run --locked`); where that had none, only other people's are, in "
-                    "another private folder.",
+                    "(`funnel lock` before it, and `run --locked`); where that had none, from the very counts of that "
+                    "release alone. Other people's are released in another private folder.",
                 )
 
 

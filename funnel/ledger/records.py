@@ -178,7 +178,7 @@ def drawn(
 
 
 def of_cells(cells: Cells, known: Mapping[str, Attribute]) -> str:
-    """A hash of what the cells of a wide block stand for: also of what was made of its columns before they were cut.
+    """A hash of what cells.json tells of a wide block: also of what was made of its columns before they were cut.
 
     One text is another value where groups are others, and so one cell holds other people. Raises KeyError.
     """

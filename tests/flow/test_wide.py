@@ -295,6 +295,25 @@ def test_cells_of_other_groups_that_are_called_alike_are_other_cells(command, tm
     assert len(Journal(tmp_path / "private").releases()) == 1
 
 
+@pytest.mark.parametrize("changes", [{"estimate__minimum": 4}, {"source__filter": "id % 40 <> 7"}])
+def test_the_same_cells_are_not_filled_from_other_counts(released, command, tmp_path, changes):
+    """What fills a cell are sums of enough records: sums of other records, or larger ones, would tell single ones."""
+    fill = WIDE | wide(columns=["age", "wage", "votes"], cells={"most": 2, "minimum": 400})
+    first = released(**fill)
+    assert told(released(**fill)) == told(first)  # from the very counts
+    run = command("run", write_policy(tmp_path, **fill | {"name": "another"} | changes))
+    assert (run.code, "[cells-changed]" in run.err) == (4, True), run.err
+    elsewhere = released(**fill | changes | {"release__private": "apart", "release__to": "elsewhere"})
+    assert told(elsewhere)["columns"] == told(first)["columns"]
+    assert told(elsewhere)["profiles"] != told(first)["profiles"]
+
+
+def told(release: Path) -> dict:
+    """What cells.json says of the only wide block, but for the seed."""
+    (block,) = json.loads((release / "cells.json").read_bytes())["blocks"]
+    return {key: value for key, value in block.items() if key != "seed"}
+
+
 def test_a_column_beside_both_partitions_lets_neither_through(released, command, tmp_path):
     """Where notions make one alphabet of blocks, what is plain of it means the same in both."""
     joint = {"privacy": {"notion": "srlip", "epsilon": 0.4, "knows": 1, "solve": "joint"}, "draws": {"kind": "fresh"}}
