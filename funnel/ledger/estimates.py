@@ -39,6 +39,8 @@ from funnel.ledger.journal import RESTORE, Journal
 
 STANDS = timedelta(hours=12)
 """How long an estimate stands for releases and locks: a look in the evening and the night's run share one."""
+PREFIX = "estimate-"
+"""What the name of an estimate begins with; then comes when it was drawn."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,14 @@ def spent(lines: Iterable[Line]) -> Spent:
 
 
 def standing(journal: Journal, asked: EstimateRequest, within: timedelta | None = None) -> Kept | None:
-    """The newest estimate of these terms that is kept, and entered no longer ago than `within`; None where none is.
+    """The newest estimate of these terms that is kept, and drawn no longer ago than `within`; None where none is.
 
     Raises LedgerError where the ledger or the estimate is damaged, or, with `within`, where all estimates of these
     people have spent more than the budget: then nothing more is to be made of them.
     """
     lines, now = journal.lines(), datetime.now(UTC)
     for entry, written in reversed(_entries(lines)):
-        near = within is None or abs(now - written) < within
+        near = within is None or abs(now - _drawn(entry.name, written)) < within
         if near and entry.terms == asked.terms and (kept := _kept(journal, entry.name)) is not None:
             if within is not None:
                 _check(journal, spent(lines), asked.budget)
@@ -124,6 +126,18 @@ def _entries(lines: Iterable[Line]) -> list[tuple[EstimateEntry, datetime]]:
         for line in lines
         if isinstance(line.entry, EstimateEntry)
     ]
+
+
+def _drawn(name: str, written: datetime) -> datetime:
+    """When the clock said that an estimate was drawn, which its name has.
+
+    The times of a ledger's lines never go back, as a clock may: by these, every run under a clock that was set back
+    would draw anew.
+    """
+    try:
+        return datetime.strptime(name[: len(f"{PREFIX}20261121T112034Z")], f"{PREFIX}%Y%m%dT%H%M%S%z")
+    except ValueError:
+        return written
 
 
 def _check(journal: Journal, after: Spent, budget: Fraction | None) -> None:

@@ -44,7 +44,7 @@ def taken(
 
     Raises LedgerError where the budget does not allow it, ReleaseError where another command is at work.
     """
-    from funnel.ledger.estimates import STANDS, estimate, spent, standing
+    from funnel.ledger.estimates import PREFIX, STANDS, estimate, spent, standing
     from funnel.ledger.journal import Journal
     from funnel.release.holding import alone
     from funnel.release.naming import new_release_id
@@ -57,7 +57,7 @@ def taken(
         check_hidden(policy.to, policy.private)
         with nullcontext() if taking.held else alone(policy.private):
             # Another command may have been at it until now.
-            name = f"estimate-{new_release_id(datetime.now(UTC))}"
+            name = f"{PREFIX}{new_release_id(datetime.now(UTC))}"
             kept = standing(journal, asked, within) or estimate(journal, name, asked, counted)
     return kept, spent(journal.lines())
 

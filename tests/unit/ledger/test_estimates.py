@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -85,6 +85,15 @@ def test_an_estimate_stands_for_hours_whichever_way_the_clock_goes_and_for_a_loo
         Later.ahead = timedelta(hours=hours)
         assert (standing(ledger, asked(), estimates.STANDS) is not None) is stands
         assert standing(ledger, asked()) is not None
+
+
+def test_an_estimate_was_drawn_when_its_name_says_and_not_when_the_ledger_does(ledger: Journal) -> None:
+    """A ledger's times never go back: by these, every run under a clock that was set back would draw anew."""
+    for terms, hours, stands in (("a", -13, False), ("b", -11, True), ("c", 11, True), ("d", 13, False)):
+        drawn = datetime.now(UTC) + timedelta(hours=hours)
+        estimate(ledger, f"estimate-{drawn:%Y%m%dT%H%M%SZ}-3f9a1c", asked(terms=terms), COUNTS)
+        found = standing(ledger, asked(terms=terms), estimates.STANDS)
+        assert (found is not None) is stands
 
 
 def test_where_more_is_spent_than_the_budget_nothing_more_is_made_of_an_estimate(ledger: Journal) -> None:
