@@ -5,7 +5,8 @@ The version that is found is the one that is read, whatever is written meanwhile
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from funnel.engine.library import library
 from funnel.engine.sources.base import refused
 from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
+from funnel.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,15 +79,30 @@ def delta(folder: Path) -> Delta:
 
 def iceberg(folder: Path) -> Iceberg:
     """The current snapshot of an Iceberg table. Raises SourceError."""
-    module = library("pyiceberg.table", "iceberg", str(folder))
-    newest = max(
-        (folder / "metadata").glob("*.metadata.json"), key=lambda file: (file.stat().st_mtime_ns, file.name)
-    )
+    module, newest = library("pyiceberg.table", "iceberg", str(folder)), str(_newest(folder))
     try:
-        snapshot = module.StaticTable.from_metadata(str(newest)).current_snapshot()
+        snapshot = module.StaticTable.from_metadata(newest).current_snapshot()
     except (ValueError, OSError, library("pyiceberg.exceptions", "iceberg", "").ValidationError) as error:
         raise _damaged("Iceberg", str(folder), error) from None
-    return Iceberg(str(folder), str(newest), None if snapshot is None else snapshot.snapshot_id)
+    return Iceberg(str(folder), newest, None if snapshot is None else snapshot.snapshot_id)
+
+
+def _newest(folder: Path) -> Path:
+    """The metadata file of the highest version, with which its name begins: dates change when a table is copied.
+
+    Raises SourceError where that could be several.
+    """
+    versions = {file: re.match(r"v?(\d+)[-.]", file.name) for file in _metadata(folder)}
+    numbers = {file: int(found[1]) for file, found in versions.items() if found}
+    highest = max(numbers.values(), default=None)
+    newest = [file for file in versions if numbers.get(file, highest) == highest]
+    if len(newest) > 1:
+        raise refused(
+            f"which is the table's current version, its names do not say: {listed(sorted(f.name for f in newest))}",
+            folder,
+            "Leave that one in `metadata` which the table's catalogue names, and move the others away.",
+        )
+    return newest[0]
 
 
 def is_delta(folder: Path) -> bool:
@@ -95,7 +112,11 @@ def is_delta(folder: Path) -> bool:
 
 def is_iceberg(folder: Path) -> bool:
     """Whether a folder is an Iceberg table."""
-    return any((folder / "metadata").glob("*.metadata.json"))
+    return any(_metadata(folder))
+
+
+def _metadata(folder: Path) -> Iterator[Path]:
+    return (folder / "metadata").glob("*.metadata.json")
 
 
 def _asked(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, Any]:

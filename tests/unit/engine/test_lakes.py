@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +58,15 @@ def test_an_iceberg_table_is_read_at_the_snapshot_found(tmp_path: Path) -> None:
     assert read(source) == EXPECTED
     assert read(find(folder), "id") == [(1,), (2,), (3,), (4,)]
     assert source.version != find(folder).version
+    (first, second), metadata = (source.version, find(folder).version), folder / "metadata"
+    for file in metadata.glob("00001-*.json"):  # copied after the others
+        os.utime(file, (4e9, 4e9))
+    assert find(folder).version == second != first
+    for aside in ("00002-of-a-commit-that-failed.metadata.json", "old.metadata.json"):
+        shutil.copy(next(metadata.glob("00002-*.json")), metadata / aside)
+        with pytest.raises(SourceError, match=f"current version, its names do not say: .*{aside}"):
+            find(folder)
+        (metadata / aside).unlink()
 
 
 def test_a_damaged_lake_is_one_error(tmp_path: Path) -> None:
