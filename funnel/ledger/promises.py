@@ -119,6 +119,11 @@ def averaged(found: Together) -> str:
     return " on average over all records" if found.measure == MutualInformation.measure else ""
 
 
+def over_counts(policy: Policy) -> str:
+    """Behind a figure of a policy's own promise: that it is about noisy counts, where it is."""
+    return "" if policy.estimate.epsilon is None else ", over noisy counts"
+
+
 def without_bound(found: Together) -> Together:
     """The same where no finite bound is known."""
     return replace(found, figure=None, measured=None, how="sum", varying=None)

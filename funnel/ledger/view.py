@@ -15,7 +15,7 @@ from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import averaged, breaks, in_terms_of, is_own, notion_of, standing
+from funnel.ledger.promises import averaged, breaks, in_terms_of, is_own, notion_of, over_counts, standing
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -32,7 +32,7 @@ class Row:
 
     `added` is by how much the composed bound is above that of the release before it, None where that one was not
     measured in the same terms; `lock` the checksum of the lock that it was made under,
-    None where it was solved for.
+    None where it was solved for; `noisy` whether its figures are about the noisy counts of a private estimate.
     """
 
     number: int
@@ -51,6 +51,7 @@ class Row:
     draws: str
     key: str | None
     lock: str | None
+    noisy: bool
     present: dict[str, Any] | None
     protocol_kept: bool
 
@@ -251,8 +252,8 @@ class LedgerView:
         )
         left = self.policy.privacy.unmeasured
         return [
-            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}) about a person whose values "
-            f"stay the same{averaged(latest)}",
+            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{over_counts(self.policy)}) about "
+            f"a person whose values stay the same{averaged(latest)}",
             *([f"           {left}"] if left else []),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
@@ -334,6 +335,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
         draws=entry.draws,
         key=entry.key_fingerprint,
         lock=entry.lock,
+        noisy=entry.noisy,
         present=schema.as_json(entry.present),
         protocol_kept=kept,
     )

@@ -13,6 +13,7 @@ from funnel.errors import DrawError, LedgerError
 from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.journal import Journal
+from funnel.ledger.promises import over_counts
 from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
@@ -125,7 +126,8 @@ class Rotation:
 
     def nats(self, figure: float | None) -> str:
         """A figure in words."""
-        return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}"
+        counts = over_counts(self.before.policy)
+        return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
 
     def _done(self) -> list[str]:
         if self.new is None:

@@ -15,6 +15,7 @@ from funnel.errors import LedgerError
 from funnel.format import schema
 from funnel.format.journal import Promise, Together
 from funnel.ledger.budget import check_promises, unbounded, warnings
+from funnel.ledger.promises import over_counts
 from funnel.ledger.stated import own_figure
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
@@ -160,7 +161,7 @@ class Summary(Settled):
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
             f"leakage    {leaked} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
-            f"{'' if self.estimated is None else ', over noisy counts'})",
+            f"{over_counts(self.policy)})",
             f"kept       {measured.normalised:.2%} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
             + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
@@ -172,7 +173,7 @@ class Summary(Settled):
         if self.estimated is None:
             lines.append(f"counts     {self._counts()}")
         if self.together.releases > 1 or self.composed.present is not None:
-            lines.insert(3, f"composed   {_told(self.together)}")
+            lines.insert(3, f"composed   {_told(self.together, over_counts(self.policy))}")
         if self.observer is not None:
             lines.append(f"whole      {observer.line(self.observer)}")
         lines += [f"estimate   {one}" for one in self.counted.words()]
@@ -226,9 +227,9 @@ def _kept(one: Candidate) -> str:
     )
 
 
-def _told(together: Together) -> str:
-    """The composed leakage for a person."""
+def _told(together: Together, counts: str) -> str:
+    """The composed leakage for a person, and of which `counts`."""
     measure, figure = together.measure, together.figure
     total = f"no finite bound ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
     many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
-    return f"{total}, over {many} ({together.found})"
+    return f"{total}, over {many} ({together.found}{counts})"

@@ -27,9 +27,11 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from funnel.policy.groups import LEVELS_SCHEMA, Level, as_levels, climb
 
-Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+SHOWN = r"\S"
+"""What every text has: one letter that is no blank."""
+Text = Annotated[str, Field(min_length=1, pattern=SHOWN)]
 Column = Annotated[Text, Field(description="Name of a column of the source table")]
-COLUMN_SCHEMA = {"type": "string", "minLength": 1, "pattern": r"\S"}
+COLUMN_SCHEMA = {"type": "string", "minLength": 1, "pattern": SHOWN}
 Calendar = Literal["day", "week", "month", "quarter", "year"]
 CALENDAR: tuple[Calendar, ...] = ("day", "week", "month", "quarter", "year")
 REDUCTIONS = ("bins", "round", "top", "groups")

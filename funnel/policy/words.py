@@ -13,9 +13,11 @@ from pydantic_core import ErrorDetails
 from funnel.errors import CATALOGUE
 from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
+from funnel.notions.base import MAX_EPSILON
 from funnel.policy.blocks import Block, CellLimits, is_wide
-from funnel.policy.columns import Attribute
+from funnel.policy.columns import SHOWN, Attribute
 from funnel.policy.document import Finding, Path, choice, described, dotted, listed, nearest, shortened
+from funnel.policy.metadata import Metadata, Publisher
 from funnel.policy.model import NAME_LENGTH, UNBOUNDED, Csv, Draws, EstimateSection, Policy, SourceSection
 from funnel.policy.reader import is_number
 from funnel.policy.release import Also, ReleaseSection
@@ -145,6 +147,10 @@ def _model(path: Path, data: Any) -> type[BaseModel]:
             return Block
         case ("public", *_, "cells"):
             return CellLimits
+        case ("metadata",):
+            return Metadata
+        case ("metadata", "publisher"):
+            return Publisher
     return SECTIONS.get(path, Attribute)
 
 
@@ -216,7 +222,7 @@ def _value(path: Path, detail: ErrorDetails, data: Any) -> Iterator[Finding]:
     elif kind in _TYPES:
         yield _wrong_type(path, kind, given)
     else:
-        yield _out_of_bounds(path, kind, given, context, detail["msg"])
+        yield _out_of_bounds(path, detail, data)
 
 
 def _code(path: Path, code: str) -> str:
@@ -253,11 +259,11 @@ def _not_a_choice(path: Path, kind: str, given: Any, context: dict[str, Any], da
 
 
 def _epsilon(path: Path, given: Any, data: Any) -> Finding:
-    """Epsilon is a positive, finite number; the notion without one says so."""
+    """Epsilon is a positive number up to a limit; the notion without one says so."""
     if NOTIONS[_tag("privacy", data)].exact_zero:
         said = f"`{_tag('privacy', data)}` means epsilon 0, not {described(given)}"
         return Finding(path, "epsilon", said, "Leave `epsilon` out.")
-    said = f"`epsilon` must be a positive, finite number of nats, not {described(given)}"
+    said = f"`epsilon` must be a positive number of nats, {MAX_EPSILON:g} at most, not {described(given)}"
     return Finding(path, "epsilon", said, _quotes("float_type", given))
 
 
@@ -278,8 +284,9 @@ def _quotes(kind: str, given: Any) -> str | None:
     return "Put it into quotes if it is a name." if text else None
 
 
-def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], message: str) -> Finding:
+def _out_of_bounds(path: Path, detail: ErrorDetails, data: Any) -> Finding:
     """A value of the right type that is too small, too long, or not spelt as it must be."""
+    kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
     if path in (("draws", "key"), ("release", "sign")):  # never repeat it: it may be the key itself
         said = f"`{dotted(path)}` must be `env:NAME` or `file:PATH`, where the key is kept"
         return Finding(path, "wrong-value", said, "The key itself never stands in a policy.")
@@ -291,6 +298,17 @@ def _out_of_bounds(path: Path, kind: str, given: Any, context: dict[str, Any], m
         wanted = f"letters, digits, -, _ and inner dots, {NAME_LENGTH} at most"
         said = f"`name` must be {wanted}, not {described(given)}"
         return Finding(path, "wrong-value", said, f"Try `{slug}`." if slug else None)
-    said = _BOUNDS[kind].format(**context) if kind in _BOUNDS else message
+    if kind == "string_pattern_mismatch" and context["pattern"] != SHOWN:
+        return _misspelt(path, given, data)
+    said = _BOUNDS[kind].format(**context) if kind in _BOUNDS else detail["msg"]
     shown = f", not {described(given)}" if isinstance(given, int | float) else ""
     return Finding(path, _code(path, "wrong-value"), f"`{dotted(path)}` {said}{shown}")
+
+
+def _misspelt(path: Path, given: str, data: Any) -> Finding:
+    """A text, or the key of a mapping, of another form; the description of what it belongs to says of which."""
+    *above, last = path[:-2] if (key := path[-1] == "[key]") else path
+    field = _fields(tuple(above), data)[str(last)]
+    said = f"takes no `{shortened(given)}`" if key else f"cannot be {described(given)}"
+    where = path[:-1] if key else path
+    return Finding(where, "wrong-value", f"`{dotted((*above, last))}` {said}", field.description, key=key)

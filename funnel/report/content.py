@@ -153,7 +153,7 @@ def _drawing(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) 
     """How values are drawn and, where the policy leaves it open, what the mechanism was chosen from."""
     tried = [
         {"mechanism": one.mechanism, "normalised": one.normalised, "reason": one.reason,
-         "used": one.mechanism == t.m.mechanism}
+         "kept": None if one.normalised is None else t.share(one.normalised), "used": one.mechanism == t.m.mechanism}
         for one in t.m.candidates or ()
     ]  # fmt: skip
     return {

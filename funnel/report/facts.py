@@ -51,6 +51,10 @@ class Facts:
         """A figure of the manifest, with the digits that it has."""
         return tongue.figure(figures.nats(value, self.m.decimals), self.language)
 
+    def information(self, value: float) -> str:
+        """One of information, which is rounded to the nearest: 0.0 is no exact nothing."""
+        return tongue.figure(f"{value:.{self.m.decimals}f}", self.language)
+
     def share(self, value: float) -> str:
         """The same of a share."""
         return tongue.figure(figures.share(value, self.m.decimals), self.language)
@@ -162,6 +166,11 @@ class Facts:
         """The wide blocks whose true cells are released, by name."""
         same = {name for block, own in zip(self.m.public, self.as_is, strict=True) if own for name in block}
         return tuple(one.name for one in self.wide if one.name in same)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the true values are all the same."""
+        return all(len(protocol.inputs.values) == 1 for protocol in self.protocols)
 
     @cached_property
     def certain(self) -> bool:

@@ -208,6 +208,10 @@ def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
     assert "estimates  1 private one, 1 nats spent of 2" in funnel.read_ledger(path).text()
     assert funnel.read_ledger(path).as_dict()["estimates"] == {"number": 1, "spent": 1.0}
     assert "with noise on every count (epsilon 1 nats)" in funnel.explain(path).text()
+    again = funnel.run(path).text()
+    for line, said in (("composed", again), ("composed", funnel.read_ledger(path).text()), ("leakage", again)):
+        assert ", over noisy counts)" in next(one for one in said.splitlines() if one.startswith(line))
+    assert [row["noisy"] for row in funnel.read_ledger(path).as_dict()["releases"]] == [True, True]
 
 
 def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):

@@ -106,11 +106,23 @@ def test_mistakes_of_unrelated_sections_do_not_hide_each_other() -> None:
         (good(name="name: 2026"), "quotes"),
         (good(description="description: Education: adults"), "quotes"),
         (good(key=""), "funnel key new"),
+        (good(description="metadata: {url: www.city.org}"), "https://…"),
+        (good(description="metadata: {license: CC BY 4.0}"), "such as CC-BY-4.0"),
+        (good(description="metadata: {publisher: {url: city.org}}"), "https://…"),
+        (good(description="metadata: {publisher: {}}"), "Name of the publisher"),
+        (good(description="engine: spark\nspark: {foo: 1}"), "such as spark.master"),
         (good(split="  split: {eduction: .4, age: .2, country: .2, occupation+hours: .2}"), "`education`"),
     ],
 )
 def test_a_problem_says_what_to_do(text: str, meant: str) -> None:
     assert any(meant in (problem.suggestion or "") for problem in problems(text))
+
+
+def test_a_text_of_another_form_is_not_called_blank_and_a_large_epsilon_not_infinite() -> None:
+    (found,) = problems(good(description="metadata: {url: www.city.org}"))
+    assert found.message == "`metadata.url` cannot be the text 'www.city.org'"
+    (found,) = problems(good(epsilon="  epsilon: 101"))
+    assert "a positive number of nats, 100 at most, not the number 101" in found.message
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from funnel.data import Alphabet, Joint, Protocol
 from funnel.data.channel import released_table
 from funnel.format import canonical
 from funnel.format.drift import DriftFile
-from funnel.format.manifest import FileEntry, Utility
+from funnel.format.manifest import Candidate, FileEntry, Utility
 from funnel.format.reported import Published, read, written
 from funnel.format.solution import Certificate, Proof, SolutionFile
 from funnel.measure.leakage import lip
@@ -618,9 +618,29 @@ def test_estimates_have_as_many_digits_as_they_are_good_for() -> None:
     assert significant(-3.2, 0.314) == (-3.0, 0.31)
 
 
-def test_an_entropy_of_nothing_leaves_nothing_to_keep() -> None:
-    release = SAMPLES["one_block"].stating(utility=Utility(0.0, 0.0, 0.0, None))
-    assert release.published()["headline"][2]["figure"] == "none to keep"
+@pytest.mark.parametrize("values", [1, 2])
+def test_values_are_all_the_same_where_they_are_and_not_where_a_figure_is_rounded_to_nothing(values: int) -> None:
+    one = few(values)
+    said = one.stating(utility=Utility(0.0, 0.0, 1.0, None)).published()
+    assert (said["headline"][2]["figure"] == "none to keep") is (values == 1)
+    assert ("The true values are all the same" in text_of(said)) is (values == 1)
+    assert ("keep I(X;Y) = 0.0 of it" in text_of(said)) is (values == 2)
+
+
+def test_candidates_keep_about_as_much_as_the_figures_of_few_records_say() -> None:
+    one = SAMPLES["one_block"]
+    tried = (Candidate("optimal", 0.7, None), Candidate("invariant", None, "it took too long"))
+    told = one.stating(candidates=tried, mechanism="optimal").published()["drawing"]["candidates"]
+    assert [row["kept"] for row in told] == ["70.0%", None]
+    less = few(2).stating(candidates=tried, mechanism="optimal").published()
+    assert less["drawing"]["candidates"][0]["kept"] == "about 70%"
+    assert "70.0%" not in text_of(less)
+
+
+def few(values: int) -> Sample:
+    """Two hundred records, of whose figures one decimal is told, and of a column with so many values."""
+    joint = sample.joint_of([(("yn"[i // 2 % 2],), ("ab"[i % values],)) for i in range(200)], [("s",), ("x",)])
+    return sample.sample(joint, [sample.response(joint.blocks[0], 0.5)])
 
 
 def test_what_tells_nothing_at_all_is_not_said_to_tell_a_rounding() -> None:

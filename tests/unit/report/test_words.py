@@ -369,6 +369,15 @@ def test_a_figure_that_an_earlier_release_stated_is_not_said_to_hold_for_its_tab
     told = Composed(0.3, "before", 2, ("values unchanged", "comings and goings tell nothing"))
     said = sample.sample(one.joint, one.protocols).stating(composed=told).published()
     (several,) = [limit["text"] for limit in said["limits"] if limit["title"] == "Several releases"]
-    assert "as an earlier release stated; at the table of this one it is no more" in several
+    assert "as an earlier release stated; at the counts of this one it is no more" in several
     assert "with that distribution, this release too may make it more" in several
     assert "It is reckoned with" not in several
+
+
+def test_a_figure_over_noisy_counts_is_not_said_to_be_reckoned_with_the_table() -> None:
+    """With how values are distributed in the table, all releases may tell several times as much."""
+    for how in ("unchanged", "before"):
+        told = Composed(0.3, how, 2, ("values unchanged", "comings and goings tell nothing"))
+        said = limit(composed(composed=told, estimate=Estimate(10, "private", 0.5, 2, 1.0)), "Several releases")
+        assert "noisy counts" in said
+        assert "in the table of this release" not in said and "in its own table" not in said
