@@ -250,10 +250,10 @@ class LedgerView:
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
-        left = self.policy.privacy.unmeasured
+        left, counts = self.policy.privacy.unmeasured, over_counts(self.policy)
         return [
-            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{over_counts(self.policy)}) about "
-            f"a person whose values stay the same{averaged(latest)}",
+            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{counts}) about a person whose "
+            f"values stay the same{averaged(latest)}",
             *([f"           {left}"] if left else []),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
