@@ -35,8 +35,8 @@ class Undoing(Interface):
     def numbers(self, f: FloatArray) -> FloatArray:
         """Such numbers c (m_1, …, m_r) for a function f (a_1, …, a_r)."""
 
-    def own(self, f: FloatArray, g: FloatArray, c: FloatArray, d: FloatArray) -> FloatArray | None:
-        """Numbers whose mean given x is E[c|x] E[d|x]; None where there are none, or nobody knows them."""
+    def covariance(self, counts: IntArray, one: Functional, other: Functional) -> float:
+        """As `Tally.covariance`, of answers that were given so often (m_1, …, m_r)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +60,29 @@ class Inverted:
         """One inverse along each axis."""
         return along(f, [one.matrix for one in self.inverses])
 
-    def own(self, f: FloatArray, g: FloatArray, c: FloatArray, d: FloatArray) -> FloatArray | None:
-        """Those of f g."""
-        both = f * g
-        return self.numbers(both) if self.estimable(both) else None
+    def covariance(self, counts: IntArray, one: Functional, other: Functional) -> float:
+        """What Σ M c d has beyond an estimate of Σ N f g; where there is none, that of records drawn anew."""
+        both = one.f * other.f
+        if not self.estimable(both):
+            return anew(counts, one.c, other.c)
+        own = float((counts * self.numbers(both)).sum())
+        if one is other:
+            return seen(spread(counts, one.c, own), one.c, self.possible)
+        return float((counts * one.c * other.c).sum()) - own
 
 
 @dataclass(frozen=True, eq=False)
 class AtFace:
     """Of one block whose answer y counts for `weights` (b,) records of the value `place` (b,), on average.
 
-    `chances` are Q (b, a). That holds for the counts that the protocol was made for, and for no others.
+    `chances` are Q (b, a). That holds for the counts that the protocol was made for, and for no others: `shares` (a,)
+    are those of these values, where they are published.
     """
 
     chances: FloatArray
     place: IntArray
     weights: FloatArray
+    shares: FloatArray | None = None
 
     @cached_property
     def possible(self) -> Sequence[Choices]:
@@ -90,13 +97,16 @@ class AtFace:
         """What the answer says, weighed."""
         return np.asarray(self.weights * f[self.place])
 
-    def own(self, f: FloatArray, g: FloatArray, c: FloatArray, d: FloatArray) -> FloatArray | None:
-        """The product of the means given x, of which the totals are known on average as well."""
-        return self.numbers((c @ self.chances) * (d @ self.chances))
+    def covariance(self, counts: IntArray, one: Functional, other: Functional) -> float:
+        """Σ_x N_x Cov(c, d|x), with N as it is published, else as it is estimated.
 
-    def squares(self, c: FloatArray, d: FloatArray) -> FloatArray:
-        """Numbers for the mean of c d given x."""
-        return self.numbers((c * d) @ self.chances)
+        Nearly all of an estimate may rest on answers that few records give, and be nothing where none did. Where N is
+        not published, no answer counts for more than a record; there a variance is no less than one record's.
+        """
+        each = (one.c * other.c) @ self.chances - (one.c @ self.chances) * (other.c @ self.chances)
+        known = None if self.shares is None else counts.sum() * self.shares
+        found = float(counts @ self.numbers(each) if known is None else known @ each)
+        return max(found, float(each.max()), 0.0) if one is other else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,16 +148,7 @@ class Tally:
         Where there is none, a conservative one, as if the records, too, had been drawn anew from those at hand; and so
         where the estimate of a variance comes out negative.
         """
-        both = self.undoing.own(one.f, other.f, one.c, other.c)
-        if both is None:
-            return anew(self.counts, one.c, other.c)
-        if isinstance(self.undoing, AtFace):
-            found = float((self.counts * (self.undoing.squares(one.c, other.c) - both)).sum())
-            return max(found, 0.0) if one is other else found
-        own = float((self.counts * both).sum())
-        if one is other:
-            return seen(spread(self.counts, one.c, own), one.c, self.undoing.possible)
-        return float((self.counts * one.c * other.c).sum()) - own
+        return self.undoing.covariance(self.counts, one, other)
 
 
 def along(table: FloatArray, matrices: Sequence[FloatArray]) -> FloatArray:

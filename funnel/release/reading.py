@@ -17,7 +17,7 @@ from funnel.format.manifest import Manifest
 from funnel.format.released import ReleasedFile
 from funnel.measure.functionals import AtFace
 from funnel.measure.recovery import Inverse, inverse_of
-from funnel.release.weights import solved_weights
+from funnel.release.weights import cell_shares, solved_weights
 
 MOST = 20_000_000
 """Numbers that a table of true values may have."""
@@ -143,13 +143,14 @@ def _face(manifest: Manifest, protocol: AnyProtocol, cells: tuple[Cells, ...]) -
     values, outputs = protocol.inputs.values, protocol.outputs.values
     if set(values) != set(outputs):
         return None
-    weights = np.ones(len(outputs))
+    weights, shares = np.ones(len(outputs)), None
     if cells and len(protocol.inputs.columns) == 1:
         solved = solved_weights(cells[0], protocol)
         if solved is None:
             return None
         weights = np.array([float(one) for one in solved])
+        shares = np.array(cell_shares(cells[0], protocol), float) / float(cells[0].shares.sum())
     elif manifest.totals != "kept":
         return None
     place = np.array([values.index(value) for value in outputs], np.int64)
-    return AtFace(protocol.probabilities()[:, 0, :], place, weights)
+    return AtFace(protocol.probabilities()[:, 0, :], place, weights, shares)

@@ -50,7 +50,7 @@ def _tonight(protocol: Protocol, codes: IntArray, counts: IntArray) -> Weights |
 
 def solved_weights(cells: Cells, protocol: Protocol) -> Weights | None:
     """P(T=t) / P(T'=t) of the table that the cells were made from; None as in `row_weights`."""
-    shares = [int(cells.shares[int(value[0] or 0) - 1]) for value in protocol.inputs.values]
+    shares = cell_shares(cells, protocol)
     own = dict(zip(protocol.inputs.values, shares, strict=True))
     if set(own) != set(protocol.outputs.values) or not all(shares):
         return None
@@ -59,6 +59,11 @@ def solved_weights(cells: Cells, protocol: Protocol) -> Weights | None:
         Fraction(own[value] << protocol.bits, chance)
         for value, chance in zip(protocol.outputs.values, answered, strict=True)
     )
+
+
+def cell_shares(cells: Cells, protocol: Protocol) -> list[int]:
+    """Of each input of a protocol (a) the weight of its cell in the table that the cells were made from."""
+    return [int(cells.shares[int(value[0] or 0) - 1]) for value in protocol.inputs.values]
 
 
 def weight_name(block: str, blocks: int) -> str:
