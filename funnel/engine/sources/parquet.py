@@ -13,6 +13,8 @@ from funnel.engine.sources.base import check_names
 from funnel.engine.sources.files import Files, check_folders, read_of
 
 ENDINGS = (".parquet", ".pq")
+WITH_NAN = "can_have_nan = true"
+"""Statistics of a file leave NaN out: without this DuckDB takes them for all values, and `isnan` for false."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Parquet(Files):
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The SQL that reads the table."""
-        return self._call("read_parquet", [])
+        return self._call("read_parquet", [WITH_NAN])
 
     def check_header(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Raise SourceError where a file has two columns of one name, or one that a folder has, too."""

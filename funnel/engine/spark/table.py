@@ -19,7 +19,7 @@ from funnel.engine.sources import Dialect, find
 from funnel.engine.sources.base import Source, refused
 from funnel.engine.sources.files import Files
 from funnel.engine.sources.lines import Lines
-from funnel.engine.sources.parquet import Parquet
+from funnel.engine.sources.parquet import WITH_NAN, Parquet
 from funnel.engine.sources.text import Text
 from funnel.engine.spark.stored import SCHEMES, Stored
 from funnel.engine.sql import identifier, listed, literal
@@ -163,7 +163,8 @@ def _pieces(files: Sequence[tuple[Path, int, int]], most: int, cost: int) -> tup
                 parts.append([])
                 room = most
             room -= size // cuts + cost
-            read = f"read_parquet({literal(_plain(file))}, file_row_number = true, hive_types_autocast = false)"
+            options = listed(["file_row_number = true", "hive_types_autocast = false", WITH_NAN])
+            read = f"read_parquet({literal(_plain(file))}, {options})"
             parts[-1].append(f"SELECT * FROM {read} WHERE file_row_number BETWEEN {first} AND {last}")
     return tuple(" UNION ALL BY NAME ".join(part) for part in parts)
 

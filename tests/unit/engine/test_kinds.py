@@ -7,10 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import Dialect, find
+from funnel.engine.spark.table import _pieces
 from funnel.errors import SourceError
 
 ROWS = (
@@ -74,6 +77,23 @@ def test_every_kind_notices_that_it_moves(tmp_path: Path, kind: str) -> None:
     with pytest.raises(SourceError) as caught:
         source.check_unchanged()
     assert caught.value.code == "source-changed"
+
+
+@pytest.mark.parametrize("table", ["people.parquet", "people", "piece"])
+@pytest.mark.parametrize("number", ["x", "-x", "CASE WHEN x > 20 THEN x END"])
+def test_a_number_that_is_none_is_found_whatever_statistics_leave_out(tmp_path: Path, table: str, number: str) -> None:
+    """Arrow writes the least and the greatest of all others; readers take them for those of all."""
+    people = pa.table({"x": pa.array([15.0, float("nan"), 65.0, None] * 5)})
+    (tmp_path / "people").mkdir()
+    for name in ("people.parquet", "people/part.parquet"):
+        pq.write_table(people, tmp_path / name)
+    files = [(tmp_path / "people.parquet", 1, people.num_rows)]
+    with DuckDB(find("people.parquet" if table == "piece" else table, tmp_path)) as engine:
+        read = f"({_pieces(files, 1, 1)[0]})" if table == "piece" else engine.source.reading()
+        assert engine.row(f"SELECT count(*) FROM {read} WHERE isnan({number})") == (5,)
+        asked = f"SELECT DISTINCT CASE WHEN isnan({number}) THEN 0 ELSE x END AS v FROM {read} ORDER BY v"
+        assert engine.rows(asked) == [(0.0,), (15.0,), (65.0,), (None,)]
+        assert engine.row(f"SELECT count(*) FROM {read} WHERE x > 65") == (5,)  # it is the greatest to DuckDB
 
 
 def test_texts_of_json_stay_as_they_stand_there(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import funnel
 from funnel.cells.columns import number
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
+from funnel.errors import SourceError
 from funnel.plan.build import compile_plan
 from funnel.plan.tabulate import tabulate
 from tests.support.policies import write_policy
@@ -34,6 +37,25 @@ def labels(path: Path) -> list[str | None]:
 
 DAY = "DATE '2025-12-30' + CAST(i % 4 AS INTEGER)"
 """A Tuesday, a Wednesday, and two days of the next year."""
+
+
+def of_unknown_age(folder: Path, **changes) -> Path:
+    """The policy of people of whom a quarter has NaN for an age, in a file whose statistics are of all others."""
+    path = policy(folder, "0", {"name": "x", "bins": [0, 18, 60]}, accept=["unbounded"], **changes)
+    table = pq.read_table(folder / "t.parquet")
+    ages = pa.array([15.0, 25.0, float("nan"), 65.0] * (table.num_rows // 4))
+    pq.write_table(table.set_column(table.column_names.index("x"), "x", ages), folder / "t.parquet")
+    return path
+
+
+@pytest.mark.parametrize("terms", [{"source__missing": "drop"}, {"source__filter": "NOT isnan(x)"}])
+def test_who_has_no_age_is_left_out_where_the_policy_says_so(tmp_path, terms):
+    assert funnel.run(of_unknown_age(tmp_path, **terms), dry_run=True).joint.counts.tolist() == [60, 60, 60]
+
+
+def test_who_has_no_age_is_missing_whatever_statistics_leave_out(tmp_path):
+    with pytest.raises(SourceError, match=r"missing values in x \(60\)"):
+        funnel.run(of_unknown_age(tmp_path), dry_run=True)
 
 
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"])
