@@ -16,7 +16,7 @@ import numpy as np
 
 from funnel.data.alphabet import Label, folded
 from funnel.data.joint import FloatArray
-from funnel.engine.expressions import Expression, ExpressionError, Use, kind_of, parse, uses
+from funnel.engine.expressions import Expression, ExpressionError, Use, check_compared, kind_of, parse, uses
 from funnel.engine.sql import identifier, listed
 from funnel.errors import ReleaseError
 from funnel.text import printable, some
@@ -95,7 +95,7 @@ class Domain:
         columns = [self._column(name, text) for name in expression.columns]
         schema = {one.name: one.kind for one in columns}
         try:
-            kind = _kind(expression, tuple(schema.items()))
+            kind = _kind(text, tuple(schema.items()))
             if not kind.startswith(("BOOLEAN",) if condition else _NUMBERS):
                 raise ExpressionError(f"it is a {kind}, not a {'condition' if condition else 'number'}")
         except ExpressionError as error:
@@ -197,8 +197,9 @@ def _uses(text: str) -> tuple[Use, ...]:
 
 
 @lru_cache(128)
-def _kind(expression: Expression, schema: tuple[tuple[str, str], ...]) -> str:
-    return kind_of(expression, dict(schema))
+def _kind(text: str, schema: tuple[tuple[str, str], ...]) -> str:
+    check_compared(text, dict(schema))
+    return kind_of(parse(text), dict(schema))
 
 
 def _refused(where: str, said: str, advice: str) -> ReleaseError:

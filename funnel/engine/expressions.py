@@ -26,6 +26,11 @@ _TIMED = ("age", "current_localtime", "current_localtimestamp")
 _COMPARING = ("COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL")
 """Operators beside comparisons that do nothing with a value but compare it."""
 
+_TEXTS = ("VARCHAR", "ENUM", '"NULL"')
+"""How types begin that texts are compared with as they are."""
+_AS_THEY_ARE = ("DATE", "TIME", "BOOLEAN")
+"""How types begin that a text is cast to as they are; numbers are read with their fraction."""
+
 
 class ExpressionError(ValueError):
     """The text is not one plain expression; the message says why."""
@@ -75,16 +80,45 @@ def check_condition(expression: Expression, schema: Mapping[str, str]) -> None:
         raise ExpressionError(f"it is a {kind}, not a condition")
 
 
+def check_compared(text: str, schema: Mapping[str, str]) -> None:
+    """See that texts of columns are compared with texts alone. Raises ExpressionError.
+
+    DuckDB makes them what they are compared with, and whole numbers of them by rounding: to it '36.6' is 37.
+    """
+    with duckdb.connect() as connection:
+        _create(connection, schema)
+        tree, node = _parsed(connection, text)
+        for part in _expressions(node):
+            sides = [(_reads(one), *_told(connection, tree, one)) for one in _sides(part)]
+            texts = [sql for reads, sql, kind in sides if reads and kind == "VARCHAR"]
+            others = [(sql, kind) for _, sql, kind in sides if not kind.startswith(_TEXTS)]
+            if texts and others:
+                own, (other, kind) = texts[0], others[0]
+                cast = f"CAST({own} AS {kind if kind.startswith(_AS_THEY_ARE) else 'DOUBLE'})"
+                raise ExpressionError(
+                    f"{own} is a text, which would be rounded to be compared with {other} ({kind}): write {cast} "
+                    "for what it says, or compare it with a text"
+                )
+
+
 def kind_of(expression: Expression, schema: Mapping[str, str]) -> str:
     """The SQL type of an expression of columns of these types. Raises ExpressionError where it has none."""
-    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in schema.items())
     with duckdb.connect() as connection:
         try:
-            connection.execute(f"CREATE TABLE source ({columns or 'nothing INTEGER'})")
+            _create(connection, schema)
             rows = connection.execute(f"DESCRIBE SELECT {expression.sql} FROM source").fetchall()
+            # Constants that are nothing of the type that they are compared with fail with any row, and only there.
+            connection.execute("INSERT INTO source DEFAULT VALUES")
+            connection.execute(f"SELECT {expression.sql} FROM source").fetchall()
         except duckdb.Error as error:
             raise ExpressionError(str(error).splitlines()[0]) from None
     return str(rows[0][1])
+
+
+def _create(connection: duckdb.DuckDBPyConnection, schema: Mapping[str, str]) -> None:
+    """An empty table of such columns, for expressions to be bound to."""
+    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in schema.items())
+    connection.execute(f"CREATE TABLE source ({columns or 'nothing INTEGER'})")
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -132,28 +166,53 @@ def _uses(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: Any
 
 def _operands(node: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """The columns that a comparison stands between, and its other sides; nothing where these read columns, too."""
-    if node.get("class") not in ("COMPARISON", "BETWEEN") and node.get("type") not in _COMPARING:
-        return [], []
-    sides = [node[key] for key in ("left", "right", "input", "lower", "upper") if node.get(key)]
-    sides += node.get("children") or []
+    sides = _sides(node)
     columns = [one for one in sides if one.get("class") == "COLUMN_REF"]
     others = [one for one in sides if one.get("class") != "COLUMN_REF"]
-    plain = not any(part["class"] == "COLUMN_REF" for one in others for part in _expressions(one))
-    return (columns, others) if plain else ([], [])
+    return ([], []) if any(map(_reads, others)) else (columns, others)
+
+
+def _sides(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a comparison stands between; nothing of what is none."""
+    if node.get("class") not in ("COMPARISON", "BETWEEN") and node.get("type") not in _COMPARING:
+        return []
+    sides = [node[key] for key in ("left", "right", "input", "lower", "upper") if node.get(key)]
+    return sides + (node.get("children") or [])
+
+
+def _reads(node: dict[str, Any]) -> bool:
+    """Whether an expression reads a column."""
+    return any(part["class"] == "COLUMN_REF" for part in _expressions(node))
 
 
 def _constant(
     connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]
 ) -> tuple[str | None, str]:
     """The value of an expression without columns, as text, and its type."""
-    (statement,) = tree["statements"]
-    alone = {**tree, "statements": [{**statement, "node": {**statement["node"], "select_list": [node]}}]}
     try:
-        sql = _sql(connection, alone)
+        sql = _alone(connection, tree, node)
         found = connection.execute(f"SELECT CAST(({sql}) AS VARCHAR), typeof({sql})").fetchone()
     except duckdb.Error as error:
         raise ExpressionError(str(error).splitlines()[0]) from None
     return (None, "NULL") if found is None else (found[0], found[1])
+
+
+def _told(
+    connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]
+) -> tuple[str, str]:
+    """A part of the expression as DuckDB writes it, and its type over the table of the connection."""
+    try:
+        sql = _alone(connection, tree, node)
+        return sql, str(connection.execute(f"DESCRIBE SELECT ({sql}) FROM source").fetchall()[0][1])
+    except duckdb.Error as error:
+        raise ExpressionError(str(error).splitlines()[0]) from None
+
+
+def _alone(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any], node: dict[str, Any]) -> str:
+    """A part of the expression of a tree as DuckDB writes it."""
+    (statement,) = tree["statements"]
+    alone = {**statement, "node": {**statement["node"], "select_list": [node]}}
+    return _sql(connection, {**tree, "statements": [alone]})
 
 
 def _serialise(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:

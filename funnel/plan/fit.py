@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Generator, Iterator, Mapping
 
 from funnel.data.alphabet import folded
-from funnel.engine.expressions import ExpressionError, check_condition, parse
+from funnel.engine.expressions import ExpressionError, check_compared, check_condition, parse
 from funnel.errors import Problem
 from funnel.plan.columns import BINNED, DATES, FLOATS, NUMBERS
 from funnel.policy import Attribute, Policy
@@ -31,9 +31,9 @@ def check_fit(
 
     `texts` are columns that are read as the text that stands there, whatever type was guessed.
     """
-    unusable, predicate = _filter(policy, schema)
-    keys = _keys(policy, {**schema, **dict.fromkeys(texts, "VARCHAR")})
-    return [*_columns(policy, schema), *keys, *unusable], predicate
+    read = {**schema, **dict.fromkeys(texts, "VARCHAR")}
+    unusable, predicate = _filter(policy, read)
+    return [*_columns(policy, schema), *_keys(policy, read), *unusable], predicate
 
 
 def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
@@ -116,6 +116,7 @@ def _filter(policy: Policy, schema: Mapping[str, str]) -> tuple[list[Problem], s
         expression = parse(policy.source.filter)
         unknown = [one for column in expression.columns for one in _known(policy, schema, path, column)]
         if not unknown:
+            check_compared(policy.source.filter, schema)
             check_condition(expression, schema)
         return unknown, expression.sql
     except ExpressionError as error:

@@ -295,6 +295,18 @@ def test_keys_are_known_without_error():
     assert found[1].estimate == pytest.approx(alone)
 
 
+def test_a_number_that_is_released_as_a_text_is_not_rounded_to_one():
+    """To DuckDB the text 36.6 is 37 as a whole number; so are they released that are in floating point."""
+    data = stub([block(Alphabet(("town",), (("36.6",), ("37",))), FAIR)], np.array([[0, 0, 6], [0, 1, 4]]))
+    with pytest.raises(funnel.ReleaseError, match=r"rounded .* 37 \(INTEGER\): write CAST\(town AS DOUBLE\)"):
+        tabulate(data, Question(where="town = 37"), 0.95)
+    as_number, as_text = (
+        tabulate(data, Question(where=f"{one} = {value}"), 0.95).figures[0].estimate
+        for one, value in (("CAST(town AS DOUBLE)", "37"), ("town", "'37'"))
+    )
+    assert as_number == as_text
+
+
 @pytest.mark.parametrize(
     ("asked", "said", "advice"),
     [

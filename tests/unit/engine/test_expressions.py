@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.engine.expressions import ExpressionError, parse
+from funnel.engine.expressions import ExpressionError, check_compared, check_condition, parse
 
 GOOD = {
     "age >= 18": ("age",),
@@ -84,6 +84,40 @@ def test_the_rebuilt_expression_means_the_same(text):
     written = duckdb.sql(f"SELECT age FROM {rows} WHERE (\n{text}\n)").fetchall()
     rebuilt = duckdb.sql(f"SELECT age FROM {rows} WHERE {parse(text).sql}").fetchall()
     assert rebuilt == written
+
+
+COLUMNS = {"x": "VARCHAR", "y": "VARCHAR", "n": "INTEGER", "d": "DATE", "e": "ENUM('a', 'b')"}
+ROUNDED = {
+    "x = 37": "CAST(x AS DOUBLE)",
+    "37 <= x": "CAST(x AS DOUBLE)",
+    "x IN ('a', 37.5)": "CAST(x AS DOUBLE)",
+    "n > 3 OR NOT x BETWEEN 1 AND 2": "CAST(x AS DOUBLE)",
+    "x = n": "CAST(x AS DOUBLE)",
+    "CASE trim(x) WHEN 3 THEN true ELSE false END": 'CAST("trim"(x) AS DOUBLE)',
+    "x <> DATE '2026-01-31'": "CAST(x AS DATE)",
+}
+
+
+@pytest.mark.parametrize("text", ROUNDED)
+def test_a_text_is_not_compared_with_a_number(text):
+    """To DuckDB '36.6' is 37, and 36.6 is not."""
+    with pytest.raises(ExpressionError, match="which would be rounded") as caught:
+        check_compared(text, COLUMNS)
+    assert f"write {ROUNDED[text]} for what it says" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["x = '37'", "CAST(x AS DOUBLE) = 37", "x IN (y, '37')", "x = NULL", "d > '2026-01-31'", "x <> e"]
+)
+def test_all_else_is_compared(text):
+    check_compared(text, COLUMNS)
+    check_condition(parse(text), COLUMNS)
+
+
+@pytest.mark.parametrize("text", ["n = 'x'", "d >= 'yesterday'", "CAST('x' AS INTEGER) = n"])
+def test_constants_that_no_column_could_be_are_refused_before_a_row_is_read(text):
+    with pytest.raises(ExpressionError, match="Conversion Error"):
+        check_condition(parse(text), COLUMNS)
 
 
 @pytest.mark.long

@@ -76,6 +76,20 @@ def test_a_filter_that_is_not_a_condition_is_refused(tmp_path, text):
     assert [code for code, _ in codes(write_policy(tmp_path, source__filter=text))] == ["filter"]
 
 
+@pytest.mark.parametrize("text", ["x = 37", "x <> 37", "x >= 37", "n = 'x'"])
+@pytest.mark.parametrize("table", ["people.csv", "people.parquet"])
+def test_a_filter_that_would_round_texts_or_reads_none_is_told_to_be_at_fault(tmp_path, table, text):
+    """A column of numbers that a CSV gives and a release holds is the texts that stand there."""
+    people = "SELECT 's' || i % 2 AS s, CAST([36.6, 37, 37.4][i % 3 + 1] AS VARCHAR) AS x, i AS n FROM range(60) t(i)"
+    duckdb.sql(f"COPY ({people}) TO '{tmp_path / table}'")
+    source = {"table": table, "entity": "n", "filter": text}
+    path = write_policy(tmp_path, source=source, sensitive=["s"], public=["x"])
+    assert [code for code, _ in codes(path)] == ["filter"]
+    terms = source | {"filter": "CAST(x AS DOUBLE) = 37"}
+    right = write_policy(tmp_path, source=terms, sensitive=["s"], public=["x"], accept=["unbounded"])
+    assert funnel.run(right, dry_run=True).joint.counts.sum() == 20
+
+
 def test_column_names_ignore_case_but_the_release_keeps_the_policys_spelling(tmp_path):
     plan = compiled(write_policy(tmp_path, public=["Education"]))
     count = plan.count
