@@ -60,7 +60,10 @@ def _edge(given: Any) -> float | date:
         with suppress(ValueError):
             return date.fromisoformat(given)
     elif _is_number(given) and math.isfinite(given):
-        return float(given)
+        # The name of a bin is its edge: one of more digits would be another edge to whoever reads the name.
+        if float(text := edge_text(edge := float(given))) != edge:
+            raise PydanticCustomError("bins", "{said}", {"said": f"an edge has at most 15 digits: write {text}"})
+        return edge
     said = "an edge is a finite number without quotes, or a date such as 2026-01-31"
     raise PydanticCustomError("bins", "{said}", {"said": said})
 

@@ -18,7 +18,7 @@ from funnel.mechanisms import MECHANISMS
 from funnel.notions import NOTIONS
 from funnel.policy import Attribute, Block, CellLimits, Policy, load, loads
 from tests.support.small import SMALL
-from tests.unit.policy.pages import GOOD, accepted, good, marked, places, wide
+from tests.unit.policy.pages import GOOD, accepted, good, marked, places, problems, wide
 
 
 def test_the_smallest_policy_and_its_defaults() -> None:
@@ -220,6 +220,16 @@ def test_increasing_bins_are_taken_and_any_other_order_is_not(edges: list[int]) 
     )
     if edges != sorted(edges):
         assert [code for _, _, code in places(text.replace("EDGES", str(edges)))] == ["bins"]
+
+
+@pytest.mark.parametrize("edge", ["0.30000000000000004", "1234567890123456.7", "12345678901234567"])
+def test_an_edge_that_its_name_would_not_give_back_is_refused(edge: str) -> None:
+    """A database groups by the edge, and the bins are told by its name: 0.3 was below it there and not here."""
+    text = SMALL.replace("[x]", f"[{{name: x, bins: [0, {edge}]}}]")
+    (problem,) = problems(text)
+    assert (problem.code, "has at most 15 digits: write " in problem.message) == ("bins", True)
+    edge = problem.message.split()[-1]
+    assert accepted(SMALL.replace("[x]", f"[{{name: x, bins: [0, {edge}]}}]")).blocks[0].attributes[0].bins
 
 
 # the same policy, written otherwise
