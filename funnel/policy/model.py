@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -45,7 +45,7 @@ class Csv(Section):
     """How a CSV is written, where the engine cannot find it out."""
 
     header: bool | None = Field(
-        None, description="Whether the first line holds names; without `names` it does"
+        None, description="Whether the first line holds names; false needs `names`, and without them it does"
     )
     delimiter: str | None = Field(
         None, min_length=1, max_length=1, description="What separates fields, such as ;"
@@ -57,6 +57,14 @@ class Csv(Section):
         min_length=1,
         description="The columns' names, in order; instead of those in the file",
     )
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        """Without names, the first record would be taken for them."""
+        if self.header is False and self.names is None:
+            said = "without a header columns have no names: name every column under `names`"
+            raise PydanticCustomError("wrong-value", "{said}", {"said": said, "at": ("header",)})
+        return self
 
 
 class SourceSection(Section):

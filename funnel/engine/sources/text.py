@@ -48,7 +48,7 @@ class Dialect:
 
     def options(self) -> list[str]:
         """What DuckDB is told."""
-        found = [f"header = {str(self.names is None or self.has_header).lower()}"]
+        found = [f"header = {str(self.has_header).lower()}"]
         if self.names is not None:
             found.append(f"names = [{listed(map(literal, self.names))}]")
         if self.delimiter is not None:

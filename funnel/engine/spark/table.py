@@ -195,7 +195,7 @@ def _written(source: Text) -> dict[str, Any]:
     delimiter, quote = found[0]
     quote = quote if len(quote or "") == 1 and quote.isprintable() else '"'
     return {
-        "header": str(told.has_header or told.names is None).lower(),
+        "header": str(told.has_header).lower(),
         "sep": told.delimiter or delimiter,
         "quote": quote,
         "escape": quote,

@@ -232,6 +232,14 @@ def test_an_edge_that_its_name_would_not_give_back_is_refused(edge: str) -> None
     assert accepted(SMALL.replace("[x]", f"[{{name: x, bins: [0, {edge}]}}]")).blocks[0].attributes[0].bins
 
 
+def test_without_a_header_the_columns_of_a_csv_are_named() -> None:
+    """Its first record was taken for their names, and was lost."""
+    text, expected = marked(SMALL.replace("t.csv", "t.csv, csv: {header: ‸false}"), "wrong-value")
+    assert places(text) == expected
+    assert accepted(text.replace("false", "false, names: [s, x]")).source.csv is not None
+    assert accepted(text.replace("false", "true")).source.csv is not None
+
+
 # the same policy, written otherwise
 
 
