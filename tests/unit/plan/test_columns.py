@@ -39,6 +39,11 @@ DAY = "DATE '2025-12-30' + CAST(i % 4 AS INTEGER)"
 """A Tuesday, a Wednesday, and two days of the next year."""
 
 
+def test_numbers_in_floating_point_are_told_apart_as_double_precision_holds_them(tmp_path):
+    value = "[0.3::DOUBLE, 0.1::DOUBLE + 0.2::DOUBLE][i % 2 + 1]"
+    assert labels(policy(tmp_path, value, "x")) == ["0.3", "0.30000000000000004"]
+
+
 def of_unknown_age(folder: Path, **changes) -> Path:
     """The policy of people of whom a quarter has NaN for an age, in a file whose statistics are of all others."""
     path = policy(folder, "0", {"name": "x", "bins": [0, 18, 60]}, accept=["unbounded"], **changes)
