@@ -32,6 +32,8 @@ _REFUSALS: dict[str, Said] = {
     "42P01": _NO_TABLE,
 }
 """What states of SQL say, by their first letters, and what to do."""
+_OF_ROWS = "22"
+"""How states begin that tell of the values that were sent."""
 _AWAY = ("08", "57", "53")
 _BROKEN_OFF = (
     "the statement was broken off: the run was interrupted, or it took longer than the role may (statement_timeout)",
@@ -72,13 +74,15 @@ class Address:
 class Refusal:
     """What the server refused: `said` and `advice` for a person; `away` where it cannot be reached any more.
 
-    `undone` is False where it may have done what it was asked all the same, and only its answer was lost.
+    `undone` is False where it may have done what it was asked all the same, and only its answer was lost; `again` where
+    it is the rows that it refuses, which stay what they are.
     """
 
     said: str
     advice: str
     away: bool = False
     undone: bool = True
+    again: bool = True
 
 
 @contextmanager
@@ -106,10 +110,11 @@ def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:
     """The words for a state of SQL; a connection that fails has none."""
     if "password" in told and not state:
         state = "28"
+    again = not state.startswith(_OF_ROWS)
     for start, (said, advice) in (own | _REFUSALS).items():
         if state.startswith(start):
-            return Refusal(said, advice)
+            return Refusal(said, advice, again=again)
     if not state or state.startswith(_AWAY):
         lost = ("the database cannot be reached, or ended the connection", "Check host and port, and run again.")
         return Refusal(*(_BROKEN_OFF if state == "57014" else lost), away=True)
-    return Refusal(f"the database refuses it (SQL state {state})", "See the log of the database.")
+    return Refusal(f"the database refuses it (SQL state {state})", "See the log of the database.", again=again)

@@ -54,6 +54,10 @@ _OWN: dict[str, Said] = {
         "views depend on the old table, whose columns are others",
         "Drop them, and make them anew afterwards.",
     ),
+    "22021": (
+        "a text of it holds the character U+0000, which no text there can",
+        "Take it out of the source, or leave `release.also` out.",
+    ),
     "55P03": ("others hold on to the old table", "Run again when they are done with it."),
     "42P07": ("there is a table of the old one's new name already", "Rename it."),
     "53100": ("the disk of the database is full", "Free space there."),

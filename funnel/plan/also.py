@@ -100,12 +100,16 @@ def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
         if refusal.undone
         else ("may not be in the database", "is as it was, or holds the release, whole")
     )
+    later = (
+        " `funnel also` writes the release, where it is not; so does the next run with its own."
+        if refusal.again
+        else " The database never takes this release."
+    )
     return ReleaseError(
         "also-write",
         f"release {folder.name} is published, whole and audited, but {but}: {refusal.said}",
         where=also.table,
-        advice=f"{refusal.advice} The table there {there}. `funnel also` writes the release, where it is not; so does "
-        "the next run with its own.".strip(),
+        advice=f"{refusal.advice} The table there {there}.{later}".strip(),
         release=str(folder),
     )
 

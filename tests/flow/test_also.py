@@ -177,6 +177,18 @@ def test_what_a_database_refuses_leaves_the_release_whole(
     assert ask(server, "SELECT one FROM open.theirs") == [(1,)] if not environment else True
 
 
+def test_what_a_database_never_takes_is_not_said_to_be_written_later(server, tmp_path, table) -> None:
+    """PostgreSQL has no text with U+0000, whenever it is sent."""
+    people = pq.read_table(table)
+    colours = pa.array([("a\0b", "blue")[i % 2] for i in range(ROWS)])
+    odd = tmp_path / "odd.parquet"
+    pq.write_table(people.set_column(people.column_names.index("colour"), "colour", colours), odd)
+    with pytest.raises(ReleaseError, match=r"holds the character U\+0000") as caught:
+        funnel.run(policy(tmp_path, odd, server.address(table="open.odd")))
+    assert "The database never takes this release." in caught.value.advice
+    assert "funnel also" not in caught.value.advice
+
+
 def test_a_connection_that_ends_in_the_middle_leaves_the_old_table_whole(server, tmp_path, table) -> None:
     first = run(tmp_path, table, server, "open.cut")
     server.run("""CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
