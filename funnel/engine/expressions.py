@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,8 @@ _COMPARING = ("COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_IS_NULL", "OPERATOR_IS_N
 
 _TEXTS = ("VARCHAR", "ENUM", '"NULL"')
 """How types begin that texts are compared with as they are."""
+_WHOLE = re.compile(r"'\s*[+-]?\d+\s*'")
+"""A text that is a whole number."""
 _AS_THEY_ARE = ("DATE", "TIME", "BOOLEAN")
 """How types begin that a text is cast to as they are; numbers are read with their fraction."""
 
@@ -81,9 +84,10 @@ def check_condition(expression: Expression, schema: Mapping[str, str]) -> None:
 
 
 def check_compared(text: str, schema: Mapping[str, str]) -> None:
-    """See that texts of columns are compared with texts alone. Raises ExpressionError.
+    """See that texts of columns are compared with texts alone, and whole numbers with none that is a fraction.
 
-    DuckDB makes them what they are compared with, and whole numbers of them by rounding: to it '36.6' is 37.
+    DuckDB makes them what they are compared with, and whole numbers of them by rounding: to it '36.6' is 37. Raises
+    ExpressionError.
     """
     with duckdb.connect() as connection:
         _create(connection, schema)
@@ -98,6 +102,13 @@ def check_compared(text: str, schema: Mapping[str, str]) -> None:
                 raise ExpressionError(
                     f"{own} is a text, which would be rounded to be compared with {other} ({kind}): write {cast} "
                     "for what it says, or compare it with a text"
+                )
+            quoted = [sql for reads, sql, kind in sides if not (reads or kind != "VARCHAR" or _WHOLE.fullmatch(sql))]
+            whole = [sql for reads, sql, kind in sides if reads and kind.endswith(("INT", "INTEGER"))]
+            if quoted and whole:
+                raise ExpressionError(
+                    f"{quoted[0]} is no whole number, as {whole[0]} is, with which it is compared: write numbers "
+                    "without quotes"
                 )
 
 

@@ -114,6 +114,14 @@ def test_all_else_is_compared(text):
     check_condition(parse(text), COLUMNS)
 
 
+@pytest.mark.parametrize("text", ["n = '36.6'", "n IN ('36', '36.6')", "n BETWEEN '1' AND '36.6'", "'36.6' = n + 1"])
+def test_a_whole_number_is_not_compared_with_a_fraction_in_quotes(text):
+    """DuckDB rounds that, too."""
+    with pytest.raises(ExpressionError, match=r"'36\.6' is no whole number"):
+        check_compared(text, COLUMNS)
+    check_compared(text.replace("'36.6'", "'36'"), COLUMNS)
+
+
 @pytest.mark.parametrize("text", ["n = 'x'", "d >= 'yesterday'", "CAST('x' AS INTEGER) = n"])
 def test_constants_that_no_column_could_be_are_refused_before_a_row_is_read(text):
     with pytest.raises(ExpressionError, match="Conversion Error"):
