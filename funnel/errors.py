@@ -101,7 +101,7 @@ CATALOGUE: dict[str, str] = {
     "lock-exists": "the policy has a lock already",
     "lock-leaks": "the pinned protocol does not keep its bound at these counts",
     "ledger": "the ledger is damaged",
-    "cells-changed": "columns of a wide block were released before by other cells, or from other counts",
+    "cells-changed": "columns of a wide block were released before by other cells, or by cells filled otherwise",
     "budget": "the releases together would leak more than the policy's budget",
     "promise-ends": "the release would end what a policy has promised",
     "accept": "the policy accepts the end of a promise that nobody has made",

@@ -164,7 +164,7 @@ def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
     if found < a and block.secret is not None:
         notes.append("the protocol reads the secret, and a value's chances without it are not published")
     elif found < a and rank < a:
-        notes.append(f"Q has rank {rank} for {a} values: the chances of some are mixtures of those of others")
+        notes.append(f"Q has rank {rank} for {a} values: different mixtures of them are released with the same chances")
     if condition > HOPELESS:
         notes.append("Q is so close to a lower rank that no estimate would mean anything")
     elif condition > DELICATE:

@@ -104,7 +104,8 @@ def _settled(
         difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
         if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
             return Relocked(path, old, difference, same=True, written=False)
-    costs, refused = promise_costs(standing(Journal(private).releases()), found.composed.promises), found.refused
+    before, refused = standing(Journal(private).releases()), found.refused
+    costs = promise_costs(policy, before, found.composed.promises)
     if old is not None and not force:
         return Relocked(path, lock, difference, same=False, written=False, costs=costs, refused=refused)
     if found.estimated is None:

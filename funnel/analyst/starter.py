@@ -8,11 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unicodedata import normalize
 
 from funnel.analyst.glance import ColumnProfile, Glance, glance, records
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
 from funnel.plan.columns import BINNED
+from funnel.policy.model import NAME_LENGTH
 
 _TELLING = (
     *("secret", "sensitive", "confidential", "private", "diagnos", "disease", "health", "medic", "treatment"),
@@ -142,7 +144,7 @@ def _text(found: Proposal) -> str:
 # Columns of the table (numbers of values are near):
 {described}
 version: 1
-name: {slug}
+name: {slug if slug[0].isalpha() and slug not in _WORDS else json.dumps(slug)}
 description: TODO say what is published, and what stays hidden
 source:
   table: {_yaml(str(found.table))}
@@ -274,9 +276,10 @@ def _named(found: Proposal) -> str:
 
 
 def _slug(table: Path) -> str:
-    """A name for policy and folders."""
-    kept = "".join(letter if letter.isalnum() else " " for letter in table.name.split(".")[0].lower())
-    return "-".join(kept.split()) or "release"
+    """A name for policy and folders, of letters that a policy's name may have."""
+    plain = normalize("NFKD", table.name.split(".")[0].lower()).encode("ascii", "ignore").decode()
+    kept = "".join(letter if letter.isalnum() else " " for letter in plain)
+    return "-".join(kept.split())[:NAME_LENGTH].strip("-") or "release"
 
 
 def _yaml(text: str) -> str:

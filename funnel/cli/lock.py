@@ -14,8 +14,8 @@ EPILOG = """Examples: funnel lock census.yaml, then git add census.lock.yaml; fu
 after drift, with another epsilon in the policy: funnel lock --keep census.yaml
 
 Exit codes: 0 written, up to date, or in agreement; 1 not written, or not in agreement; 2 wrong usage; 4 a person must
-decide (`estimate.budget` is spent, a promise would end, the protocol to keep tells more than the policy allows); 5 try
-again (busy, disk full, source out of reach or changing)."""
+decide (`estimate.budget` is spent, a promise would end, the key or cells are others, the protocol to keep tells more
+than the policy allows); 5 try again (busy, disk full, source out of reach or changing)."""
 
 
 def lock(

@@ -19,6 +19,7 @@ from funnel.ledger.promises import (
     is_own,
     notion_of,
     others,
+    over_counts,
     own_before,
     publishes,
     without_bound,
@@ -263,7 +264,8 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
         return always
     who = "what all of them together tell" if together.releases > 1 else "what it tells"
     absent = ("" if found.present is None else ", by being absent too,") + averaged(together)
-    told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.found})"
+    counts = over_counts(found.frames[-1].noisy)
+    told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.found}{counts})"
     return [
         *always,
         f"this is release {together.releases:,} in this ledger; {who} about a person whose values stay the same"

@@ -119,9 +119,9 @@ def averaged(found: Together) -> str:
     return " on average over all records" if found.measure == MutualInformation.measure else ""
 
 
-def over_counts(policy: Policy) -> str:
-    """Behind a figure of a policy's own promise: that it is about noisy counts, where it is."""
-    return "" if policy.estimate.epsilon is None else ", over noisy counts"
+def over_counts(noisy: bool) -> str:
+    """Behind a figure: that it is about noisy counts, where it is."""
+    return ", over noisy counts" if noisy else ""
 
 
 def without_bound(found: Together) -> Together:

@@ -129,10 +129,14 @@ def promise_dict(one: Promise) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PromiseCost:
-    """A promise of the private folder as it stands, and after one more release; nats, None: no bound."""
+    """A promise of the private folder as it stands, and after one more release; nats, None: no bound.
+
+    `noisy`: that release measures it over noisy counts.
+    """
 
     promise: Promise
     before: Promise | None
+    noisy: bool = False
 
     def text(self, release: str) -> str:
         """In words, with what that release is called."""
@@ -141,7 +145,7 @@ class PromiseCost:
         budget = "" if one.budget is None else f", of {allowed(one):.15g} allowed"
         return (
             f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
-            f"{_stated(one)} after {release} ({one.together.found}){budget}"
+            f"{_stated(one)} after {release} ({one.together.found}{over_counts(self.noisy)}){budget}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -158,10 +162,10 @@ def _stated(one: Promise) -> str:
     return "no finite bound" if one.together.figure is None else f"{one.together.figure:.4f} nats"
 
 
-def promise_costs(before: Sequence[Promise], after: Sequence[Promise]) -> tuple[PromiseCost, ...]:
-    """Every promise of a private folder, before and after one more release."""
-    known = {one.name: one for one in before}
-    return tuple(PromiseCost(one, known.get(one.name)) for one in after)
+def promise_costs(policy: Policy, before: Sequence[Promise], after: Sequence[Promise]) -> tuple[PromiseCost, ...]:
+    """Every promise of a private folder, before and after one more release of a policy, its own first."""
+    known, noisy = {one.name: one for one in before}, policy.estimate.epsilon is not None
+    return tuple(PromiseCost(one, known.get(one.name), noisy and is_own(one, policy)) for one in after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +179,11 @@ class LedgerView:
     estimates: Spent
     identity: Identity | None
     noisy: bool
+
+    @property
+    def over_noisy(self) -> bool:
+        """Whether `latest` is about noisy counts: the last release was this policy's, and was made from such."""
+        return any(one.noisy and one.name == self.policy.name for one in self.releases[-1:])
 
     @property
     def own(self) -> Promise | None:
@@ -250,7 +259,7 @@ class LedgerView:
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
-        left, counts = self.policy.privacy.unmeasured, over_counts(self.policy)
+        left, counts = self.policy.privacy.unmeasured, over_counts(self.over_noisy)
         return [
             f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",

@@ -1,6 +1,7 @@
 """The lock of a policy: what its solved protocol is, and what was claimed of it, as a text to keep beside it.
 
-It holds what a release's protocol.json and release.json hold, and no counts: whoever may read releases may read it.
+It holds what a release's protocol.json, release.json and cells.json hold, and no counts beside: whoever may read
+releases may read it.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _COMMENT = """\
 The lock of a funnel policy: nightly runs draw from the protocol below and solve nothing (`funnel run --locked`).
 Keep it under version control beside the policy. It is written by `funnel lock` and not meant to be edited;
 `funnel lock --check` says whether it fits the policy, `funnel diff` what another one changes for privacy.
-It holds no counts but that of all records, and shares of the cells of wide blocks. `inputs` lists [value, weights of
-the outputs in order], out of 2^bits."""
+It holds no counts but that of all records, and of wide blocks what cells.json tells; two for the same wide block would
+together tell single counts. `inputs` lists [value, weights of the outputs in order], out of 2^bits."""
 _AGAIN = (
     "Restore it from version control, or make it anew with `funnel lock --force`, which shows what changes."
 )

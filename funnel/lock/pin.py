@@ -38,6 +38,8 @@ from funnel.version import __version__
 
 _AGAIN = "Make it anew with `funnel lock --force`, which shows what changes for privacy; review that, and commit it."
 
+_CELLS = " Where something was released by the cells of this lock, nothing is released again by those of another one."
+
 
 def lock_path(policy: Policy) -> Path:
     """Where a policy's lock lies: census.lock.yaml beside census.yaml."""
@@ -105,7 +107,7 @@ def lock_of(policy: Policy) -> Lock:
             "lock-policy",
             "the lock is not of this policy as it stands: " + "; ".join(wrong),
             where=os.fspath(path),
-            advice=f"Undo the change, or: {_AGAIN}",
+            advice=f"Undo the change, or: {_AGAIN}{_CELLS if lock.cells else ''}",
         )
     return lock
 
@@ -314,6 +316,12 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
             f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
             f"`funnel lock --keep {file}`; the chances of answers stay as they are."
         )
+    if lock.cells:
+        found.append(
+            f"{_AGAIN} Where something was released by the cells of this one, it is refused if those come out "
+            "otherwise, as after any change of their columns: then let the last release stand."
+        )
+        return [f"({place}) {one}" for place, one in enumerate(found, 1)]
     again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
     room = min(max(again, lock.room, 0.01), 0.9)
     anew = (

@@ -321,8 +321,9 @@ def _refuse_constant(protection: Protection) -> Protection:
     if varied and all(len(one.protocol.outputs) == 1 for one in protection.solved):
         raise SolverError(
             "nothing-to-release",
-            "the only release that keeps the bound says nothing about the public columns",
+            "the protocol that was found says nothing about the public columns",
             status="empty",
-            advice=f"Use {protection.notion.looser}, or a public column that depends less on the secret.",
+            advice=f"Use {protection.notion.looser}, or a public column that depends less on the secret; or another "
+            "mechanism, or a larger `time_limit` where one ended the search.",
         )
     return protection

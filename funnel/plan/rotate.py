@@ -99,7 +99,7 @@ class Rotation:
         """A few lines for a person."""
         many = len(self.before.releases)
         now = (
-            self.nats(self.now)
+            self.nats(self.now, self.before.over_noisy)
             if self.measured
             else f"not measured in {self.after.measure} about this secret"
         )
@@ -124,9 +124,9 @@ class Rotation:
             return ": nothing is left to chance here, and no answer follows from the key"
         return ": everybody may give another answer"
 
-    def nats(self, figure: float | None) -> str:
-        """A figure in words."""
-        counts = over_counts(self.before.policy)
+    def nats(self, figure: float | None, noisy: bool | None = None) -> str:
+        """A figure in words; `noisy`: it is over noisy counts, as the next release's is where that is not said."""
+        counts = over_counts(self.before.policy.estimate.epsilon is not None if noisy is None else noisy)
         return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
 
     def _done(self) -> list[str]:
@@ -171,7 +171,7 @@ def rotate(
     summary = execute(policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False, progress=progress)
     last = last_asked(asked_by(policy), Journal(policy.private).releases())
     old = None if last is None else last.key_fingerprint
-    _, *others = promise_costs(before.promises, summary.composed.promises)
+    _, *others = promise_costs(policy, before.promises, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)
     searched = lock is None and "time_limit" in type(policy.mechanism).model_fields
     found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched)

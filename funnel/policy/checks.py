@@ -156,7 +156,8 @@ def _mechanism(data: Any) -> Iterator[Finding]:
     both = bool(hidden) and hidden <= named(data, "public")
     reasons = {name: one.misfit(asked, secret_public=both) for name, one in MECHANISMS.items()}
     if reasons[kind] is not None:
-        fitting = ", ".join(name for name, reason in reasons.items() if reason is None)
+        wide = any(wide_blocks(data))
+        fitting = ", ".join(name for name, no in reasons.items() if no is None and (MECHANISMS[name].plain or not wide))
         said = f"`{kind}` {reasons[kind]}"
         yield Finding(path, "mechanism-notion", said, f"Mechanisms that fit here: {fitting}.")
     elif MECHANISMS[kind].one_block(notion) and len(_blocks(data) or ()) > 1:

@@ -201,7 +201,7 @@ def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
     assert "spent more than the policy's budget" in refused.value.achieved
 
 
-def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
+def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path, monkeypatch):
     path = policy(tmp_path, estimate__budget=2)
     assert "private ones" not in funnel.read_ledger(path).text()
     funnel.run(path)
@@ -211,7 +211,13 @@ def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path):
     again = funnel.run(path).text()
     for line, said in (("composed", again), ("composed", funnel.read_ledger(path).text()), ("leakage", again)):
         assert ", over noisy counts)" in next(one for one in said.splitlines() if one.startswith(line))
-    assert [row["noisy"] for row in funnel.read_ledger(path).as_dict()["releases"]] == [True, True]
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
+    assert any(", over noisy counts)" in one for one in funnel.run(policy(tmp_path)).as_dict()["warnings"])
+    costs = [one.text("it") for one in funnel.make_lock(path).costs]
+    assert costs and all("over noisy counts" in one for one in costs)
+    plain = policy(tmp_path, estimate={"minimum": 1})  # the same name: what was released stays what it is
+    assert ", over noisy counts)" in funnel.read_ledger(plain).text()
+    assert [row["noisy"] for row in funnel.read_ledger(path).as_dict()["releases"]] == [True, True, True]
 
 
 def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):

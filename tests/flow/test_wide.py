@@ -314,6 +314,33 @@ def told(release: Path) -> dict:
     return {key: value for key, value in block.items() if key != "seed"}
 
 
+def test_where_a_lock_of_cells_leaks_only_what_is_let_in_is_advised(command, tmp_path):
+    people(tmp_path)
+    path = write_policy(tmp_path, **WIDE)
+    assert command("lock", path).code == command("run", "--locked", path).code == 0
+    ill = "CASE WHEN town = 'Bergen' AND id % 2 = 0 THEN 'ill' ELSE health END AS health"
+    people(tmp_path, rows=1490, change=f"* REPLACE ({ill})")
+    run = command("run", "--locked", path)
+    assert (run.code, "[lock-leaks]" in run.err) == (4, True), run.err
+    assert "funnel lock --keep" in run.err and "then let the last release stand" in " ".join(run.err.split())
+    assert "--room" not in run.err and "rotate" not in run.err
+    assert "[cells-changed]" in command("lock", "--force", path).err
+    changed = command("run", "--locked", write_policy(tmp_path, **WIDE | {"estimate__minimum": 4}))
+    assert "nothing is released again by those of another one" in " ".join(changed.err.split())
+
+
+def test_a_wide_block_of_one_cell_has_no_values_that_are_all_the_same(released):
+    page = (released(**wide(cells={"most": 2, "minimum": 1200})) / "report.html").read_text()
+    assert "The true values, of wide blocks the cells, are all the same" in " ".join(page.split())
+
+
+def test_mechanisms_that_no_wide_block_takes_are_not_said_to_fit(command, tmp_path):
+    changes = {"privacy": {"notion": "mutual-information", "epsilon": 0.1}, "mechanism": "invariant"}
+    checked = command("check", write_policy(tmp_path, **WIDE | changes))
+    assert "Mechanisms that fit here: randomised-response" in checked.err + checked.out
+    assert "gaussian-funnel" not in checked.err + checked.out
+
+
 def test_a_column_beside_both_partitions_lets_neither_through(released, command, tmp_path):
     """Where notions make one alphabet of blocks, what is plain of it means the same in both."""
     joint = {"privacy": {"notion": "srlip", "epsilon": 0.4, "knows": 1, "solve": "joint"}, "draws": {"kind": "fresh"}}

@@ -166,7 +166,7 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
                 yield _finding(f"public.{name}.cells.{key}", told, tells, judge(told, tells))
     for name in old.cells.keys() & new.cells.keys():
         if old.cells[name] != new.cells[name]:
-            why = "other cells, or filled from other counts: what both tell together no bound on either counts"
+            why = "other cells, or filled otherwise: what both tell together no bound on either counts"
             yield ChangedTerm(f"cells.{name}", old.cells[name], new.cells[name], "weaker", why)
 
 

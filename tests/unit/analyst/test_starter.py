@@ -49,6 +49,15 @@ def test_the_starter_policy_runs_once_it_is_said_what_it_is_for(tmp_path, key, m
     assert text.count("#") > 15
 
 
+@pytest.mark.parametrize("name", ["bevölkerung", "2026", "1e5", "true", "日本", "x" * 100])
+def test_a_policy_has_a_name_that_is_accepted_whatever_the_file_is_called(tmp_path, name):
+    duckdb.sql(f"COPY (SELECT i AS id, 'd' || i % 3 AS diagnosis, 'r' || i % 5 AS town FROM range(300) t(i)) "
+               f"TO '{tmp_path}/{name}.csv'")  # fmt: skip
+    path = tmp_path / "starter.yaml"
+    path.write_text(finished(funnel.starter_policy(tmp_path / f"{name}.csv", tmp_path)))
+    assert funnel.check(path).ok, funnel.check(path).text()
+
+
 def test_a_table_with_nothing_to_propose_says_so(tmp_path):
     duckdb.sql(f"COPY (SELECT i AS id FROM range(100) t(i)) TO '{tmp_path}/ids.csv'")
     with pytest.raises(funnel.SourceError) as caught:

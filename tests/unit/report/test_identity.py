@@ -94,7 +94,7 @@ def test_where_totals_stay_they_are_taken_as_they_stand() -> None:
 
 
 def test_what_totals_cannot_tell_is_left_out() -> None:
-    """Chances that are mixtures of those of others; sets, which show several values."""
+    """Different mixtures with the same chances; sets, which show several values."""
     for release in (SAMPLES["independent"], sample.sets()):
         content = release.published()
         assert [block["truth"] for block in content["blocks"]] == [None] * len(content["blocks"])
