@@ -28,7 +28,7 @@ NAMING: dict[str, Any] = {"top": 1, "rare": "other"}
 """Which values are named; of a wide block that is in its vocabularies."""
 ELSEWHERE = {"name", "unseen"}
 """The name stands beside the hash; of whom a lock leaves out `present` tells, and `values` of what is under `other`."""
-READ: dict[str, Any] = {"header": False, "delimiter": ";", "decimal": ",", "names": ("id", "x")}
+READ: dict[str, Any] = {"header": True, "delimiter": ";", "decimal": ",", "names": ("id", "x")}
 
 
 def of_column(one: Attribute) -> tuple[str, str]:
