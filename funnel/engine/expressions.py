@@ -107,8 +107,8 @@ def check_compared(text: str, schema: Mapping[str, str]) -> None:
             whole = [sql for reads, sql, kind in sides if reads and kind.endswith(("INT", "INTEGER"))]
             if quoted and whole:
                 raise ExpressionError(
-                    f"{quoted[0]} is no whole number, as {whole[0]} is, with which it is compared: write numbers "
-                    "without quotes"
+                    f"{quoted[0]} is not written as a whole number, as {whole[0]} is, with which it is compared: "
+                    "write numbers without quotes"
                 )
 
 

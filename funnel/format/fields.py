@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 from funnel.format.schema import Flaws, InRange, Matches, unlike
 
 Sha256 = Annotated[str, Matches(r"[0-9a-f]{64}")]
 Fingerprint = Annotated[str, Matches(r"[0-9a-f]{16}")]
-ReleaseId = Annotated[str, Matches(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")]
+RELEASE_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
+ReleaseId = Annotated[str, Matches(RELEASE_ID)]
 """The time at which the release was made, and six random digits."""
 Time = Annotated[str, Matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")]
 Positive = Annotated[str, Matches(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")]
@@ -32,3 +34,8 @@ class Alphabet:
     def flaws(self) -> Flaws:
         """Columns and values are distinct, and fit each other."""
         return unlike(self.columns, values=self.values)
+
+
+def named_at(name: str) -> datetime:
+    """The time in UTC that a release's name begins with. Raises ValueError where there is none."""
+    return datetime.strptime(name[: len("20261121T112034Z")], "%Y%m%dT%H%M%S%z")

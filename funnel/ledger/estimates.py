@@ -34,13 +34,14 @@ from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
 from funnel.format import schema
 from funnel.format.estimated import FOLDER, EstimatedFile, file_name
+from funnel.format.fields import named_at
 from funnel.format.journal import EstimateEntry, Line
 from funnel.ledger.journal import RESTORE, Journal
 
 STANDS = timedelta(hours=12)
 """How long an estimate stands for releases and locks: a look in the evening and the night's run share one."""
 PREFIX = "estimate-"
-"""What the name of an estimate begins with; then comes when it was drawn."""
+"""What the name of an estimate begins with; then comes what a release's name begins with, when it was drawn."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _drawn(name: str, written: datetime) -> datetime:
     would draw anew.
     """
     try:
-        return datetime.strptime(name[: len(f"{PREFIX}20261121T112034Z")], f"{PREFIX}%Y%m%dT%H%M%S%z")
+        return named_at(name.removeprefix(PREFIX))
     except ValueError:
         return written
 

@@ -37,8 +37,10 @@ from funnel.release.measured import Measured, stated_leakage, stated_utility
 from funnel.version import __version__
 
 _AGAIN = "Make it anew with `funnel lock --force`, which shows what changes for privacy; review that, and commit it."
-
-_CELLS = " Where something was released by the cells of this lock, nothing is released again by those of another one."
+_CELLS = (
+    " Where something was released by the cells of this one, the new one is refused if those come out otherwise, as "
+    "after any change of their columns: then let the last release stand."
+)
 
 
 def lock_path(policy: Policy) -> Path:
@@ -107,9 +109,14 @@ def lock_of(policy: Policy) -> Lock:
             "lock-policy",
             "the lock is not of this policy as it stands: " + "; ".join(wrong),
             where=os.fspath(path),
-            advice=f"Undo the change, or: {_AGAIN}{_CELLS if lock.cells else ''}",
+            advice=f"Undo the change, or: {_again(lock)}",
         )
     return lock
+
+
+def _again(lock: Lock) -> str:
+    """The advice to make another lock, and of wide blocks where that is refused."""
+    return _AGAIN + _CELLS if lock.cells else _AGAIN
 
 
 def differing(policy: Policy, lock: Lock) -> list[str]:
@@ -256,7 +263,7 @@ def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:
             "unseen-value",
             f"the values of {' + '.join(joint.secret.columns)} are not those of the lock, and this mechanism draws "
             "by them",
-            advice=_AGAIN,
+            advice=_again(lock),
         )
     check_minimum(joint, policy.estimate.minimum, secret_published=True)
 
@@ -317,10 +324,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
             f"`funnel lock --keep {file}`; the chances of answers stay as they are."
         )
     if lock.cells:
-        found.append(
-            f"{_AGAIN} Where something was released by the cells of this one, it is refused if those come out "
-            "otherwise, as after any change of their columns: then let the last release stand."
-        )
+        found.append(_again(lock))
         return [f"({place}) {one}" for place, one in enumerate(found, 1)]
     again = 0.2 if now is None or not then else math.ceil((1 - then / now) * 100) / 100
     room = min(max(again, lock.room, 0.01), 0.9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
 
 import numpy as np
@@ -14,6 +13,7 @@ from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
 from funnel.errors import InternalError
 from funnel.format import counts, draws, manifest, protocol
+from funnel.format.fields import named_at
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import Manifest
 from funnel.ledger.estimates import Spent
@@ -108,7 +108,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
 
 def _time(release: str) -> str:
     """The time in a release's name, as files write it."""
-    return f"{datetime.strptime(release[:16], '%Y%m%dT%H%M%SZ').replace(tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{named_at(release):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _sizes(found: Protection) -> manifest.Sizes:

@@ -55,6 +55,11 @@ class Rotation:
     searched: bool = False
 
     @property
+    def noisy(self) -> bool:
+        """Whether the next release is measured over noisy counts."""
+        return self.before.policy.estimate.epsilon is not None
+
+    @property
     def now(self) -> float | None:
         """The composed leakage so far; 0 where nothing was released, None where infinite or not `measured`."""
         latest = self.before.latest
@@ -99,16 +104,17 @@ class Rotation:
         """A few lines for a person."""
         many = len(self.before.releases)
         now = (
-            self.nats(self.now, self.before.over_noisy)
+            self.nats(self.now, noisy=self.before.over_noisy)
             if self.measured
             else f"not measured in {self.after.measure} about this secret"
         )
+        after, cost = (self.nats(one, noisy=self.noisy) for one in (self.after.figure, self.cost))
         lines = [
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
-            f"after one  {self.nats(self.after.figure)} ({self.after.found}), once a release is drawn with a new key",
+            f"after one  {after} ({self.after.found}), once a release is drawn with a new key",
             *([_ANEW] if self.searched else []),
-            f"cost       {self.nats(self.cost) if self.measured else 'not known'}"
+            f"cost       {cost if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),
             *(f"also       {one.text('that release')}" for one in self.others),
         ]
@@ -124,9 +130,9 @@ class Rotation:
             return ": nothing is left to chance here, and no answer follows from the key"
         return ": everybody may give another answer"
 
-    def nats(self, figure: float | None, noisy: bool | None = None) -> str:
-        """A figure in words; `noisy`: it is over noisy counts, as the next release's is where that is not said."""
-        counts = over_counts(self.before.policy.estimate.epsilon is not None if noisy is None else noisy)
+    def nats(self, figure: float | None, *, noisy: bool) -> str:
+        """A figure in words; `noisy`: it is over noisy counts."""
+        counts = over_counts(noisy)
         return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
 
     def _done(self) -> list[str]:
@@ -188,10 +194,11 @@ def _check_next(found: Rotation) -> None:
     error = found.refused
     if error is None:
         return
-    now = found.nats(found.now) if found.measured else "what was not measured"
+    now = found.nats(found.now, noisy=found.before.over_noisy) if found.measured else "what was not measured"
+    then = found.nats(found.after.figure, noisy=found.noisy)
     raise LedgerError(
         error.code,
-        f"{error.message}; a new key takes all releases together from {now} to {found.nats(found.after.figure)}",
+        f"{error.message}; a new key takes all releases together from {now} to {then}",
         where=error.where,
         advice=f"No key was made or agreed to. The next run needs what this command needs first. {error.advice}",
     )

@@ -161,7 +161,7 @@ class Summary(Settled):
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
             f"leakage    {leaked} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
-            f"{over_counts(self._noisy)})",
+            f"{over_counts(self.estimated is not None)})",
             f"kept       {measured.normalised:.2%} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
             + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
@@ -173,7 +173,7 @@ class Summary(Settled):
         if self.estimated is None:
             lines.append(f"counts     {self._counts()}")
         if self.together.releases > 1 or self.composed.present is not None:
-            lines.insert(3, f"composed   {_told(self.together, over_counts(self._noisy))}")
+            lines.insert(3, f"composed   {_told(self.together, over_counts(self.estimated is not None))}")
         if self.observer is not None:
             lines.append(f"whole      {observer.line(self.observer)}")
         lines += [f"estimate   {one}" for one in self.counted.words()]
@@ -188,10 +188,6 @@ class Summary(Settled):
         if folder:
             lines.append(f"report     {folder}/report.html")
         return "\n".join(lines)
-
-    @property
-    def _noisy(self) -> bool:
-        return self.policy.estimate.epsilon is not None
 
     def _counts(self) -> str:
         """What the published chances and figures tell of the counts, for a person."""

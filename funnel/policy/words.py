@@ -147,7 +147,7 @@ def _model(path: Path, data: Any) -> type[BaseModel]:
             return Block
         case ("public", *_, "cells"):
             return CellLimits
-        case ("metadata",):
+        case ("metadata",):  # not among the sections: a misplaced `columns` or `url` was hardly meant for it
             return Metadata
         case ("metadata", "publisher"):
             return Publisher

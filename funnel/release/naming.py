@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from funnel.format.fields import RELEASE_ID, named_at
 from funnel.format.journal import ReleaseEntry
 
-RELEASE_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 TOLERATED = timedelta(minutes=1)
 """A clock may lag this far behind the last release before anybody is told: two quick releases, or a clock set right."""
 
-_FORM = "%Y%m%dT%H%M%SZ"
 
 
 def new_release_id(now: datetime) -> str:
     """UTC time to the second and six random hex digits, such as 20261121T112034Z-3f9a1c."""
-    return f"{now.astimezone(UTC):{_FORM}}-{secrets.token_hex(3)}"
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
 def last_named(to: Path, entries: Sequence[ReleaseEntry]) -> datetime | None:
@@ -52,7 +51,7 @@ def _time(name: str) -> datetime | None:
     if not re.fullmatch(RELEASE_ID, name):
         return None
     try:
-        found = datetime.strptime(name[:16], _FORM).replace(tzinfo=UTC)
+        found = named_at(name)
     except ValueError:
         return None
     return found if found.year < datetime.max.year else None

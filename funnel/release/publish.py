@@ -12,12 +12,12 @@ from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
+from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
-from funnel.release.naming import RELEASE_ID as _ID
 from funnel.release.recover import SEEN, Leftovers, check_entered, put_away
 
 

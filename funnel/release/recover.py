@@ -11,9 +11,9 @@ from pathlib import Path
 from funnel.errors import LedgerError
 from funnel.files import sync, writing
 from funnel.format import counts, people
+from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import FOLDER
-from funnel.release.naming import RELEASE_ID as _ID
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""

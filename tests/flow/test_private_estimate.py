@@ -220,6 +220,18 @@ def test_the_ledger_and_the_plan_tell_of_the_noise(tmp_path, monkeypatch):
     assert [row["noisy"] for row in funnel.read_ledger(path).as_dict()["releases"]] == [True, True, True]
 
 
+def test_what_a_new_key_costs_is_said_to_be_over_noisy_counts(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    query = f"SELECT row_number() OVER () AS id, * FROM ({PEOPLE})"
+    drawn = {"source__entity": "id", "draws": {"kind": "permanent", "key": "env:FUNNEL_KEY"}}
+    path = policy(tmp_path, query, **drawn)
+    funnel.run(path)
+    told = dict(line.split(maxsplit=1) for line in funnel.rotate_key(path).text().splitlines()[:5])
+    assert all("nats of lip, over noisy counts" in told[one] for one in ("now", "after", "cost"))
+    plain = policy(tmp_path, query, **drawn | {"estimate": {"minimum": 1}, "name": "another"})
+    assert "noisy" not in funnel.rotate_key(plain).text().splitlines()[2]
+
+
 def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy(tmp_path, PEOPLE + ONE.format(secret="s0")))
