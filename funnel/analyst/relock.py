@@ -18,7 +18,6 @@ from funnel.analyst.diff.sides import of_lock, of_policy
 from funnel.draw.keys import Key
 from funnel.errors import DrawError, LedgerError, LockError
 from funnel.ledger.journal import Journal
-from funnel.ledger.promises import standing
 from funnel.ledger.view import PromiseCost, promise_costs
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
 from funnel.lock.pin import changed_terms, differing, lock_path, new_lock, with_room
@@ -104,8 +103,8 @@ def _settled(
         difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
         if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
             return Relocked(path, old, difference, same=True, written=False)
-    before, refused = standing(Journal(private).releases()), found.refused
-    costs = promise_costs(policy, before, found.composed.promises)
+    refused = found.refused
+    costs = promise_costs(policy, Journal(private).releases(), found.composed.promises)
     if old is not None and not force:
         return Relocked(path, lock, difference, same=False, written=False, costs=costs, refused=refused)
     if found.estimated is None:

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from funnel.errors import LedgerError
 from funnel.format.journal import Promise, ReleaseEntry, Together
+from funnel.format.manifest import Parameters
 from funnel.ledger.history import Composed
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
 from funnel.ledger.promises import (
-    at_noisy,
     averaged,
     budget_of,
     edited,
@@ -24,7 +24,7 @@ from funnel.ledger.promises import (
     publishes,
     without_bound,
 )
-from funnel.ledger.unlike import unproven
+from funnel.ledger.unlike import NOISY, no_proof, unproven
 from funnel.measure.exact import rational
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
@@ -36,10 +36,7 @@ _EVERYBODY = (
     "To be absent is an answer too: leaving nobody out (`source.filter`, `missing: drop`, `unseen: drop`) may keep it; "
     "another private folder, for other people, does"
 )
-_EDITED = (
-    "until now the policy promised it in other terms: what others may know, which distributions, or which counts (with "
-    "noise, or without)"
-)
+_EDITED = "until now the policy promised it in other terms: what others may know, or which distributions"
 _RENAMED = (
     "Another promise is that of a policy by another name, where this one can stay beside it (found by a run); another "
     "private folder, for other people, does"
@@ -84,6 +81,7 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
             where=policy.file,
             advice=f"Policies that have promised something there: {names}. Name one of them, or leave it out.",
         )
+    _check_noise(policy, entries)
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
     other = edited(policy, entries)
     if (own := _with_one_more(policy, entries, other=other)) is not None:
@@ -92,20 +90,29 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     _check_ends(policy, ends, known, lambda one: way if is_own(one, policy) else ("", f"{_OTHERWISE}{_UNFOUND}"))
 
 
+def _check_noise(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
+    """Noisy counts beside others leave no promise a bound: said before an estimate is spent. Raises LedgerError."""
+    before = {one.noisy for one in entries}
+    if len(before | {policy.estimate.epsilon is not None}) < 2:
+        return
+    known, notion = others(policy, entries), policy.privacy
+    told = Together(notion.measure, policy.sensitive, None, None, "sum", len(entries) + 1, None)
+    own = Promise(policy.name, notion.notion, notion.epsilon, Parameters(), budget_of(policy), "", None, told)
+    ends = [replace(one, together=without_bound(one.together)) for one in known if one.ended is None]
+    way = f": {no_proof([NOISY])}", _LOST if len(before) > 1 else _ALIKE
+    _check_ends(policy, [own, *ends], known, lambda _: way)
+
+
 def _with_one_more(policy: Policy, entries: Sequence[ReleaseEntry], *, other: bool) -> Promise | None:
     """The policy's own promise after one more release, as far as nothing has to be counted: a figure never falls.
 
-    `other`: it would be another promise. None where nothing is known of it.
+    `other`: it would be another promise. None before its first.
     """
     before = own_before(policy, entries)
     if before is None:
         return None
-    told: Together | None = before.together
-    if other:
-        told = without_bound(before.together)
-    elif policy.estimate.epsilon is not None:
-        told = next((one for one in reversed(at_noisy(policy, entries)) if one is not None), None)
-    return None if told is None else replace(before, together=replace(told, releases=len(entries) + 1))
+    told = without_bound(before.together) if other else before.together
+    return replace(before, together=replace(told, releases=len(entries) + 1))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
@@ -211,7 +218,12 @@ def _why(policy: Policy, one: Promise, unproven_for: str) -> str:
         return "it publishes what that policy hides"
     if one.together.figure is None:
         return f"what all releases tell together would have no finite bound{unproven_for}"
-    return f"all releases together would tell {one.together.figure:.4f} nats of it"
+    return f"all releases together would tell {one.together.figure:.4f} nats of it{_counts(policy)}"
+
+
+def _counts(policy: Policy) -> str:
+    """Behind a figure of a run: that it is about noisy counts, where it is."""
+    return over_counts(policy.estimate.epsilon is not None)
 
 
 def _check_budget(policy: Policy, found: Together) -> None:
@@ -221,8 +233,8 @@ def _check_budget(policy: Policy, found: Together) -> None:
     before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
     raise LedgerError(
         "budget",
-        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}); the budget is "
-        f"{policy.budget:.15g}",
+        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
+        f"the budget is {policy.budget:.15g}",
         where=policy.file,
         advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; "
         "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",

@@ -97,21 +97,10 @@ def own_before(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise | Non
     return next((one for one in standing(entries) if is_own(one, policy)), None)
 
 
-def at_noisy(policy: Policy, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
-    """What each earlier release stated of the policy's own promise at noisy counts; None: nothing.
-
-    Of the same promise other releases have measured at true counts, also under the same policy name: over a private
-    estimate nothing follows from that.
-    """
-    return [one.own.together if one.noisy and is_own(one.own, policy) else None for one in entries]
-
-
 def edited(policy: Policy, entries: Sequence[ReleaseEntry]) -> bool:
-    """Whether the policy's promise was another one: about who knows other columns, another set of distributions, or
-    about noisy counts where it now is about others, or the other way round."""
+    """Whether the policy's promise was another one: about who knows other columns, or another set of distributions."""
     last = next((one for one in reversed(entries) if is_own(one.own, policy)), None)
-    noisy = policy.estimate.epsilon is not None
-    return last is not None and (last.noisy != noisy or not in_terms_of(last.own, policy.privacy))
+    return last is not None and not in_terms_of(last.own, policy.privacy)
 
 
 def averaged(found: Together) -> str:
@@ -165,8 +154,7 @@ def _alike(tonight: Tonight, one: Promise) -> bool:
 def _own(tonight: Tonight, entries: Sequence[ReleaseEntry]) -> Promise:
     """The release's own promise: one that was passed is made anew where the policy allows as much by now."""
     policy, found = tonight.policy, tonight.protection
-    noisy = policy.estimate.epsilon is not None
-    stated = at_noisy(policy, entries) if noisy else _before(policy.name, found.notion, policy.sensitive, entries)
+    stated = _before(policy.name, found.notion, policy.sensitive, entries)
     people = tonight.people(policy.sensitive)
     figures = together(found.notion, found.joint, tonight.own, tonight.earlier, found.leakage, stated, people)
     figures = tonight.proven(tonight.every(found.notion, figures, entries))
@@ -203,10 +191,7 @@ def _same_table(tonight: Tonight, one: Promise, entries: Sequence[ReleaseEntry])
 
 
 def _before(name: str, notion: Notion, sensitive: Secret, entries: Sequence[ReleaseEntry]) -> list[Together | None]:
-    """What each earlier release stated of a promise, or else of one that is measured alike; None: nothing.
-
-    Two that are alike may differ where one was measured at noisy counts.
-    """
+    """What each earlier release stated of a promise, or else of one that is measured alike; None: nothing."""
     asked = notion.measure, sensitive
 
     def told(entry: ReleaseEntry) -> Together | None:

@@ -1,9 +1,10 @@
-"""Folders that no proof is about: releases that are unlike in more than one respect, and keys that are not drawn.
+"""Folders that no proof is about: noisy counts beside plain ones, releases unlike in two respects, published keys.
 
 Each theorem by which releases are composed lets them differ in one respect: in who is in them (`presence`), in what
-values are called (`records`), in what a column stands for (`identity`), in where counts come from. How two of these go
-together nobody has proven, so there no bound is stated, of any promise. The same holds of a column that a release
-publishes as it is (`release.identify`) where others draw from it or hide it.
+values are called (`records`), in what a column stands for (`identity`). How two of these go together nobody has proven,
+so there no bound is stated, of any promise. Nor is one where some releases are of noisy counts and some are not: a
+figure would be about neither. The same holds of a column that a release publishes as it is (`release.identify`) where
+others draw from it or hide it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from funnel.data.alphabet import folded
 from funnel.format.journal import Drawn, Identity, Present, ReleaseEntry
 from funnel.text import listed
+
+NOISY = "some are of noisy counts"
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,12 @@ def unproven(frames: Sequence[Frame], sensitive: Iterable[str]) -> str | None:
     if keys := _shown(frames, sensitive):
         return f"{listed(keys)}, drawn for or hidden, is a key that this or an earlier release publishes as it is"
     found = respects(frames)
-    return f"no proof is about releases of which {' and '.join(found)}" if len(found) > 1 else None
+    return no_proof(found) if len(found) > 1 or NOISY in found else None
+
+
+def no_proof(found: Sequence[str]) -> str:
+    """That nothing is proven of releases that are unlike in these respects."""
+    return f"no proof is about releases of which {' and '.join(found)}"
 
 
 def respects(frames: Sequence[Frame]) -> list[str]:
@@ -65,7 +73,7 @@ def respects(frames: Sequence[Frame]) -> list[str]:
         "not all have the same people": left_out or _several(one.who for one in frames),
         "not all are of one table": _several(one.identity.table for one in frames),
         "some know people by another column": _several(folded(one.entity) for one in frames if one.entity),
-        "some are of noisy counts": _several(one.noisy for one in frames),
+        NOISY: _several(one.noisy for one in frames),
         "some look at the secret": _several(frozenset(block.reads for block in one.drawn) for one in frames),
         "some call values otherwise": len({one[0] for one in columns}) < len({(one[0], one[2]) for one in columns}),
         "some have another column under one name": len({one[:2] for one in anew}) < len({*anew}),

@@ -131,21 +131,22 @@ def promise_dict(one: Promise) -> dict[str, Any]:
 class PromiseCost:
     """A promise of the private folder as it stands, and after one more release; nats, None: no bound.
 
-    `noisy`: that release measures it over noisy counts.
+    `was_noisy`: so far it is over noisy counts; `noisy`: after that release.
     """
 
     promise: Promise
     before: Promise | None
-    noisy: bool = False
+    was_noisy: bool
+    noisy: bool
 
     def text(self, release: str) -> str:
         """In words, with what that release is called."""
         one = self.promise
-        now = "nothing told yet" if self.before is None else f"{_stated(self.before)} now"
+        now = "nothing told yet" if self.before is None else f"{_stated(self.before, self.was_noisy)} now"
         budget = "" if one.budget is None else f", of {allowed(one):.15g} allowed"
         return (
             f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
-            f"{_stated(one)} after {release} ({one.together.found}{over_counts(self.noisy)}){budget}"
+            f"{_stated(one, self.noisy)} after {release} ({one.together.found}){budget}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -158,14 +159,18 @@ class PromiseCost:
         }  # fmt: skip
 
 
-def _stated(one: Promise) -> str:
-    return "no finite bound" if one.together.figure is None else f"{one.together.figure:.4f} nats"
+def _stated(one: Promise, noisy: bool) -> str:
+    told = one.together.figure
+    return "no finite bound" if told is None else f"{told:.4f} nats{over_counts(noisy)}"
 
 
-def promise_costs(policy: Policy, before: Sequence[Promise], after: Sequence[Promise]) -> tuple[PromiseCost, ...]:
+def promise_costs(
+    policy: Policy, entries: Sequence[ReleaseEntry], after: Sequence[Promise]
+) -> tuple[PromiseCost, ...]:
     """Every promise of a private folder, before and after one more release of a policy, its own first."""
-    known, noisy = {one.name: one for one in before}, policy.estimate.epsilon is not None
-    return tuple(PromiseCost(one, known.get(one.name), noisy and is_own(one, policy)) for one in after)
+    known, noisy = {one.name: one for one in standing(entries)}, policy.estimate.epsilon is not None
+    was = any(one.noisy for one in entries)
+    return tuple(PromiseCost(one, known.get(one.name), was, noisy) for one in after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +186,6 @@ class LedgerView:
     noisy: bool
 
     @property
-    def over_noisy(self) -> bool:
-        """Whether `latest` is about noisy counts: the last release was this policy's, and was made from such."""
-        return any(one.noisy and one.name == self.policy.name for one in self.releases[-1:])
-
-    @property
     def own(self) -> Promise | None:
         """The policy's own promise as the last release left it, None before its first."""
         return next((one for one in self.promises if is_own(one, self.policy)), None)
@@ -197,7 +197,7 @@ class LedgerView:
             same = self.own is not None and in_terms_of(self.own, self.policy.privacy)
             return self.own.together if self.own is not None and same else None
         if self.noisy or self.policy.estimate.epsilon is not None:
-            return None  # another promise may be about noisy counts
+            return None  # no noisy counts are those of another estimate
         asked = self.policy.privacy.measure, self.policy.sensitive
         return next((one.together for one in self.promises if one.together.asked == asked), None)
 
@@ -237,7 +237,7 @@ class LedgerView:
         """A table, and what it comes to."""
         told = [f"no release yet in {self.path}"] if not self.releases else self._table()
         first = [f"ENDED      {one}" for one in self.first]
-        figures = [*self._promises(), *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()]
+        figures = [*self._promises(), *self._noisy(), *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()]
         return "\n".join([*first, *told, *figures])
 
     def _table(self) -> list[str]:
@@ -249,6 +249,14 @@ class LedgerView:
         """A line for each promise."""
         return table([_PROMISES, *map(promise_cells, self.promises)], _BOUNDS) if self.promises else []
 
+    def _noisy(self) -> list[str]:
+        """That figures of leakage are over noisy counts, where any are; beside others no promise has a finite one."""
+        found = [one.release for one in self.releases if one.noisy]
+        if not found:
+            return []
+        whose = "" if len(found) == len(self.releases) else f" of {counted(len(found), 'release')}: {some(found, 3)}"
+        return [f"noisy      all figures of leakage are over the noisy counts of private estimates{whose}"]
+
     def _composed(self) -> list[str]:
         """Two lines: a record whose values stay, and one whose values change."""
         latest = self.latest
@@ -259,7 +267,7 @@ class LedgerView:
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
-        left, counts = self.policy.privacy.unmeasured, over_counts(self.over_noisy)
+        left, counts = self.policy.privacy.unmeasured, over_counts(self.noisy)
         return [
             f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",

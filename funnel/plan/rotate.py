@@ -18,6 +18,7 @@ from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
 from funnel.plan.compiled import Limits
+from funnel.plan.estimate import Taking
 from funnel.plan.prepare import asked_by
 from funnel.plan.run import execute
 from funnel.policy import Policy
@@ -104,7 +105,7 @@ class Rotation:
         """A few lines for a person."""
         many = len(self.before.releases)
         now = (
-            self.nats(self.now, noisy=self.before.over_noisy)
+            self.nats(self.now, noisy=self.before.noisy)
             if self.measured
             else f"not measured in {self.after.measure} about this secret"
         )
@@ -159,8 +160,8 @@ def rotate(
 
     Without either nothing is changed. A key that the next run would refuse is neither made nor accepted. The table is
     counted and the protocol solved (or taken from `lock`), and nothing is drawn; but where a private estimate is asked
-    for and none is kept, one is entered and spent. Raises FunnelError, and then neither a key nor a record
-    of it is made.
+    for and none of the last twelve hours is kept, which the next run would take, one is entered and spent. Raises
+    FunnelError, and then neither a key nor a record of it is made.
     """
     if policy.draws.kind != "permanent" or policy.draws.key is None:
         raise DrawError(
@@ -174,10 +175,14 @@ def rotate(
     if to is not None:
         _check_place(policy, to)
     key = named or one_time_key()
-    summary = execute(policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False, progress=progress)
-    last = last_asked(asked_by(policy), Journal(policy.private).releases())
+    summary = execute(
+        policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False,
+        taking=Taking(fresh=True, held=False), progress=progress,
+    )  # fmt: skip
+    entries = Journal(policy.private).releases()
+    last = last_asked(asked_by(policy), entries)
     old = None if last is None else last.key_fingerprint
-    _, *others = promise_costs(policy, before.promises, summary.composed.promises)
+    _, *others = promise_costs(policy, entries, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)
     searched = lock is None and "time_limit" in type(policy.mechanism).model_fields
     found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched)
@@ -194,7 +199,7 @@ def _check_next(found: Rotation) -> None:
     error = found.refused
     if error is None:
         return
-    now = found.nats(found.now, noisy=found.before.over_noisy) if found.measured else "what was not measured"
+    now = found.nats(found.now, noisy=found.before.noisy) if found.measured else "what was not measured"
     then = found.nats(found.after.figure, noisy=found.noisy)
     raise LedgerError(
         error.code,

@@ -44,20 +44,6 @@ def test_a_lock_that_no_estimate_is_left_for_asks_a_person_as_its_help_says(tmp_
     assert "4 a person must" in command("lock", "--help").out
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_beside_a_policy_of_plain_counts_not_all_figures_are_said_to_follow_from_noisy_ones(tmp_path, language):
-    """What its release was compared with by its own counts decides what all releases are told to tell together."""
-    said = {"en": "from the other releases, of which some may", "de": "aus den anderen Veröffentlichungen"}[language]
-    for beside in (False, True):
-        folder = tmp_path / str(beside)
-        folder.mkdir()
-        if beside:
-            funnel.run(policy(folder, name="plain", estimate={"minimum": 1}))
-        made = funnel.run(policy(folder, release__language=language, accept=["plain"] if beside else None))
-        assert (said in (Path(made.release) / "report.html").read_text()) == beside
-        assert funnel.audit_release(made.release, folder / "private").passed
-
-
 @pytest.mark.parametrize("stored", [True, False], ids=["files of a database", "files beside their policies"])
 def test_noisy_counts_of_a_table_are_not_taken_for_those_of_one_that_reads_alike(tmp_path, monkeypatch, stored):
     """Of one x says nothing of s, of the other everything: to go by the first would promise what is not so."""
@@ -228,8 +214,21 @@ def test_what_a_new_key_costs_is_said_to_be_over_noisy_counts(tmp_path, key, mon
     funnel.run(path)
     told = dict(line.split(maxsplit=1) for line in funnel.rotate_key(path).text().splitlines()[:5])
     assert all("nats of lip, over noisy counts" in told[one] for one in ("now", "after", "cost"))
-    plain = policy(tmp_path, query, **drawn | {"estimate": {"minimum": 1}, "name": "another"})
-    assert "noisy" not in funnel.rotate_key(plain).text().splitlines()[2]
+
+
+def test_what_a_new_key_costs_is_measured_by_the_estimate_that_the_next_run_takes(tmp_path, key, monkeypatch, command):
+    """By an older one it costs nothing, or what no run will find; and a run that no estimate is left for is no run."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    query = f"SELECT row_number() OVER () AS id, * FROM ({PEOPLE})"
+    drawn = {"source__entity": "id", "draws": {"kind": "permanent", "key": "env:FUNNEL_KEY"}}
+    path = policy(tmp_path, query, **drawn, estimate__budget=2)
+    funnel.run(path)
+    monkeypatch.setattr(estimates, "STANDS", timedelta(0))
+    told = funnel.rotate_key(path)
+    assert funnel.read_ledger(path).estimates.estimates == 2
+    assert told.after.figure is not None
+    refused = command("key", "rotate", path, "--to", tmp_path / "new.key")
+    assert (refused.code, (tmp_path / "new.key").exists()) == (4, False)
 
 
 def test_a_value_that_is_not_declared_is_named_and_nothing_is_spent(tmp_path):

@@ -144,6 +144,18 @@ def test_a_lock_takes_the_estimate_that_stands_and_so_does_the_next(tmp_path):
     assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
 
 
+def test_a_lock_does_not_say_that_counts_were_estimated_when_it_was_made(tmp_path):
+    """Those that it took are up to twelve hours older, and may be of another table than that night's."""
+    path = policy(tmp_path, privacy=LIP, estimate__minimum=100)
+    funnel.run(path, dry_run=True)
+    night(tmp_path, "SELECT 's' || (i % 2) AS s, 'x' || (i % 2 + i // 599) AS x FROM range(600) t(i)")
+    funnel.make_lock(path)
+    page = " ".join((Path(funnel.run(path, locked=True).release) / "report.html").read_text().split())
+    assert "or up to twelve hours before it: this release spent nothing more" in page
+    assert "at least 100 records in these counts, noise included" in page
+    assert "night that the protocol was fixed" not in page
+
+
 PUBLIC = {"s": ["s0", "s1"], "x": VALUES["x"]}
 
 

@@ -198,8 +198,8 @@ def test_another_budget_of_one_name_is_told(command, folder: Path) -> None:
 
 
 def test_what_is_counted_on_an_earlier_night_is_not_tonight(folder: Path) -> None:
-    """Over noisy counts no other promise is measured anew: what was told of it at the table of before is added to."""
-    before = run(folder, FIRST, budget=None).composed.together
+    """Over noisy counts no other promise is measured anew: what was told of it at the counts of before is added to."""
+    before = run(folder, FIRST, estimate=NOISY, budget=None).composed.together
     table = folder / "people.parquet"
     more = "SELECT i + 400, 's' || (i % 2), 'x' || (i % 2), 'w' || (i % 3 // 2), 'z' || (i % 5 // 3)"
     duckdb.sql(f"COPY (SELECT * FROM '{table}' UNION ALL {more} FROM range(2000) t(i)) TO '{folder}/more.parquet'")
@@ -445,48 +445,6 @@ def everything_holds(folder: Path) -> bool:
     return api.audit_history(folder / "releases", folder / "private").passed
 
 
-def test_what_noisy_counts_tell_of_a_promise_is_not_taken_for_what_was_told_of_another(folder: Path) -> None:
-    """Both hide s in one measure, the second at noisy counts: the first goes by its own figure, night after night."""
-    values = {"s": ["s0", "s1"], "z": ["z0", "z1", "z2"]}
-    noisy = OTHER | {
-        "estimate": {"kind": "private", "epsilon": 20.0, "minimum": 1, "values": values}, "budget": None,
-    }  # fmt: skip
-    run(folder, FIRST | {"budget": None})
-    run(folder, noisy)
-    before, own = told_of(folder, "first").figure, told_of(folder, "other").figure
-    assert before > own, "here what the draws add to the first is more than the second tells at its counts"
-    run(folder, noisy)
-    assert told_of(folder, "first").figure >= before
-    assert told_of(folder, "other").figure == own
-    assert everything_holds(folder)
-    row = funnel.read_ledger(write_policy(folder, **noisy)).releases[-1]
-    assert row.added == 0
-
-
-@pytest.mark.parametrize("name", ["second", "first"])
-def test_what_others_measure_at_true_counts_is_not_published_over_a_private_estimate(folder: Path, name: str) -> None:
-    """The second policy, which may have the first one's name, measures its promise at the table's counts; the next
-    figure of the first is of noisy ones, as it was, and so is what its budget is held against."""
-    noisy = FIRST | {
-        "estimate": {"kind": "private", "epsilon": 20.0, "minimum": 1,
-                     "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}},
-        "budget": None,
-    }  # fmt: skip
-    run(folder, noisy)
-    usual = {"privacy": {"notion": "ldp-x", "epsilon": 3.0}, "accept": ["first"]}
-    run(folder, OTHER | usual | {"name": name, "public": ["x"], "draws": {"kind": "fresh"}, "budget": None})
-    entry, noise = Journal(folder / "private").releases()[-1], 0.5
-    told = next(one for one in entry.promises if one.name == ("first", "lip", ("s",)))
-    higher = replace(told.together, figure=told.together.figure + noise, measured=told.together.measured + noise)
-    promises = tuple(replace(one, together=higher) if one is told else one for one in entry.promises)
-    rechained(folder / "private", [Journal(folder / "private").releases()[0], replace(entry, promises=promises)])
-    made = run(folder, noisy, budget=told.together.figure + noise / 2)
-    own = made.composed.together
-    assert own.figure == pytest.approx(told.together.figure, abs=0.01), "at counts with hardly any noise"
-    assert own.figure == own.measured
-    assert failures(funnel.audit_release(made.release, folder / "private")) == set()
-
-
 def test_two_promises_with_the_same_terms_each_go_by_what_was_told_of_it(folder: Path) -> None:
     """Robust ones, about sets around what each releases: what a third policy tells is added to the figure of each."""
     robust = {"privacy": {"notion": "rldp", "epsilon": 0.2, "radius": 0.001}, "budget": None}
@@ -563,23 +521,6 @@ def test_who_was_there_for_other_columns_is_taken_for_granted(folder: Path) -> N
     assert failures(funnel.audit_release(made.release, folder / "private")) == set()
 
 
-def test_what_was_told_at_noisy_counts_does_not_stand_for_a_release_of_true_ones(folder: Path) -> None:
-    """The same protocol of the same people under the same key: its answers are the earlier ones, its counts are not."""
-    values = {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}
-    terms = FIRST | {"name": "again", "privacy": {"notion": "lip", "epsilon": 5.0}, "budget": None}
-    run(folder, OTHER | {"sensitive": ["s"]}, budget=None)
-    run(folder, terms, estimate={"kind": "private", "epsilon": 0.5, "values": values}, accept=["other"])
-    journal = Journal(folder / "private")
-    early, last = journal.releases()
-    low = replace(last.own, together=replace(last.own.together, figure=0.5, measured=0.5))
-    rechained(folder / "private", [early, replace(last, promises=(low, *last.promises[1:]))])
-    plain = run(folder, terms | {"name": "plain"}, accept=["other", "again"])
-    told = plain.composed.together
-    assert told.figure is None or told.figure >= plain.measured.lip.nats
-    assert "ledger-composed" not in failures(funnel.audit_release(plain.release, folder / "private"))
-    assert [one.noisy for one in journal.releases()] == [False, True, False]
-
-
 def test_an_ended_promise_is_made_anew_only_where_all_releases_keep_it(command, folder: Path) -> None:
     """Not by a budget that is given up: the ledger named another release then, which had ended nothing."""
     run(folder, FIRST)
@@ -626,10 +567,8 @@ NOISY = {"kind": "private", "epsilon": 9.0, "minimum": 1, "values": {"s": ["s0",
     [
         (ROBUST, {"privacy": ROBUST["privacy"] | {"radius": 0.0}}),
         (KNOWS, {"privacy": KNOWS["privacy"] | {"knows": ["w"]}}),
-        ({}, {"estimate": NOISY}),
-        ({"estimate": NOISY}, {"estimate": {"minimum": 1}}),
     ],
-    ids=["a smaller set", "other columns known", "noisy from now on", "noisy until now"],
+    ids=["a smaller set", "other columns known"],
 )
 def test_a_promise_is_not_replaced_by_another_under_its_name(folder: Path, terms: Any, edit: Any) -> None:
     """Its figure would be about others than those it was made to, and its budget would hold for them no more."""
@@ -642,6 +581,60 @@ def test_a_promise_is_not_replaced_by_another_under_its_name(folder: Path, terms
     assert made.composed.together.figure is None
     assert failures(funnel.audit_release(made.release, folder / "private")) == set()
     assert everything_holds(folder)
+
+
+PLAIN = {"estimate": {"minimum": 1}}
+
+
+@pytest.mark.parametrize("terms", [PLAIN, {"estimate": NOISY}], ids=["noisy from now on", "noisy until now"])
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_noisy_counts_beside_plain_ones_leave_no_promise_a_bound(command, folder: Path, terms: Any, name: str) -> None:
+    """Whosever they are: the figure of one would be over counts that no record has. No estimate is spent to say so."""
+    edit = PLAIN if terms is not PLAIN else {"estimate": NOISY}
+    one = FIRST | {"mechanism": "randomised-response", "budget": 5.0}
+    run(folder, one | terms)
+    before = (folder / "private" / "ledger.jsonl").read_bytes()
+    with pytest.raises(funnel.errors.LedgerError, match="of which some are of noisy counts") as no:
+        run(folder, one | edit | {"name": name})
+    assert "Make it like the releases before it in this" in (no.value.advice or "")
+    assert (folder / "private" / "ledger.jsonl").read_bytes() == before
+    accepts = ["unbounded", *(["first"] if name != "first" else [])]
+    made = run(folder, one | edit | {"name": name, "budget": None, "accept": accepts})
+    assert {promise.together.figure for promise in made.composed.promises} == {None}
+    assert everything_holds(folder)
+    with pytest.raises(funnel.errors.LedgerError, match="no finite bound") as no:
+        run(folder, one | terms)
+    assert "What was told stays told" in (no.value.advice or "")
+
+
+TOO_MUCH = {"privacy": {"notion": "ldp-x", "epsilon": 3.0}, "budget": None, "accept": ["first"]}
+
+
+def test_an_ended_promise_over_noisy_counts_stays_ended(command, folder: Path) -> None:
+    """What others added is no less by the next release of its own, which measures other things at its own counts."""
+    run(folder, FIRST, estimate=NOISY, budget=1.0)
+    noisy = NOISY | {"values": {"w": ["w0", "w1"], "z": ["z0", "z1", "z2"]}}
+    run(folder, OTHER | TOO_MUCH, sensitive=["w"], estimate=noisy)
+    told, used = command("ledger", write_policy(folder, **FIRST), "--json").json["ended"], told_of(folder, "first").figure
+    assert told and used > 3
+    with pytest.raises(funnel.errors.LedgerError, match="over noisy counts") as no:
+        run(folder, FIRST, estimate=NOISY, budget=1.0)
+    assert no.value.code == "budget"
+    made = run(folder, FIRST, estimate=NOISY, budget=None)
+    assert made.composed.together.figure >= used
+    assert everything_holds(folder)
+
+
+def test_a_figure_over_noisy_counts_is_called_one_after_other_policies_released(folder: Path) -> None:
+    run(folder, FIRST, estimate=NOISY, budget=None)
+    noisy = NOISY | {"values": {"w": ["w0", "w1"], "z": ["z0", "z1", "z2"]}}
+    run(folder, OTHER, privacy=TOO_MUCH["privacy"], sensitive=["w"], estimate=noisy, budget=None)
+    path = write_policy(folder, **FIRST | {"estimate": NOISY, "budget": None})
+    (line,) = (one for one in funnel.read_ledger(path).text().splitlines() if one.startswith("composed"))
+    assert ", over noisy counts) about a person" in line
+    assert "noisy      all figures of leakage are over the noisy counts of private estimates" in funnel.read_ledger(path).text()
+    for cost in funnel.make_lock(path).costs:
+        assert cost.text("it").count("nats, over noisy counts") == 2
 
 
 def test_a_promise_is_the_same_however_its_columns_are_ordered(folder: Path) -> None:

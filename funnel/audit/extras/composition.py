@@ -127,15 +127,13 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
 
 
 def _edited(entries: Sequence[ReleaseEntry]) -> bool:
-    """Whether the release's promise was about others who know something, another set of distributions, or other counts.
+    """Whether the release's promise was about others who know something, or another set of distributions.
 
     That of a notion which is about one table of counts is the same whatever else its policy asks for.
     """
     *before, entry = entries
     last = next((early for early in reversed(before) if early.own.name == entry.own.name), None)
-    if last is None:
-        return False
-    return last.noisy != entry.noisy or (entry.own.notion in _MORE and _asks(last.own) != _asks(entry.own))
+    return last is not None and entry.own.notion in _MORE and _asks(last.own) != _asks(entry.own)
 
 
 def _asks(one: Promise) -> dict[str, object]:
@@ -154,7 +152,7 @@ def _as_it_is(entries: Sequence[ReleaseEntry], stated: Together) -> bool:
 
 
 def unlike_twice(entries: Sequence[ReleaseEntry]) -> bool:
-    """Whether releases are unlike in more than one respect: of those no proof is."""
+    """Whether releases are unlike in more than one respect, or of noisy counts and plain ones: of those no proof is."""
     people, named, meant = set[object](), dict[object, set[str]](), dict[object, set[str]]()
     looks = {tuple(sorted({block.reads or () for block in entry.drawn})) for entry in entries}
     for entry in entries:
@@ -169,12 +167,11 @@ def unlike_twice(entries: Sequence[ReleaseEntry]) -> bool:
         len(people) > 1 or any(entry.present is not None and entry.present.unseen for entry in entries),
         len({entry.identity.table for entry in entries}) > 1,
         len({folded(entry.entity) for entry in entries if entry.entity is not None}) > 1,
-        len({entry.noisy for entry in entries}) > 1,
         len(looks) > 1,
         any(len(hashes) > 1 for hashes in named.values()),
         any(len(versions) > 1 for versions in meant.values()),
     ]
-    return sum(unlike) > 1
+    return sum(unlike) > 1 or len({entry.noisy for entry in entries}) > 1
 
 
 def _alike(opened: Release, one: Promise) -> bool:
@@ -243,13 +240,6 @@ class UncountedSecret:
 def _name(one: DrawnBlock) -> object:
     """Equal for draws that give the same record the same answer."""
     return one.drawer, one.meaning, one.entity, one.protocol
-
-
-def told_before(opened: Release, one: Promise) -> Sequence[ReleaseEntry]:
-    """The earlier releases whose figures bear on a promise: over a private estimate others’ are of true counts."""
-    *before, entry = opened.entries
-    alone = one is entry.own and opened.counts.private is not None
-    return [early for early in before if not alone or (early.noisy and early.own.name == one.name)]
 
 
 def figures_before(entries: Sequence[ReleaseEntry], one: Promise) -> list[float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.composition import figures_before, told_before
+from funnel.audit.extras.composition import figures_before
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import STEP
 from funnel.audit.kernel.verdict import Broken, agree, counted
@@ -25,7 +25,7 @@ def check(opened: Release) -> str:
     old = before[-1].promises if before else ()
     _same_promises(opened, old)
     for one in entry.promises:
-        figures = [one.together.measured, *figures_before(told_before(opened, one), one)]
+        figures = [one.together.measured, *figures_before(before, one)]
         largest = None if None in figures else max(figure for figure in figures if figure is not None)
         agree(NAME, [(f"composed leakage of {one.policy}, the largest so far", largest, one.together.figure)])
         _check_end(opened, one, next((was for was in old if was.name == one.name), None))
