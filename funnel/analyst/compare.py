@@ -80,7 +80,8 @@ class Comparison:
     """All mechanisms that fit a policy, at the same bounds, on the same table.
 
     `at_zero` is what is left where every row is drawn for nobody in particular, Q(y|x) = p_y, at ε = 0; `estimate` the
-    private estimate that all figures follow from, where there is one.
+    private estimate that all figures follow from, where there is one. `cells` whether a block is wide: of it all
+    figures are about its cells.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Comparison:
     lines: tuple[Line, ...]
     at_zero: FaithfulFigures
     estimate: dict[str, Any] | None = None
+    cells: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -114,7 +116,8 @@ class Comparison:
         if not any(told):
             return
         columns = sum(map(len, self.public))
-        yield ["  records unchanged", *(_share(one.unchanged if one else None) for one in told)]
+        cells = ", by their cells" if self.cells else ""
+        yield [f"  records unchanged{cells}", *(_share(one.unchanged if one else None) for one in told)]
         if columns > 1:
             yield ["  columns true, on average", *(_share(one.accuracy if one else None) for one in told)]
         yield ["  records a raw total is off", *(_records(one.face if one else None) for one in told)]
@@ -123,7 +126,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """What the figures are, in a sentence."""
-        public = ", ".join("+".join(block) for block in self.public)
+        public = ("cells of " if self.cells else "") + ", ".join("+".join(block) for block in self.public)
         return (
             f"Information kept of {public} under {self.notion} about {', '.join(self.sensitive)}, "
             f"{self.rows:,} rows"
@@ -138,7 +141,7 @@ class Comparison:
         for line in self.lines:
             for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
                 where = ", ".join(f"{p.epsilon:.15g}" for p in line.points if p.reason == reason)
-                yield f"- {line.mechanism} at epsilon {where}: {reason}"
+                yield f"- {line.name} at epsilon {where}: {reason}"
 
     def svg(self) -> str:
         """The picture, as a file that stands by itself."""
@@ -222,6 +225,7 @@ def compare(
         tuple(lines),
         told_at_zero(counted.joint),
         counted.told(),
+        bool(counted.cells),
     )
 
 

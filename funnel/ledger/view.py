@@ -237,7 +237,8 @@ class LedgerView:
         """A table, and what it comes to."""
         told = [f"no release yet in {self.path}"] if not self.releases else self._table()
         first = [f"ENDED      {one}" for one in self.first]
-        figures = [*self._promises(), *self._noisy(), *self._composed(), *self._absent(), *self._left(), *self._spent(), *self._lost()]
+        told += [*self._promises(), *self._noisy(), *self._composed()]
+        figures = [*self._absent(), *self._left(), *self._spent(), *self._lost()]
         return "\n".join([*first, *told, *figures])
 
     def _table(self) -> list[str]:

@@ -157,7 +157,7 @@ def _ways_out(plan: Plan) -> Iterator[str]:
     if asked.notion != "rldp" and made.misfit("rldp", secret_public=shown) is None:
         yield "rldp"
     if plan.cells is None:
-        yield "estimate.kind: private"
+        yield "estimate.kind: private, with values declared"
 
 
 def _notes(stage: stages.Stage, found: Sizes | None) -> Iterator[str]:

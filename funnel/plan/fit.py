@@ -96,7 +96,8 @@ def _numbers(policy: Policy, one: Attribute) -> Iterator[Problem]:
     kind, place = policy.mechanism.kind, policy.place(one.name)
     if not isinstance(one.round, float):
         said = f"{kind} releases numbers, so {one.name} needs `round`, the precision of what is released"
-        yield policy.problem(place, "missing-key", said, f"Write `{{name: {one.name}, round: 1}}`.")
+        advice = f"Write `{{name: {one.name}, round: 1}}` where it holds numbers; else name another mechanism."
+        yield policy.problem(place, "missing-key", said, advice)
     if one.rare == "other":
         said = f"{kind} releases numbers, and `rare: other` of {one.name} makes a text"
         yield policy.problem(place, "wrong-value", said, "Use `rare: bin`, or a coarser `round`.")

@@ -14,6 +14,7 @@ from typing import Any
 from funnel.data.alphabet import folded
 from funnel.format.released import COUNT
 from funnel.mechanisms import MECHANISMS
+from funnel.notions import Notion
 from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
@@ -33,7 +34,7 @@ from funnel.policy.mention import (
     wide_blocks,
 )  # fmt: skip
 from funnel.policy.model import UNBOUNDED
-from funnel.policy.parted import parted
+from funnel.policy.parted import SETS, parted
 from funnel.policy.wide import wide
 from funnel.text import bare
 
@@ -156,14 +157,25 @@ def _mechanism(data: Any) -> Iterator[Finding]:
     both = bool(hidden) and hidden <= named(data, "public")
     reasons = {name: one.misfit(asked, secret_public=both) for name, one in MECHANISMS.items()}
     if reasons[kind] is not None:
-        wide = any(wide_blocks(data))
-        fitting = ", ".join(name for name, no in reasons.items() if no is None and (MECHANISMS[name].plain or not wide))
+        fitting = ", ".join(name for name, no in reasons.items() if no is None and _serves(name, data, notion))
         said = f"`{kind}` {reasons[kind]}"
         yield Finding(path, "mechanism-notion", said, f"Mechanisms that fit here: {fitting}.")
     elif MECHANISMS[kind].one_block(notion) and len(_blocks(data) or ()) > 1:
         said = f"`{kind}` keeps {asked} for a single block only"
         advice = "Write the public columns as one block, such as `public: [[education, age]]`."
         yield Finding(path, "mechanism-notion", said, advice)
+
+
+def _serves(name: str, data: Any, notion: type[Notion]) -> bool:
+    """Whether a mechanism that keeps the notion releases what the policy asks for: its blocks, numbers, folders."""
+    mechanism, alone = MECHANISMS[name], len(_blocks(data) or ()) < 2
+    numbers = all(isinstance(item, dict) and isinstance(item.get("round"), int | float) for _, item in members(data))
+    return (
+        (mechanism.plain or not any(wide_blocks(data)))
+        and (alone or not mechanism.one_block(notion))
+        and (numbers or not mechanism.needs_numbers)
+        and (name != SETS or at(data, "release", "partition") is None)
+    )
 
 
 def _distances(data: Any) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from funnel.data.alphabet import folded
 from funnel.errors import InternalError, PolicyError, Problem
 from funnel.policy.checks import check
-from funnel.policy.document import Document, Finding, Origin, Path, described, shortened
+from funnel.policy.document import Document, Finding, Origin, Path, shortened
 from funnel.policy.groups import read_levels
 from funnel.policy.mention import members, mentions
 from funnel.policy.model import Policy
@@ -80,7 +80,8 @@ def kept_policy(text: bytes, path: str | FilePath, groups: bytes | None) -> Poli
 def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:
     """The policy, or what its models find wrong."""
     if not isinstance(document.data, dict):
-        said = f"a policy is a mapping of keys to values, not {described(document.data)}"
+        # Whatever it is, a table or a key, is not shown.
+        said = "a policy is a mapping of keys to values, and this file is none"
         return None, [Finding((), "wrong-type", said, "`funnel init` writes a policy to start from.")]
     try:
         return Policy.model_validate(document.data), []

@@ -8,6 +8,9 @@ from typing import Any
 from funnel.policy.document import Finding, Path, choice, shortened
 from funnel.policy.mention import at, keys, mentions
 
+SETS = "unary-encoding"
+"""What answers with sets of values."""
+
 
 def parted(data: Any) -> Iterator[Finding]:
     """Everything that is wrong about the column of `release.partition`, seen beside the rest."""
@@ -19,12 +22,13 @@ def parted(data: Any) -> Iterator[Finding]:
         return
     public = [one.column for one in mentions(data) if one.role == "public"]
     kind = at(data, "mechanism", "kind") or at(data, "mechanism")
+    alone = len(public) == 1 and at(data, "release", "rows") != "counts" and not any(keys(data))
     if named not in public:
         said = f"`{shortened(named)}` is no public column, whose values could have folders"
-        yield Finding(path, "unknown-column", said, choice(named, public))
-    elif len(public) == 1 and at(data, "release", "rows") != "counts" and not any(keys(data)):
+        yield Finding(path, "unknown-column", said, "Leave `partition` out." if alone else choice(named, public))
+    elif alone:
         said = f"`{shortened(named)}` is all that is released, and a file would have no column"
         yield Finding(path, "unsupported", said, "Write `rows: counts`, or leave `partition` out.")
-    if kind == "unary-encoding":
-        said = "`unary-encoding` answers with sets of values, and a folder stands for one"
+    if kind == SETS:
+        said = f"`{SETS}` answers with sets of values, and a folder stands for one"
         yield Finding(path, "unsupported", said, "Leave `partition` out, or name another mechanism.")

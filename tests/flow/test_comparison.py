@@ -10,6 +10,7 @@ import funnel
 from funnel.errors import PlanError, SourceError
 from funnel.mechanisms import MECHANISMS
 from funnel.mechanisms.choice import PASSED_OVER
+from funnel.notions import NOTIONS
 from tests.support.policies import write_policy
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -156,3 +157,25 @@ def test_a_proven_ceiling_is_not_shown_lower_than_it_is(compared):
     assert len(shown) == len(proven) > 0
     for told, found in zip(shown, proven, strict=True):
         assert all(bound <= one + 1e-12 < bound + 1.1e-4 for one, bound in zip(told, found, strict=True))
+
+
+def test_what_is_left_of_a_wide_block_is_said_to_be_about_its_cells(tmp_path):
+    """That a row's cell is the true one says nothing of the values in it, which are drawn from what cells.json says."""
+    wide = {"name": "person", "columns": ["sex", "education"], "cells": {"most": 3, "minimum": 1000}}
+    path = write_policy(tmp_path, sensitive=["relationship"], public=[wide])
+    told = funnel.compare(path, (1.0,))
+    assert told.title.startswith("Information kept of cells of person under lip")
+    assert told.text().count("records unchanged, by their cells") == told.text().count("records unchanged") > 0
+    assert told.as_dict()["cells"] is True
+
+
+def test_what_did_not_finish_is_named_as_its_line_is(tmp_path, monkeypatch):
+    """Of two lines with one mechanism it is the one without a figure."""
+
+    def never(*_: object) -> None:
+        raise PlanError("mechanism-notion", "it cannot be asked")
+
+    monkeypatch.setattr(NOTIONS["rldp"], "at", never)
+    told = funnel.compare(write_policy(tmp_path, sensitive=["relationship"], public=["sex"]), (1.0,), beliefs=(0.05,))
+    (note,) = (line for line in told.text().splitlines() if line.startswith("- optimal"))
+    assert note.startswith("- optimal (reference, rldp only) at epsilon 1:")

@@ -285,6 +285,7 @@ def test_a_run_that_is_killed_leaves_no_folder(tmp_path, monkeypatch):
         ({"release__partition": "twon"}, "unknown-column", "Did you mean `town`?"),
         ({"release__partition": "s"}, "unknown-column", "`s` is no public column"),
         ({"public": ["town"]}, "unsupported", "all that is released"),
+        ({"public": ["town"], "release__partition": "s"}, "unknown-column", "Leave `partition` out."),
         ({"release__partition": {"column": "town", "rows": 0}}, "wrong-value", "rows"),
         ({"mechanism": "unary-encoding", "privacy__notion": "ldp"}, "unsupported", "sets of values"),
     ],

@@ -98,6 +98,38 @@ def test_infinite_dates_and_times_stay_what_they_are(
     assert sum(one[-1] for one in counts["cells"]) == ROWS
 
 
+@pytest.mark.parametrize("entity", [None, "id"], ids=["counted there", "rows"])
+def test_times_with_a_zone_are_those_of_utc_whatever_a_session_says(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entity: str | None
+) -> None:
+    """Else the same table has other values where a run, or a role, has another zone, and its audit fails."""
+    server.run(
+        "DROP TABLE IF EXISTS zoned; CREATE TABLE zoned AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer, "
+        "timestamptz '2026-02-01 00:00+00' + (i - 300) * interval '1 minute' AS seen, interval '1 day' * (i % 2) AS "
+        "lasts, decode(lpad(to_hex(i % 2), 2, '0'), 'hex') AS code FROM generate_series(0, 599) t(i); "
+        "GRANT SELECT ON zoned TO reader"
+    )
+    styles = {"bytea_output": "escape", "IntervalStyle": "iso_8601", "DateStyle": "German"}
+    source = {"table": server.address(table="zoned"), "filter": "seen >= '2026-01-31 22:00'"}
+    source |= {} if entity is None else {"entity": entity}
+    drawn = {"draws": {"kind": "fresh"}} if entity is None else {}
+    public = [{"name": "seen", "round": "day"}, "lasts", "code"]
+    found = []
+    for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+        for name, style in styles.items() if zone == "Asia/Tokyo" else ():
+            server.run(f"ALTER ROLE reader SET {name} = '{style}'")
+        monkeypatch.setenv("PGTZ", zone)
+        (folder := tmp_path / zone.replace("/", "-")).mkdir()
+        terms = {"source": source, "sensitive": ["answer"], "public": public, "estimate": {"minimum": 1}}
+        release = Path(funnel.run(write_policy(folder, **terms, **drawn)).release)
+        found.append((folder / "private" / release.name / "counts.json").read_bytes())
+    server.run("ALTER ROLE reader RESET ALL")
+    told = [{key: one for key, one in json.loads(text).items() if key in ("blocks", "cells")} for text in found]
+    assert told[0] == told[1] == told[2]
+    assert [value for (value,) in told[0]["blocks"][0]["values"]] == ["2026-01-31", "2026-02-01"]
+    assert sum(one[-1] for one in told[0]["cells"]) == 420
+
+
 def test_the_table_is_counted_again_by_its_address(server: Server, tmp_path: Path) -> None:
     made = funnel.run(policy(tmp_path, server.address()))
     found = funnel.audit_release(made.release, tmp_path / "private", table=server.address())

@@ -168,3 +168,9 @@ def test_the_example_runs_as_it_is_written(postgres: Server, tmp_path: Path, key
         does("psql", "-qtA", "demo", "-c", asked).stdout.strip()
         == f"20000|funnel release {release} of people"
     )
+    # The database restarts while the source is read: nothing was published, and what stands there is last night's.
+    script = folder / "nightly"
+    script.write_text(script.read_text().replace("funnel run", "PGPORT=1 funnel run"))
+    again = does("./nightly")
+    assert again.returncode == 5, again.stderr
+    assert (folder / "releases" / "latest").resolve().name == release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from deltalake import write_deltalake
 from pyiceberg.catalog.memory import InMemoryCatalog
 
 import funnel
+from funnel.errors import SourceError
 from tests.support.policies import write_policy
 
 PEOPLE = (
@@ -58,6 +60,22 @@ def released(table: str, folder: Path, target: Path) -> tuple[bytes, bytes]:
 def test_every_kind_gives_the_same_release(folder: Path, tmp_path: Path, monkeypatch, table: str) -> None:
     monkeypatch.setenv("FUNNEL_KEY", funnel.new_key())
     assert released(table, folder, tmp_path / "a") == released("people.parquet", folder, tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.csv.gz", "none.parquet"])
+def test_a_file_in_which_nothing_stands_is_called_empty(tmp_path: Path, name: str) -> None:
+    """It has no values, no columns and no filter that advice could be about."""
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+    with pytest.raises(SourceError) as refused:
+        funnel.starter_policy(tmp_path / name, tmp_path)
+    assert (refused.value.code, refused.value.values) == ("source-empty", None)
+
+
+def test_a_file_that_is_no_parquet_is_not_said_to_hold_values_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("id,ill\n" * 30)
+    with pytest.raises(SourceError) as refused:
+        funnel.starter_policy(tmp_path / "a.parquet", tmp_path)
+    assert (refused.value.code, refused.value.values) == ("source-unreadable", None)
 
 
 def test_init_starts_from_a_table_in_a_database(folder: Path) -> None:

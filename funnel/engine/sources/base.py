@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ TROUBLE = (duckdb.Error, RuntimeError, UnicodeDecodeError, OSError)
 """What reading a source through DuckDB can raise."""
 _OF_VALUES = (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.OutOfRangeException)
 """Complaints that name the values they are about."""
+_OF_FILES = ("parquet file", "magic bytes")
+"""What complaints of the same kind say where they are about a file as a whole."""
 
 
 class Source:
@@ -112,6 +115,15 @@ def refused(said: str, where: object, advice: str) -> SourceError:
     return SourceError("source-unreadable", said, where=str(where), advice=advice)
 
 
+def _is_empty(file: Path) -> bool:
+    """Whether nothing stands in a file, packed or not."""
+    import pyarrow as pa
+
+    with suppress(OSError, pa.ArrowException), pa.input_stream(str(file), compression="detect") as stream:
+        return not stream.read(1)
+    return False
+
+
 def unreadable(source: Source, error: Exception) -> SourceError:
     """DuckDB's complaint in one line. An interrupt that DuckDB wrapped is raised again as what it was."""
     if isinstance(error, duckdb.InterruptException) or "interrupt" in str(error).lower():
@@ -121,6 +133,8 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     except SourceError as moved:
         return moved
     told = str(error).lower()
+    if empty := next(filter(_is_empty, source.files), None):
+        return SourceError("source-empty", "the file is empty", where=str(empty), advice="Check what writes it.")
     if isinstance(error, duckdb.OutOfMemoryException):
         said = "the table does not fit in the memory allowed"
         advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."
@@ -130,7 +144,7 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     elif isinstance(error, UnicodeDecodeError) or "utf-8" in told or "unicode" in told:
         said = "the source table is not UTF-8 text"
         advice = "Convert it, for example with `iconv -f latin1 -t utf-8`; from Excel, `-f utf-16` may be right."
-    elif isinstance(error, _OF_VALUES):
+    elif isinstance(error, _OF_VALUES) and not any(word in told for word in _OF_FILES):
         said = f"the source table holds what cannot be read ({type(error).__name__})"
         advice = "Check the types of its columns, and what the filter makes of them."
         values = str(error).splitlines()[0]

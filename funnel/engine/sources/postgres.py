@@ -34,6 +34,8 @@ _OWN = {
         "Grant it SELECT on the table or view, and USAGE on its schema.",
     )
 }
+_SPELT = ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "IntervalStyle = 'postgres'", "bytea_output = 'hex'")
+"""How values are told as texts, whatever a session, a role or a database says."""
 _PIECE = 1 << 16
 """Most rows that one count stands for here: the engine makes lists of them."""
 _YEARS = 30 * 365 + 7
@@ -103,6 +105,8 @@ class Postgres(Pulled):
             closing(connection.cursor()) as cursor,
         ):
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            for setting in _SPELT:  # else times and texts were another session's, or role's
+                cursor.execute(f"SET LOCAL {setting}")
             cursor.execute(COLUMNS, (self.address.quoted,))
             kinds = {name: re.sub(r"\(.*?\)", "", kind) for name, kind in cursor.fetchall()}
             cursor.execute(statement(kinds))

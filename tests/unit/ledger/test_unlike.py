@@ -71,7 +71,7 @@ def test_in_two_respects_nothing_is_proven(one: str, other: str) -> None:
 
 @pytest.mark.parametrize("alike", ALIKE)
 def test_noisy_counts_beside_plain_ones_are_never_proven(alike: str) -> None:
-    """A figure would be about neither: the one is over counts that no record has, the other over those of the records."""
+    """A figure would be about neither: counts that no record has, or those of the records."""
     noisy = replace(ENTRY, noisy=True)
     assert why(ENTRY, ALIKE[alike](noisy)) == why(noisy, ALIKE[alike](ENTRY)) is not None
     assert why(noisy, ALIKE[alike](noisy)) is None

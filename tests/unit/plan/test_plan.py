@@ -191,18 +191,21 @@ def test_the_plan_says_how_large_the_search_will_be(tmp_path, changes, rung, wor
     assert solver in explained.text()
 
 
+NOISE = "estimate.kind: private, with values declared"
+
+
 @pytest.mark.parametrize(
     ("changes", "ways"),
     [
-        ({}, "estimate.beliefs, rldp, estimate.kind: private"),
-        ({"mechanism": "conditional-reporting"}, "estimate.kind: private"),
-        ({"privacy__split": "optimal", "public": ["education", "sex"]}, "rldp, estimate.kind: private"),
+        ({}, f"estimate.beliefs, rldp, {NOISE}"),
+        ({"mechanism": "conditional-reporting"}, NOISE),
+        ({"privacy__split": "optimal", "public": ["education", "sex"]}, f"rldp, {NOISE}"),
         (
             {"public": [{"name": "person", "columns": ["education", "sex"], "cells": {"most": 4, "minimum": 1}}]},
             "estimate.beliefs, rldp",
         ),
-        ({"privacy": {"notion": "perfect"}}, "rldp, estimate.kind: private"),
-        ({"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"}, "estimate.kind: private"),
+        ({"privacy": {"notion": "perfect"}}, f"rldp, {NOISE}"),
+        ({"sensitive": ["income"], "public": [["income", "sex"]], "privacy__notion": "rldp"}, NOISE),
     ],
 )
 def test_the_plan_names_ways_out_that_are_open(tmp_path, changes, ways):

@@ -130,6 +130,39 @@ def test_a_mechanism_that_does_not_serve_the_notion_is_refused_with_those_that_d
     assert all(MECHANISMS[name].misfit(notion, secret_public=False) is None for name in offered)
 
 
+@pytest.mark.parametrize(
+    ("notion", "public", "release", "out"),
+    [
+        ("srlip", "public: [age, [occupation, hours]]", "", "unary-encoding"),
+        ("lip", "public: [age, hours]", "  partition: age\n", "unary-encoding"),
+        ("mutual-information", "public: [{name: age, round: 5}, hours]", "", "gaussian-funnel"),
+    ],
+)
+def test_a_mechanism_that_the_rest_of_the_policy_does_not_allow_is_not_said_to_fit(
+    notion: str, public: str, release: str, out: str
+) -> None:
+    text = f"""\
+version: 1
+name: a
+source: {{table: t.csv}}
+sensitive: [income]
+{public}
+privacy: {{notion: {notion}, epsilon: 0.5}}
+mechanism: MECHANISM
+release:
+  to: out
+  private: private
+{release}"""
+    wrong = next(kind for kind in MECHANISMS if MECHANISMS[kind].misfit(notion, secret_public=False) is not None)
+    with pytest.raises(PolicyError) as caught:
+        loads(text.replace("MECHANISM", wrong))
+    (problem,) = (one for one in caught.value.problems if one.code == "mechanism-notion")
+    offered = (problem.suggestion or "").removeprefix("Mechanisms that fit here: ").removesuffix(".").split(", ")
+    assert out not in offered
+    for kind in offered:
+        loads(text.replace("MECHANISM", kind))
+
+
 def test_the_default_mechanism_must_serve_the_notion_too() -> None:
     with pytest.raises(PolicyError) as caught:
         loads(good(notion="  notion: mutual-information", mechanism=""))
