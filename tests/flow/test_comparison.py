@@ -178,4 +178,4 @@ def test_what_did_not_finish_is_named_as_its_line_is(tmp_path, monkeypatch):
     monkeypatch.setattr(NOTIONS["rldp"], "at", never)
     told = funnel.compare(write_policy(tmp_path, sensitive=["relationship"], public=["sex"]), (1.0,), beliefs=(0.05,))
     (note,) = (line for line in told.text().splitlines() if line.startswith("- optimal"))
-    assert note.startswith("- optimal (reference, rldp only) at epsilon 1:")
+    assert note.startswith("- optimal (reference, rldp) at epsilon 1:")
