@@ -89,6 +89,7 @@ CATALOGUE: dict[str, str] = {
     "key-write": "the key file could not be written",
     "release-write": "the release could not be written",
     "also-write": "the release is published, but may not be in the database that the policy names beside",
+    "also-refused": "the release is published, and the database that the policy names beside does not take it",
     "disk-full": "the disk, or what may be written to it, is full",
     "release-busy": "another run is writing to the same folder",
     "library-missing": "an optional library is not installed",

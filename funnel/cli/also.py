@@ -5,7 +5,7 @@ from __future__ import annotations
 from funnel.cli.console import show
 from funnel.cli.options import Json, PolicyFile
 
-EPILOG = """Example: funnel also policies/marital-status.yaml
+EPILOG = """Example: funnel also examples/postgres/people.yaml
 
 A run does it by itself; this catches up where the database was out of reach then."""
 

@@ -67,7 +67,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Publish tables about people while what a record tells about a named secret stays bounded.",
-    epilog="Begin with `funnel init table.parquet`, then `funnel run table.yaml`.",
+    epilog="Begin with `funnel init table.parquet`; say in table.yaml what it is for, then `funnel run table.yaml`.",
 )
 
 

@@ -74,8 +74,8 @@ def key_rotate(
     A run whose key is not that of the policy's last release, or is new to one of its columns under whatever policy, is
     refused: a new key asks everybody anew. This command records, in the private folder, that it is meant. Keep the old
     key until the first release under the new one is published and audited; after that this policy needs it no more, and
-    whoever has it could undo the draws made with it. Over a private estimate it goes by that of the last twelve hours,
-    which the next run takes as well; where there is none, one is drawn, and spent.
+    whoever has it could undo the draws made with it. Over a private estimate it goes by that of the lock, or
+    else of the last twelve hours, as the next run does; where there is none, one is drawn, and spent.
     """
     from funnel import api
 

@@ -22,6 +22,8 @@ COLUMNS = (
     "WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
 )
 """Names and types of a table's columns, in order; a type with its length or precision in brackets."""
+MOST = 63
+"""Bytes of a name in the database."""
 Said = tuple[str, str]
 """What is wrong, and what to do."""
 _NO_TABLE = ("the table does not exist", "Name the table after #, as schema.table.")
@@ -34,6 +36,8 @@ _REFUSALS: dict[str, Said] = {
 """What states of SQL say, by their first letters, and what to do."""
 _OF_ROWS = "22"
 """How states begin that tell of the values that were sent."""
+_OF_DRIVER = ("INVALID", "NOT_IMPLEMENTED")
+"""How complaints begin that the driver has of what it is given, and not of the connection."""
 _AWAY = ("08", "57", "53")
 _BROKEN_OFF = (
     "the statement was broken off: the run was interrupted, or it took longer than the role may (statement_timeout)",
@@ -74,8 +78,8 @@ class Address:
 class Refusal:
     """What the server refused: `said` and `advice` for a person; `away` where it cannot be reached any more.
 
-    `undone` is False where it may have done what it was asked all the same, and only its answer was lost; `again` where
-    it is the rows that it refuses, which stay what they are.
+    `undone` is False where it may have done what it was asked all the same, and only its answer was lost; `again` is
+    False where it refuses this release whenever it is sent.
     """
 
     said: str
@@ -110,11 +114,15 @@ def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:
     """The words for a state of SQL; a connection that fails has none."""
     if "password" in told and not state:
         state = "28"
-    again = not state.startswith(_OF_ROWS)
+    of_rows = state.startswith(_OF_ROWS)
+    never = " The database never takes this release." if of_rows else ""
     for start, (said, advice) in (own | _REFUSALS).items():
         if state.startswith(start):
-            return Refusal(said, advice, again=again)
+            return Refusal(said, advice + never, again=not of_rows)
+    if not state and told.startswith(_OF_DRIVER):
+        return Refusal("the database's driver refuses it", "See the log of the database.")
     if not state or state.startswith(_AWAY):
         lost = ("the database cannot be reached, or ended the connection", "Check host and port, and run again.")
         return Refusal(*(_BROKEN_OFF if state == "57014" else lost), away=True)
-    return Refusal(f"the database refuses it (SQL state {state})", "See the log of the database.", again=again)
+    said, advice = f"the database refuses it (SQL state {state})", f"See the log of the database.{never}"
+    return Refusal(said, advice, again=not of_rows)

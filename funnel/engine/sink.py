@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from funnel.engine.postgres import COLUMNS, Address, Refusal, Said, connected
+from funnel.engine.postgres import COLUMNS, MOST, Address, Refusal, Said, connected
 from funnel.engine.sql import identifier, listed, literal
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ _PLAIN = {
     "TIME": ("TIME", "time without time zone"),
     "TIMESTAMP": ("TIMESTAMP", "timestamp without time zone"),
 }
-_MOST = 63
-"""Bytes of a name in the database."""
 _TOO_LONG = "1min"
 """How long readers of the old table are waited for."""
 _FOUND = (
@@ -164,9 +162,9 @@ class Sink:
             said = f"the table holds a release of another policy, {before.policy}"
             raise self.raised(Refusal(said, "Name another table, or drop this one."))
         if before.release > told.release:
-            raise self.raised(
-                Refusal(f"the table holds a newer release, {before.release}", "Nothing need be done.")
-            )
+            said = f"the table holds a newer release, {before.release}"
+            advice = "Nothing need be done; but where that one was taken back, drop the table, then call `funnel also`."
+            raise self.raised(Refusal(said, advice, again=False))
         return before
 
     def _make_room(
@@ -199,4 +197,4 @@ class Sink:
 def dated(table: str, told: TableComment) -> str:
     """The name under which a table is kept: its own, cut where it is long, and the time of its release."""
     time = f"_{told.release[:16]}"
-    return table.encode()[: _MOST - len(time)].decode(errors="ignore") + time
+    return table.encode()[: MOST - len(time)].decode(errors="ignore") + time

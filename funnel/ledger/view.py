@@ -196,8 +196,8 @@ class LedgerView:
         if self.own is not None or not self.policy.privacy.of_one_table:
             same = self.own is not None and in_terms_of(self.own, self.policy.privacy)
             return self.own.together if self.own is not None and same else None
-        if self.noisy or self.policy.estimate.epsilon is not None:
-            return None  # no noisy counts are those of another estimate
+        if self.releases and self.noisy != (self.policy.estimate.epsilon is not None):
+            return None  # with a release of its own no promise has a bound
         asked = self.policy.privacy.measure, self.policy.sensitive
         return next((one.together for one in self.promises if one.together.asked == asked), None)
 

@@ -74,7 +74,7 @@ def send_newest(policy: Policy) -> Sent:
 
 
 def send(also: Also, folder: Path) -> Sent:
-    """Write a published release to a database. Raises ReleaseError (`also-write`), and then the old table is whole."""
+    """Write a published release to a database. Raises ReleaseError, and then the old table is whole."""
     opened, address = Opened(folder), Address.of(also.table)
     try:
         manifest = opened.manifest
@@ -100,16 +100,12 @@ def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
         if refusal.undone
         else ("may not be in the database", "is as it was, or holds the release, whole")
     )
-    later = (
-        " `funnel also` writes the release, where it is not; so does the next run with its own."
-        if refusal.again
-        else " The database never takes this release."
-    )
+    later = " Then `funnel also` writes the release, where it is not; so does the next run with its own."
     return ReleaseError(
-        "also-write",
+        "also-write" if refusal.again else "also-refused",
         f"release {folder.name} is published, whole and audited, but {but}: {refusal.said}",
         where=also.table,
-        advice=f"{refusal.advice} The table there {there}.{later}".strip(),
+        advice=f"{refusal.advice} The table there {there}.{later if refusal.again else ''}".strip(),
         release=str(folder),
     )
 

@@ -18,6 +18,7 @@ from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
 from funnel.plan.compiled import Limits
+from funnel.plan.count import Counted
 from funnel.plan.estimate import Taking
 from funnel.plan.prepare import asked_by
 from funnel.plan.run import execute
@@ -42,7 +43,8 @@ class Rotation:
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
     what the policies of the folder would say to the next run, None where they let it pass. `others` are what the same
     release costs the other promises of the private folder. `certain`: its protocol leaves nothing to chance.
-    `searched`: it was found by a search that may end with its time, of which another may find another one.
+    `searched`: it was found by a search that may end with its time, of which another may find another one. `counted`
+    are the counts that it was measured at.
     """
 
     before: LedgerView
@@ -54,6 +56,7 @@ class Rotation:
     others: tuple[PromiseCost, ...] = ()
     certain: bool = False
     searched: bool = False
+    counted: Counted | None = None
 
     @property
     def noisy(self) -> bool:
@@ -90,8 +93,9 @@ class Rotation:
             "measure": self.after.measure,
             "composed": self.now,
             "measured": self.measured,
-            "after": schema.as_json(self.after),
+            "after": schema.as_json(self.after) | {"how": self.after.found},
             "cost": self.cost,
+            "estimate": None if self.counted is None else self.counted.told(),
             "others": [one.as_dict() for one in self.others],
             "budget": policy.budget,
             "refused": None if self.refused is None else self.refused.as_dict(),
@@ -107,7 +111,7 @@ class Rotation:
         now = (
             self.nats(self.now, noisy=self.before.noisy)
             if self.measured
-            else f"not measured in {self.after.measure} about this secret"
+            else f"not measured for this policy in {self.after.measure}"
         )
         after, cost = (self.nats(one, noisy=self.noisy) for one in (self.after.figure, self.cost))
         lines = [
@@ -119,6 +123,7 @@ class Rotation:
             + (self._asked() if self.old else ""),
             *(f"also       {one.text('that release')}" for one in self.others),
         ]
+        lines += [] if self.counted is None else [f"estimate   {one}" for one in self.counted.words()]
         if self.before.policy.budget is not None:
             lines.append(f"budget     {self.before.policy.budget:.15g}")
         if self.refused is not None:
@@ -139,7 +144,7 @@ class Rotation:
     def _done(self) -> list[str]:
         if self.new is None:
             return [
-                "Nothing was changed. `--to FILE` makes the new key; `--accept` takes the one named in the policy."
+                "No key was made or agreed to. `--to FILE` makes the new one; `--accept` takes the policy's own."
             ]
         scheme, _, name = (self.before.policy.draws.key or "").partition(":")
         use = f"`export {name}=$(cat {self.written})`" if scheme == "env" else "name it as draws.key of the policy"
@@ -158,10 +163,10 @@ def rotate(
 ) -> Rotation:
     """Measure what a new key costs a policy; then make one in `to`, or accept the one that the policy names now.
 
-    Without either nothing is changed. A key that the next run would refuse is neither made nor accepted. The table is
-    counted and the protocol solved (or taken from `lock`), and nothing is drawn; but where a private estimate is asked
-    for and none of the last twelve hours is kept, which the next run would take, one is entered and spent. Raises
-    FunnelError, and then neither a key nor a record of it is made.
+    Without either there is no new key, nor is there one that the next run would refuse. The table is counted and the
+    protocol solved (or taken from `lock`), and nothing is drawn; but where a private estimate is asked for and none of
+    the last twelve hours is kept, which the next run would take, one is entered and spent. Raises FunnelError, and then
+    neither a key nor a record of it is made.
     """
     if policy.draws.kind != "permanent" or policy.draws.key is None:
         raise DrawError(
@@ -185,7 +190,8 @@ def rotate(
     _, *others = promise_costs(policy, entries, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)
     searched = lock is None and "time_limit" in type(policy.mechanism).model_fields
-    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched)
+    found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched,
+                     summary.counted)  # fmt: skip
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.

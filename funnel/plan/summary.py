@@ -125,7 +125,7 @@ class Summary(Settled):
             "candidates": self.protection.told_candidates(),
             "split": list(self.protection.shares),
             "leakage": self.measured.leakage(),
-            "composed": schema.as_json(self.together),
+            "composed": schema.as_json(self.together) | {"how": self.together.found},
             "promises": [self._promise(one) for one in self.composed.promises],
             "observer": None if self.observer is None else dict(self.observer),
             "identity": told(self.composed.identity) | ({"numbered": None} if self.target is None else {}),

@@ -58,6 +58,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from parted(document.data)
     yield from _settings(document.data)
     yield from _readable(document.data)
+    yield from _storable(document.data)
     yield from _described(document.data)
     yield from _folders(document.data, directory)
 
@@ -340,6 +341,25 @@ def _readable(data: Any) -> Iterator[Finding]:
         if one.role in ("public", "identify") and one.column != bare(one.column):
             said = f"`{shortened(one.column)}` has blanks around it, or a carriage return: readers of CSV lose them"
             yield Finding(one.path, "wrong-value", said, "Write `format: parquet`, or rename it in the source.")
+
+
+_STORED = 63
+"""Bytes of a column's name in the database."""
+_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+"""What every table there has already."""
+
+
+def _storable(data: Any) -> Iterator[Finding]:
+    """A database has its own columns in every table, and cuts names that are long."""
+    if at(data, "release", "also") is None:
+        return
+    named = [(one.column, one.path) for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
+    named += [(f"{block.get('name')}_weight", (*path, "name")) for path, block in wide_blocks(data)]
+    for name, path in named:
+        if name in _SYSTEM or len(name.encode()) > _STORED:
+            said = f"`{shortened(name)}` can be no column of a table in the database that `release.also` names"
+            advice = f"Rename it in the source: {_STORED} bytes at most, and none of {', '.join(_SYSTEM)}."
+            yield Finding(path, "wrong-value", said, advice)
 
 
 def _settings(data: Any) -> Iterator[Finding]:

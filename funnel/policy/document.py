@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -18,9 +17,6 @@ Path = tuple[str | int, ...]
 
 MOST_LISTED = 16
 """Names in one message."""
-
-_KEY = re.compile(r"funnel-(?:key|signing)-\d+:")
-"""What a key of draws or of signatures begins with."""
 
 Mark = tuple[int, int]
 """Line and column, both from 1."""
@@ -110,12 +106,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """A text fit for one line of a message: what cannot be seen, or would steer a terminal, stands as its number.
-
-    A key is not shown.
-    """
-    if _KEY.search(text):
-        return "(a key)"
+    """A text fit for one line of a message: what cannot be seen, or would steer a terminal, stands as its number."""
     line = "".join(
         letter if letter.isprintable() else f"\\u{ord(letter):04x}"
         for letter in text[: length + 1].replace("\r", "⏎").replace("\n", "⏎")

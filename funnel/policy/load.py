@@ -5,8 +5,9 @@ The CSV files of groups that a policy names are part of it, and read with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -25,6 +26,12 @@ _FILES = "Groups in a file are named by its path, relative to the policy."
 Opener = Callable[[str], str]
 """The text of a file by its name in the policy. It raises OSError or ValueError where there is none."""
 MOST_BYTES = 4 << 20
+_TOP = re.compile(rf"\b({'|'.join(Policy.model_fields)})\b[\"']?\s*:")
+_INIT = "`funnel init` writes a policy to start from."
+_NONE = "this is no policy: it has hardly any of the keys of one"
+_OF_NO_VALUES = ("policy-syntax", "policy-too-large")
+_FEW = 2
+"""Keys that a policy has which is only begun."""
 
 
 def load(path: str | FilePath) -> Policy:
@@ -47,7 +54,20 @@ def loads(text: str, path: str | FilePath = "policy.yaml", opened: Opener | None
     `opened` reads the files of groups that it names; without, they are read from that folder.
     Raises PolicyError with all problems, those of such files at their lines.
     """
-    file = str(path)
+    try:
+        return _loaded(text, str(path), opened)
+    except PolicyError as error:
+        if len({*_TOP.findall(text)}) >= _FEW:
+            raise
+        # Of a table that was taken for a policy nothing is shown.
+        told = (
+            one if one.code in _OF_NO_VALUES else replace(one, message=_NONE, suggestion=_INIT)
+            for one in error.problems
+        )
+        raise PolicyError(list(dict.fromkeys(told))) from None
+
+
+def _loaded(text: str, file: str, opened: Opener | None) -> Policy:
     document = read(text, file)
     folder = FilePath(file).parent
     named = inlined(document.data, opened or on_disk(folder))
@@ -80,9 +100,8 @@ def kept_policy(text: bytes, path: str | FilePath, groups: bytes | None) -> Poli
 def _validated(document: Document) -> tuple[Policy | None, list[Finding]]:
     """The policy, or what its models find wrong."""
     if not isinstance(document.data, dict):
-        # Whatever it is, a table or a key, is not shown.
-        said = "a policy is a mapping of keys to values, and this file is none"
-        return None, [Finding((), "wrong-type", said, "`funnel init` writes a policy to start from.")]
+        said = "a policy is a mapping of keys to values"
+        return None, [Finding((), "wrong-type", said, _INIT)]
     try:
         return Policy.model_validate(document.data), []
     except ValidationError as error:

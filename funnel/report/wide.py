@@ -42,6 +42,7 @@ def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
     return {
         "name": human(cells.name),
         "columns": columns,
+        "fixed": t.fixed,  # as the lock's night had them are the shares of cells
         "cells": [
             {
                 "cell": label,

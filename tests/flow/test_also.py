@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -17,7 +18,7 @@ import pytest
 
 import funnel
 from funnel.engine.sink import TableComment, dated
-from funnel.errors import AGAIN, ReleaseError
+from funnel.errors import AGAIN, FAULT, PolicyError, ReleaseError
 from tests.support.forging import Forged
 from tests.support.policies import write_policy
 from tests.support.postgres import PASSWORD, Server
@@ -185,6 +186,7 @@ def test_what_a_database_never_takes_is_not_said_to_be_written_later(server, tmp
     pq.write_table(people.set_column(people.column_names.index("colour"), "colour", colours), odd)
     with pytest.raises(ReleaseError, match=r"holds the character U\+0000") as caught:
         funnel.run(policy(tmp_path, odd, server.address(table="open.odd")))
+    assert (caught.value.code, caught.value.exit_code) == ("also-refused", FAULT)
     assert "The database never takes this release." in caught.value.advice
     assert "funnel also" not in caught.value.advice
 
@@ -319,3 +321,28 @@ def test_check_refuses_addresses_of_another_form(tmp_path, table, command, also,
     assert (done.code, said in done.out + done.err, "hunter2" in done.out + done.err) == (1, True, False), (
         done
     )
+
+
+@pytest.mark.parametrize("name", ["ctid", "xmin", "c" * 64, "ü" * 32])
+def test_a_column_that_no_table_there_can_have_is_refused_before_anything_is_released(tmp_path, name) -> None:
+    """Every `funnel also` would fail again, with the words for a server that is away."""
+    with pytest.raises(PolicyError, match="can be no column of a table in the database"):
+        funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(name, "size")))
+    assert funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=("c" * 63, "size")))
+    block = {"name": "w" * 57, "columns": ["colour", "size"], "cells": 4}
+    with pytest.raises(PolicyError, match="can be no column of a table in the database"):
+        funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(block,)))
+
+
+def test_a_newer_release_that_was_taken_back_is_not_said_to_need_nothing(server, tmp_path, table) -> None:
+    run(tmp_path, table, server, "open.back")
+    newest = run(tmp_path, table, server, "open.back")
+    shutil.move(newest, tmp_path / "away")
+    (tmp_path / "private" / newest.name / "published").unlink()
+    path = policy(tmp_path, table, server.address(table="open.back"))
+    with pytest.raises(ReleaseError, match="holds a newer release") as caught:
+        funnel.send_newest(path)
+    assert "where that one was taken back, drop the table, then call `funnel also`" in caught.value.advice
+    assert (caught.value.code, caught.value.exit_code) == ("also-refused", FAULT)
+    server.run("DROP TABLE open.back")
+    assert funnel.send_newest(path).written

@@ -189,3 +189,20 @@ def test_a_csv_without_a_header_is_noticed_and_can_be_named(command, tmp_path):
     policy = funnel.load(tmp_path / "p.yaml")
     assert policy.sensitive == ("disease",)
     assert [(one.name, one.trim) for one in policy.blocks[0].attributes] == [("town", True)]
+
+
+@pytest.mark.parametrize("signing", [False, True], ids=["draws", "signatures"])
+def test_a_key_is_never_shown_wherever_it_was_given_by_mistake(command, tmp_path, signing):
+    """A log that has it lets whoever reads it undo the draws."""
+    key = (funnel.new_signing_key() if signing else funnel.new_key()).strip()
+    (tmp_path / "a.key").write_text(key)
+    secret = key.partition(":")[2][:8]
+    given = [tmp_path / "a.key", key]
+    wrong = (f"draws: {key}", f"draws: {{kind: {key}}}", f"draws: {{{key}: 1}}", f"public: [{key}]")
+    for place, text in enumerate(wrong):
+        (tmp_path / f"{place}.yaml").write_text(f"version: 1\nname: a\n{text}\n")
+        given.append(tmp_path / f"{place}.yaml")
+    for one in given:
+        for words in (["check", one], ["check", one, "--json"], ["run", one, "--log", "json"], ["diff", one, one]):
+            done = command(*words)
+            assert done.code != 0 and secret not in done.out + done.err

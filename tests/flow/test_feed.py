@@ -69,6 +69,16 @@ def put(home: Path, name: str) -> None:
     (home / "releases" / "latest").symlink_to(name)
 
 
+def test_the_newest_release_is_taken_back_as_it_is_written(home: Path) -> None:
+    """The audit of the folder holds; readers are told until the next run that `latest` is not the newest listed."""
+    _, middle, last = nights(home)
+    (home / "releases" / last).rename(home / "away")
+    (home / "private" / last / "published").unlink()
+    put(home, middle)
+    assert audited(home) == set()
+    assert verified(home) is None
+
+
 def test_latest_in_another_folder_is_no_newest_release_whatever_its_name(home: Path) -> None:
     first, _, last = nights(home)
     shutil.copytree(home / "releases" / first, home / "elsewhere" / last)

@@ -76,6 +76,39 @@ def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
     assert outcomes == [(code, f"privacy: {told}") for code, told in zip((1, 0, 1, 0), verdicts, strict=True)]
 
 
+def test_the_git_check_knows_what_will_be_committed_whatever_its_name(shell, tmp_path, key, monkeypatch):
+    """A lock alone, a policy that lies there otherwise, another name with another promise, a base that is none."""
+    work = tmp_path / "work"
+    for words in (("init", "-q"), ("config", "user.email", "a@b.c"), ("config", "user.name", "a")):
+        shell("git", *words)
+    people(work, MONDAY)
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    policy = write_policy(work, **SMALL)
+    lock, kept = funnel.make_lock(policy).path, policy.read_text()
+    shell("git", "add", policy.name, lock.name)
+    assert shell(NIGHTLY / "pre-commit").returncode == 0
+    shell("git", "commit", "-qm", "first")
+    assert shell(NIGHTLY / "pre-commit", "nowhere").returncode == 2
+    lax = SMALL | {"privacy": {"notion": "ldp", "epsilon": 0.1}}
+    funnel.make_lock(write_policy(work, **lax), force=True)
+    policy.write_text(kept)
+    shell("git", "add", lock.name)
+    assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
+    assert "privacy.epsilon is" in done.stdout
+    shell("git", "reset", "-q", "--hard")
+    write_policy(work, **lax)
+    shell("git", "add", policy.name)
+    policy.write_text(kept)
+    assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
+    assert f"{policy.name} has changes that are not staged" in done.stdout
+    shell("git", "reset", "-q", "--hard")
+    shell("git", "mv", policy.name, "other.yaml")
+    shell("git", "rm", "-q", lock.name)
+    assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
+    assert f"{policy.name}:\nis gone" in done.stdout
+    assert shell(NIGHTLY / "pre-commit", FUNNEL_ALLOW="1").returncode == 0
+
+
 @pytest.mark.long
 def test_a_night_is_one_line_in_the_log(shell, tmp_path, key):
     """Published with its drift, or refused with its reason: either way the exit code of funnel and a line of JSON."""
@@ -94,7 +127,7 @@ def test_a_night_is_one_line_in_the_log(shell, tmp_path, key):
     write_policy(work, **(SMALL | {"budget": 1.0}))
     refused = shell(NIGHTLY / "nightly", policy, log)
     assert refused.returncode == 1
-    assert "budget is 1.0" in refused.stdout
+    assert "budget is 1.0" in refused.stderr
     assert len(log.read_text().splitlines()) == 2
 
 

@@ -106,14 +106,15 @@ def test_times_with_a_zone_are_those_of_utc_whatever_a_session_says(
     server.run(
         "DROP TABLE IF EXISTS zoned; CREATE TABLE zoned AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer, "
         "timestamptz '2026-02-01 00:00+00' + (i - 300) * interval '1 minute' AS seen, interval '1 day' * (i % 2) AS "
-        "lasts, decode(lpad(to_hex(i % 2), 2, '0'), 'hex') AS code FROM generate_series(0, 599) t(i); "
+        "lasts, decode(lpad(to_hex(i % 2), 2, '0'), 'hex') AS code, "
+        "ARRAY[(ARRAY['0.3', '0.30000000000000004'])[i % 2 + 1]::float8] AS few FROM generate_series(0, 599) t(i); "
         "GRANT SELECT ON zoned TO reader"
     )
-    styles = {"bytea_output": "escape", "IntervalStyle": "iso_8601", "DateStyle": "German"}
+    styles = {"bytea_output": "escape", "IntervalStyle": "iso_8601", "DateStyle": "German", "extra_float_digits": "0"}
     source = {"table": server.address(table="zoned"), "filter": "seen >= '2026-01-31 22:00'"}
     source |= {} if entity is None else {"entity": entity}
     drawn = {"draws": {"kind": "fresh"}} if entity is None else {}
-    public = [{"name": "seen", "round": "day"}, "lasts", "code"]
+    public = [{"name": "seen", "round": "day"}, "lasts", "code", "few"]
     found = []
     for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
         for name, style in styles.items() if zone == "Asia/Tokyo" else ():
@@ -127,6 +128,7 @@ def test_times_with_a_zone_are_those_of_utc_whatever_a_session_says(
     told = [{key: one for key, one in json.loads(text).items() if key in ("blocks", "cells")} for text in found]
     assert told[0] == told[1] == told[2]
     assert [value for (value,) in told[0]["blocks"][0]["values"]] == ["2026-01-31", "2026-02-01"]
+    assert [len(block["values"]) for block in told[0]["blocks"]] == [2, 2, 2, 2]
     assert sum(one[-1] for one in told[0]["cells"]) == 420
 
 

@@ -216,6 +216,28 @@ def test_what_a_new_key_costs_is_said_to_be_over_noisy_counts(tmp_path, key, mon
     assert all("nats of lip, over noisy counts" in told[one] for one in ("now", "after", "cost"))
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_what_all_releases_tell_is_not_said_to_follow_from_one_estimate(tmp_path, monkeypatch, language):
+    """It follows from those of the other releases as well: who changes one record moves both, by two factors."""
+    said = {"en": ("and what all releases tell together, were", "each with its own noise"),
+            "de": ("und dem, was alle Veröffentlichungen zusammen verraten", "jede mit eigenem")}[language]  # fmt: skip
+    path = policy(tmp_path, release__language=language, accept="unbounded")
+    for expected in (False, True):
+        page = " ".join((Path(funnel.run(path).release) / "report.html").read_text().split())
+        assert [words in page for words in said] == [expected] * 2
+        monkeypatch.setattr(estimates, "STANDS", timedelta(0))
+
+
+def test_of_another_policys_promise_over_noisy_counts_a_new_key_is_told(tmp_path, key, monkeypatch):
+    """The run goes on from it: it is no secret that was not measured."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    query = f"SELECT row_number() OVER () AS id, * FROM ({PEOPLE})"
+    drawn = {"source__entity": "id", "draws": {"kind": "permanent", "key": "env:FUNNEL_KEY"}}
+    made = funnel.run(policy(tmp_path, query, **drawn))
+    told = funnel.rotate_key(policy(tmp_path, query, **drawn, name="another"))
+    assert told.measured and told.now == made.composed.together.figure
+
+
 def test_what_a_new_key_costs_is_measured_by_the_estimate_that_the_next_run_takes(tmp_path, key, monkeypatch, command):
     """By an older one it costs nothing, or what no run will find; and a run that no estimate is left for is no run."""
     monkeypatch.setenv("FUNNEL_KEY", key)
@@ -226,6 +248,8 @@ def test_what_a_new_key_costs_is_measured_by_the_estimate_that_the_next_run_take
     monkeypatch.setattr(estimates, "STANDS", timedelta(0))
     told = funnel.rotate_key(path)
     assert funnel.read_ledger(path).estimates.estimates == 2
+    assert "2 so far, 2 nats spent" in told.text() and told.as_dict()["estimate"]["spent"] == 2
+    assert "Nothing was changed" not in told.text()
     assert told.after.figure is not None
     refused = command("key", "rotate", path, "--to", tmp_path / "new.key")
     assert (refused.code, (tmp_path / "new.key").exists()) == (4, False)

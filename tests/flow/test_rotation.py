@@ -150,7 +150,7 @@ def test_without_to_or_accept_nothing_changes(policy: Path, tmp_path: Path) -> N
     funnel.run(policy)
     files = sorted(str(path) for path in tmp_path.rglob("*"))
     told = funnel.rotate_key(policy)
-    assert "Nothing was changed" in told.text()
+    assert "No key was made or agreed to" in told.text()
     assert sorted(str(path) for path in tmp_path.rglob("*")) == files
     assert told.as_dict()["new_key"] is None
 

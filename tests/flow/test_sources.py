@@ -62,13 +62,17 @@ def test_every_kind_gives_the_same_release(folder: Path, tmp_path: Path, monkeyp
     assert released(table, folder, tmp_path / "a") == released("people.parquet", folder, tmp_path / "b")
 
 
-@pytest.mark.parametrize("name", ["none.csv", "none.csv.gz", "none.parquet"])
+@pytest.mark.parametrize("name", ["none.csv", "none.csv.gz", "none.parquet", "none.jsonl", "none.ndjson.gz"])
 def test_a_file_in_which_nothing_stands_is_called_empty(tmp_path: Path, name: str) -> None:
-    """It has no values, no columns and no filter that advice could be about."""
+    """It has no values, no columns and no filter that advice could be about; nor has one of blank lines, or a mark."""
     (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
-    with pytest.raises(SourceError) as refused:
-        funnel.starter_policy(tmp_path / name, tmp_path)
-    assert (refused.value.code, refused.value.values) == ("source-empty", None)
+    other = [b"\n\n", b"\xef\xbb\xbf"] if name == "none.csv" else [b"\n"] if name == "none.jsonl" else []
+    for content in (None, *other):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(SourceError) as refused:
+            funnel.explain(write_policy(tmp_path, source={"table": str(tmp_path / name)}, draws={"kind": "fresh"}))
+        assert (refused.value.code, refused.value.values) == ("source-empty", None)
 
 
 def test_a_file_that_is_no_parquet_is_not_said_to_hold_values_that_cannot_be_read(tmp_path: Path) -> None:

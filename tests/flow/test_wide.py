@@ -150,6 +150,8 @@ def test_under_a_lock_nobody_answers_otherwise(released, command, tmp_path):
     audit = command("audit", second, "--private", tmp_path / "private")
     assert audit.code == 0, audit.out
     assert "the lock of" in audit.out
+    shares = "each as wide as its share of the records on the night that the protocol was fixed; point at one"
+    assert shares in " ".join((second / "report.html").read_text().split())
 
 
 def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, tmp_path):

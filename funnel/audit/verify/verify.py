@@ -42,7 +42,7 @@ class Verified:
         return "whole, and signed with this key" + (f"; not checked: {', '.join(left)}" if left else "")
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form: release (path), key (fingerprint), passed, verdict, findings as of an audit."""
+        """JSON form: release (path), key (fingerprint), passed, verdict, findings as of an audit, what is left."""
         told = [vars(one) | {"by": "kernel" if one.claim in PUBLISHED else "verify"} for one in self.findings]
         return {
             "release": str(self.release),
@@ -50,6 +50,7 @@ class Verified:
             "passed": self.passed,
             "verdict": self.verdict,
             "findings": told,
+            "left": LEFT,
         }
 
     def text(self) -> str:

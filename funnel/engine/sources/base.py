@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -115,12 +116,17 @@ def refused(said: str, where: object, advice: str) -> SourceError:
     return SourceError("source-unreadable", said, where=str(where), advice=advice)
 
 
+def empty(where: object) -> SourceError:
+    """The error of a file without a first record, nor names."""
+    return SourceError("source-empty", "the file is empty", where=str(where), advice="Check what writes it.")
+
+
 def _is_empty(file: Path) -> bool:
-    """Whether nothing stands in a file, packed or not."""
+    """Whether nothing stands in a file, packed or not, but for a mark of its encoding."""
     import pyarrow as pa
 
     with suppress(OSError, pa.ArrowException), pa.input_stream(str(file), compression="detect") as stream:
-        return not stream.read(1)
+        return stream.read(4) in (b"", codecs.BOM_UTF8)
     return False
 
 
@@ -133,8 +139,8 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     except SourceError as moved:
         return moved
     told = str(error).lower()
-    if empty := next(filter(_is_empty, source.files), None):
-        return SourceError("source-empty", "the file is empty", where=str(empty), advice="Check what writes it.")
+    if one := next(filter(_is_empty, source.files), None):
+        return empty(one)
     if isinstance(error, duckdb.OutOfMemoryException):
         said = "the table does not fit in the memory allowed"
         advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from funnel.data.alphabet import folded
-from funnel.engine.sources.base import check_names
+from funnel.engine.sources.base import check_names, empty
 from funnel.engine.sources.files import Files, check_folders, read_of
 from funnel.engine.sql import listed, literal
 
@@ -43,6 +43,8 @@ class Lines(Files):
         DuckDB gives the second one another name, as if it had that: the keys are looked at where it may have.
         """
         found = connection.execute(f"DESCRIBE SELECT * FROM {self.reading()}").fetchall()
+        if len(found) == 1 and connection.execute(f"SELECT count(*) FROM {self.reading()}").fetchone() == (0,):
+            raise empty(self.name)  # the one column is a name that stands for none
         names = [str(name) for name, *_ in found]
         if _renamed(names) or any("=" in str(file.parent) for file in self.files):
             names = self._keys(connection)

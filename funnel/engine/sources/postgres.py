@@ -34,8 +34,11 @@ _OWN = {
         "Grant it SELECT on the table or view, and USAGE on its schema.",
     )
 }
-_SPELT = ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "IntervalStyle = 'postgres'", "bytea_output = 'hex'")
-"""How values are told as texts, whatever a session, a role or a database says."""
+_SPELT = (
+    "TimeZone = 'UTC'", "DateStyle = 'ISO'", "IntervalStyle = 'postgres'", "bytea_output = 'hex'",
+    "extra_float_digits = 1", "lc_monetary = 'C'",
+)  # fmt: skip
+"""How values are told as texts, whatever a session, a role or a database says of them."""
 _PIECE = 1 << 16
 """Most rows that one count stands for here: the engine makes lists of them."""
 _YEARS = 30 * 365 + 7

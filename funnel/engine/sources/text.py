@@ -13,7 +13,7 @@ from typing import IO
 
 import duckdb
 
-from funnel.engine.sources.base import HEADED, TROUBLE, check_names, refused, unreadable
+from funnel.engine.sources.base import HEADED, TROUBLE, check_names, empty, refused, unreadable
 from funnel.engine.sources.files import Files, check_folders, read_of
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
@@ -120,7 +120,8 @@ class Text(Files):
             return
         widths, known = set[int](), dict[Path, list[str]]()
         for file in self.files:
-            names = self._header(connection, file)
+            if not (names := self._header(connection, file)):
+                raise empty(file)
             if self.dialect.header is None:
                 _check_headed(names, file)
             check_names(names, file, HEADED)

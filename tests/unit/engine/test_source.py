@@ -64,7 +64,7 @@ def test_missing_and_unknown_sources(tmp_path):
     assert code(caught) == "source-unreadable"
 
 
-@pytest.mark.parametrize("content", [b"PAR1 not parquet", b"", os.urandom(200)])
+@pytest.mark.parametrize("content", [b"PAR1 not parquet", b"PAR1", os.urandom(200)])
 def test_a_damaged_file_is_one_clear_error(tmp_path, content):
     (tmp_path / "bad.parquet").write_bytes(content)
     with pytest.raises(SourceError) as caught:

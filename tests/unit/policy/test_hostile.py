@@ -190,16 +190,10 @@ def test_a_good_policy_without_any_one_part(path: tuple[str | int, ...]) -> None
     assert (outcome(json.dumps(data)) is None) == (path in required)
 
 
-@pytest.mark.parametrize("prefix", ["funnel-key-1:", "funnel-signing-1:"])
-@pytest.mark.parametrize("place", ["{}", "draws: {}", "draws: {{kind: {}}}", "draws: {{{}: 1}}", "public: [{}, 3]"])
-def test_a_key_that_stands_where_it_should_not_is_never_shown(prefix: str, place: str) -> None:
-    key = "xBn5-not_a_real_one_but_as_long_as_such_a_key_is"
-    with pytest.raises(PolicyError) as refused:
-        loads(place.format(prefix + key))
-    assert key[:6] not in str(refused.value) + str(refused.value.as_dict())
-
-
-@pytest.mark.parametrize("text", ["id,ill\nann,hiv\n", "- ann\n- hiv\n", "hiv", "12", '"ann", "hiv"\n'])
+@pytest.mark.parametrize("text", [
+    "id,ill\nann,hiv\n", "- ann\n- hiv\n", "hiv", "012", '"ann", "hiv"\n', "*ann,hiv", "!ann hiv", "- &ann hiv",
+    "ann: hiv", "{ann", '{"name": "ann", "ill": "hiv"}\n', "ann:\nhiv: 012\n",
+])
 def test_a_table_that_is_taken_for_a_policy_is_not_shown(text: str) -> None:
     """What a scheduler mails must not hold values of people."""
     with pytest.raises(PolicyError) as refused:
