@@ -36,7 +36,7 @@ _REFUSALS: dict[str, Said] = {
 """What states of SQL say, by their first letters, and what to do."""
 _OF_ROWS = "22"
 """How states begin that tell of the values that were sent."""
-_OF_DRIVER = ("INVALID", "NOT_IMPLEMENTED")
+_OF_DRIVER = ("ALREADY_EXISTS", "INVALID_ARGUMENT", "INVALID_DATA", "NOT_FOUND", "NOT_IMPLEMENTED")
 """How complaints begin that the driver has of what it is given, and not of the connection."""
 _AWAY = ("08", "57", "53")
 _BROKEN_OFF = (
@@ -120,7 +120,8 @@ def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:
         if state.startswith(start):
             return Refusal(said, advice + never, again=not of_rows)
     if not state and told.startswith(_OF_DRIVER):
-        return Refusal("the database's driver refuses it", "See the log of the database.")
+        advice = f"A name of more than {MOST} bytes, for one, is cut there, and then is not found."
+        return Refusal("the driver of the database refuses it", advice, again=False)
     if not state or state.startswith(_AWAY):
         lost = ("the database cannot be reached, or ended the connection", "Check host and port, and run again.")
         return Refusal(*(_BROKEN_OFF if state == "57014" else lost), away=True)

@@ -334,6 +334,21 @@ def test_a_column_that_no_table_there_can_have_is_refused_before_anything_is_rel
         funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(block,)))
 
 
+def test_a_name_that_is_cut_there_is_no_server_that_is_away(server, tmp_path, table) -> None:
+    """A column of 0 and 1 for each value has a name that follows from the value."""
+    people = pq.read_table(table)
+    colours = pa.array([("c" * 70, "blue")[i % 2] for i in range(ROWS)])
+    long = tmp_path / "long.parquet"
+    pq.write_table(people.set_column(people.column_names.index("colour"), "colour", colours), long)
+    path = policy(tmp_path, long, server.address(table="open.bits"), public=("colour",))
+    path.write_text(path.read_text().replace(
+        "mechanism: randomised-response", "mechanism: {kind: unary-encoding, release: bits}"))  # fmt: skip
+    with pytest.raises(ReleaseError, match="the driver of the database refuses it") as caught:
+        funnel.run(path)
+    assert (caught.value.code, caught.value.exit_code) == ("also-refused", FAULT)
+    assert "funnel also" not in caught.value.advice
+
+
 def test_a_newer_release_that_was_taken_back_is_not_said_to_need_nothing(server, tmp_path, table) -> None:
     run(tmp_path, table, server, "open.back")
     newest = run(tmp_path, table, server, "open.back")
