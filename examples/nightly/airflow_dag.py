@@ -3,7 +3,8 @@
 Put it into Airflow's `dags` folder; funnel itself never imports it. A task that ends with exit code 5
 (another run is busy, the disk is full, the table is out of reach or changing) is tried again. One that ends with 1 (the
 policy, its lock or the table are at fault) or 4 (a person must decide: the table has drifted, a budget is spent) is
-not: nothing was published, and nothing will change by itself.
+not: nothing will change by itself, and nothing was published, unless the log says that it is (and that a database does
+not take it).
 """
 
 from __future__ import annotations

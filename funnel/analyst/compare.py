@@ -80,8 +80,8 @@ class Comparison:
     """All mechanisms that fit a policy, at the same bounds, on the same table.
 
     `at_zero` is what is left where every row is drawn for nobody in particular, Q(y|x) = p_y, at ε = 0; `estimate` the
-    private estimate that all figures follow from, where there is one. `cells` whether a block is wide: of it all
-    figures are about its cells.
+    private estimate that all figures follow from, where there is one. `cells` are the wide blocks, of which all
+    figures are about their cells.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Comparison:
     lines: tuple[Line, ...]
     at_zero: FaithfulFigures
     estimate: dict[str, Any] | None = None
-    cells: bool = False
+    cells: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -126,7 +126,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """What the figures are, in a sentence."""
-        public = ("cells of " if self.cells else "") + ", ".join("+".join(block) for block in self.public)
+        public = ", ".join(f"{'cells of ' if block[0] in self.cells else ''}{'+'.join(block)}" for block in self.public)
         return (
             f"Information kept of {public} under {self.notion} about {', '.join(self.sensitive)}, "
             f"{self.rows:,} rows"
@@ -225,7 +225,7 @@ def compare(
         tuple(lines),
         told_at_zero(counted.joint),
         counted.told(),
-        bool(counted.cells),
+        tuple(one.name for one in counted.cells),
     )
 
 

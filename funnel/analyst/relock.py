@@ -76,11 +76,10 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     other = sorted(set(changed_terms(policy, old)) - set(_KEEPING))
     if old.noisy is not None or other:
         said = f"{', '.join(other)} changed, so its protocol is not of this policy"
-        said = said if old.noisy is None else "one over a private estimate never drifts"
-        raise LockError(
-            "lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)),
-            advice=f"A protocol is kept where only {', '.join(_KEEPING)} change; else `funnel lock` makes another.",
-        )  # fmt: skip
+        advice = f"A protocol is kept where only {', '.join(_KEEPING)} change; else `funnel lock` makes another."
+        if old.noisy is not None:
+            said, advice = "one over a private estimate never drifts", "`funnel lock --force` makes another."
+        raise LockError("lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)), advice=advice)
     lock = replace(old, terms=terms(policy))
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
     epsilon = policy.privacy.epsilon

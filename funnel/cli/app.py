@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from funnel.cli.console import VALUES, Asked, complain, emit, own_up, say
+from funnel.cli.console import KEY, VALUES, Asked, complain, emit, own_up, say
 from funnel.cli.signals import INTERRUPTED, interrupted
 from funnel.failed import as_error
 
@@ -93,6 +93,9 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     if VALUES in given and not sys.stderr.isatty():
         complain(f"{VALUES} is for a terminal: here, what errors print goes into a file, a log or a mail")
+        sys.exit(_USAGE)
+    if any(map(KEY.search, given)):
+        complain("a key was given as an argument: by now it stands in lists of processes and of commands; make another")
         sys.exit(_USAGE)
     asked = Asked("--traceback" in given, VALUES in given)
     try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VALUES = "--show-values"
 _SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
-_KEY = re.compile(r"funnel-(?:key|signing)-\d+:[\w+/=-]*…?")
+KEY = re.compile(r"funnel-(?:key|signing)-\d+:[\w+/=-]{8,}…?")
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -92,7 +92,7 @@ def own_up(error: FunnelError, asked: Asked) -> None:
 def _visible(text: str) -> str:
     """The text with characters that steer a terminal, turn its direction round, or belong to no encoding (bytes of a
     path), as numbers: values are data. Keys, wherever somebody gave one by mistake, are left out."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", _KEY.sub("(a key)", text))
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", KEY.sub("(a key)", text))
 
 
 def emit(data: Any, *, line: bool = False, error: bool = False) -> None:

@@ -176,6 +176,7 @@ def _serves(name: str, data: Any, notion: type[Notion]) -> bool:
         and (alone or not mechanism.one_block(notion))
         and (numbers or not mechanism.needs_numbers)
         and (name != SETS or at(data, "release", "partition") is None)
+        and (mechanism.of_beliefs or at(data, "estimate", "beliefs") is None)
     )
 
 
@@ -354,11 +355,13 @@ def _storable(data: Any) -> Iterator[Finding]:
     if at(data, "release", "also") is None:
         return
     named = [(one.column, one.path) for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
-    named += [(f"{block.get('name')}_weight", (*path, "name")) for path, block in wide_blocks(data)]
+    blocks = [*wide_blocks(data)]
+    more = "_weight" if len(blocks) > 1 else ""
+    named += [(f"{block.get('name')}{more}", (*path, "name")) for path, block in blocks]
     for name, path in named:
         if name in _SYSTEM or len(name.encode()) > _STORED:
             said = f"`{shortened(name)}` can be no column of a table in the database that `release.also` names"
-            advice = f"Rename it in the source: {_STORED} bytes at most, and none of {', '.join(_SYSTEM)}."
+            advice = f"Give it another name: {_STORED} bytes at most, and none of {', '.join(_SYSTEM)}."
             yield Finding(path, "wrong-value", said, advice)
 
 

@@ -29,7 +29,6 @@ MOST_BYTES = 4 << 20
 _TOP = re.compile(rf"\b({'|'.join(Policy.model_fields)})\b[\"']?\s*:")
 _INIT = "`funnel init` writes a policy to start from."
 _NONE = "this is no policy: it has hardly any of the keys of one"
-_OF_NO_VALUES = ("policy-syntax", "policy-too-large")
 _FEW = 2
 """Keys that a policy has which is only begun."""
 
@@ -61,7 +60,7 @@ def loads(text: str, path: str | FilePath = "policy.yaml", opened: Opener | None
             raise
         # Of a table that was taken for a policy nothing is shown.
         told = (
-            one if one.code in _OF_NO_VALUES else replace(one, message=_NONE, suggestion=_INIT)
+            one if one.code == "policy-too-large" else replace(one, message=_NONE, suggestion=_INIT)
             for one in error.problems
         )
         raise PolicyError(list(dict.fromkeys(told))) from None

@@ -330,8 +330,10 @@ def test_a_column_that_no_table_there_can_have_is_refused_before_anything_is_rel
         funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(name, "size")))
     assert funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=("c" * 63, "size")))
     block = {"name": "w" * 57, "columns": ["colour", "size"], "cells": 4}
+    assert funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(block,)))
+    other = {"name": "other", "columns": ["paid", "day"], "cells": 4}
     with pytest.raises(PolicyError, match="can be no column of a table in the database"):
-        funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(block,)))
+        funnel.load(policy(tmp_path, tmp_path / "people.parquet", "postgresql://a@b/c#d", public=(block, other)))
 
 
 def test_a_name_that_is_cut_there_is_no_server_that_is_away(server, tmp_path, table) -> None:

@@ -206,3 +206,7 @@ def test_a_key_is_never_shown_wherever_it_was_given_by_mistake(command, tmp_path
         for words in (["check", one], ["check", one, "--json"], ["run", one, "--log", "json"], ["diff", one, one]):
             done = command(*words)
             assert done.code != 0 and secret not in done.out + done.err
+    rotate = ["key", "rotate", tmp_path / "0.yaml", key]
+    for words in ([key], rotate, ["check", f"--{key}"], ["run", "--traceback", key]):
+        done = command(*words)
+        assert done.code == 2 and secret not in done.out + done.err

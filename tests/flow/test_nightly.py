@@ -100,13 +100,33 @@ def test_the_git_check_knows_what_will_be_committed_whatever_its_name(shell, tmp
     shell("git", "add", policy.name)
     policy.write_text(kept)
     assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
-    assert f"{policy.name} has changes that are not staged" in done.stdout
+    assert "privacy.epsilon is" in done.stdout
     shell("git", "reset", "-q", "--hard")
     shell("git", "mv", policy.name, "other.yaml")
     shell("git", "rm", "-q", lock.name)
     assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
     assert f"{policy.name}:\nis gone" in done.stdout
     assert shell(NIGHTLY / "pre-commit", FUNNEL_ALLOW="1").returncode == 0
+
+
+def test_the_git_check_reads_the_groups_that_a_policy_names(shell, tmp_path):
+    """A file of them is part of the policy: other groups are another release, and a comment beside them is none."""
+    work = tmp_path / "work"
+    for words in (("init", "-q"), ("config", "user.email", "a@b.c"), ("config", "user.name", "a")):
+        shell("git", *words)
+    (work / "g.csv").write_text("value,group\na,one\nb,one\nc,two\n")
+    public = [{"name": SMALL["public"][0], "groups": "g.csv"}]
+    policy = write_policy(work, **SMALL | {"public": public})
+    shell("git", "add", ".")
+    assert shell(NIGHTLY / "pre-commit").returncode == 0
+    shell("git", "commit", "-qm", "first")
+    policy.write_text(f"# a comment\n{policy.read_text()}")
+    shell("git", "add", ".")
+    assert (done := shell(NIGHTLY / "pre-commit")).returncode == 0, done.stdout + done.stderr
+    (work / "g.csv").write_text("value,group\na,one\nb,two\nc,two\n")
+    shell("git", "add", "g.csv")
+    assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
+    assert done.stdout.splitlines()[-1] == "privacy: incomparable"
 
 
 @pytest.mark.long

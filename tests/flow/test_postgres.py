@@ -98,6 +98,7 @@ def test_infinite_dates_and_times_stay_what_they_are(
     assert sum(one[-1] for one in counts["cells"]) == ROWS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entity", [None, "id"], ids=["counted there", "rows"])
 def test_times_with_a_zone_are_those_of_utc_whatever_a_session_says(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entity: str | None

@@ -75,6 +75,7 @@ FILTERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("predicate", FILTERS)
 def test_what_a_filter_compares_is_grouped_as_it_compares_it(
     server: Server, tmp_path: Path, predicate: str

@@ -125,6 +125,7 @@ def test_of_several_rows_of_a_person_of_which_releases_take_one_nothing_is_known
     assert statuses(verdict)["absent"] == "not checked"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", [{}, {"entity": "row"}], ids=["nobody", "rows"])
 @pytest.mark.parametrize("kind", ["permanent", "fresh"])
 def test_of_people_whom_earlier_releases_know_by_another_column_rows_do_not_say_who_is_absent(

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 import funnel
-from funnel.errors import FunnelError
+from funnel.errors import FunnelError, LockError
 from funnel.format.canonical import encode
 from funnel.format.journal import EstimateEntry, ReleaseEntry
 from funnel.ledger import estimates
@@ -154,6 +154,13 @@ def test_a_lock_does_not_say_that_counts_were_estimated_when_it_was_made(tmp_pat
     assert "or up to twelve hours before it: this release spent nothing more" in page
     assert "at least 100 records in these counts, noise included" in page
     assert "night that the protocol was fixed" not in page
+
+
+def test_a_lock_over_a_private_estimate_is_not_kept_and_advice_is_not_what_was_done(tmp_path):
+    funnel.make_lock(policy(tmp_path, privacy=LIP))
+    with pytest.raises(LockError, match="never drifts") as refused:
+        funnel.make_lock(policy(tmp_path, privacy=LIP | {"epsilon": 2.0}), keep=True)
+    assert refused.value.advice == "`funnel lock --force` makes another."
 
 
 PUBLIC = {"s": ["s0", "s1"], "x": VALUES["x"]}

@@ -75,6 +75,14 @@ def test_a_file_in_which_nothing_stands_is_called_empty(tmp_path: Path, name: st
         assert (refused.value.code, refused.value.values) == ("source-empty", None)
 
 
+def test_an_empty_part_is_not_said_to_be_what_is_wrong_with_another(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "ill": "no"}\n{"id": 2, "ill"\n')
+    (tmp_path / "b.jsonl").write_text("")
+    with pytest.raises(SourceError) as refused:
+        funnel.starter_policy(tmp_path / "*.jsonl", tmp_path)
+    assert refused.value.code == "source-unreadable"
+
+
 def test_a_file_that_is_no_parquet_is_not_said_to_hold_values_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text("id,ill\n" * 30)
     with pytest.raises(SourceError) as refused:

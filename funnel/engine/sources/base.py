@@ -121,7 +121,7 @@ def empty(where: object) -> SourceError:
     return SourceError("source-empty", "the file is empty", where=str(where), advice="Check what writes it.")
 
 
-def _is_empty(file: Path) -> bool:
+def is_empty(file: Path) -> bool:
     """Whether nothing stands in a file, packed or not, but for a mark of its encoding."""
     import pyarrow as pa
 
@@ -139,8 +139,8 @@ def unreadable(source: Source, error: Exception) -> SourceError:
     except SourceError as moved:
         return moved
     told = str(error).lower()
-    if one := next(filter(_is_empty, source.files), None):
-        return empty(one)
+    if source.files and all(map(is_empty, source.files)):
+        return empty(source.name)
     if isinstance(error, duckdb.OutOfMemoryException):
         said = "the table does not fit in the memory allowed"
         advice = "Raise `--memory`, or free disk space for spilling next to `release.private`."

@@ -13,7 +13,7 @@ from typing import IO
 
 import duckdb
 
-from funnel.engine.sources.base import HEADED, TROUBLE, check_names, empty, refused, unreadable
+from funnel.engine.sources.base import HEADED, TROUBLE, check_names, empty, is_empty, refused, unreadable
 from funnel.engine.sources.files import Files, check_folders, read_of
 from funnel.engine.sql import listed, literal
 from funnel.errors import SourceError
@@ -94,6 +94,8 @@ class Text(Files):
         told, quotes, commented = self.dialect.options(), set[str](), True
         with duckdb.connect() as connection:
             for file in self.files:
+                if is_empty(file):
+                    raise empty(file)
                 asked = listed([literal(str(file)), *told, "sample_size = -1"])
                 found = connection.execute(f"SELECT Quote, Comment, Delimiter, len(Columns) FROM sniff_csv({asked})")
                 quote, comment, delimiter, width = found.fetchall()[0]

@@ -271,6 +271,7 @@ def test_what_a_change_means(case):
 ENDS = [None, [0, 20], [3, 17]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "second"), list(product(ENDS, ENDS)))
 def test_numbers_are_coarser_where_what_is_told_of_them_follows_from_what_was(first, second):
     def told(step: int, ends: list[int] | None) -> list[int]:

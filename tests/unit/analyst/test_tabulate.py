@@ -179,6 +179,7 @@ def test_means_and_shares_are_ratios_with_intervals_by_fieller():
     assert (low, high) == (pytest.approx(0.03 - 0.0196, abs=1e-4), pytest.approx(0.03 + 0.0196, abs=1e-4))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("totals", ["free", "kept"])
 def test_over_all_releases_figures_hold_the_truth_however_few_answers_are_changed(totals):
     """Counts, sums and shares, in numbers and at face value; one answer changed in so many records by hundreds."""
@@ -517,6 +518,7 @@ def test_the_command_answers_as_text_csv_and_json(people, command):
         funnel.open_release(release).estimate(by="town", confidence=1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("names", "values", "by"),
     [
