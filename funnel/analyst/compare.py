@@ -126,11 +126,15 @@ class Comparison:
     @property
     def title(self) -> str:
         """What the figures are, in a sentence."""
-        public = ", ".join(f"{'cells of ' if block[0] in self.cells else ''}{'+'.join(block)}" for block in self.public)
         return (
-            f"Information kept of {public} under {self.notion} about {', '.join(self.sensitive)}, "
+            f"Information kept of {self._public} under {self.notion} about {', '.join(self.sensitive)}, "
             f"{self.rows:,} rows"
         )
+
+    @property
+    def _public(self) -> str:
+        """What is kept of: columns, and of wide blocks their cells."""
+        return ", ".join(f"{'cells of ' if block[0] in self.cells else ''}{'+'.join(block)}" for block in self.public)
 
     def _notes(self) -> Iterator[str]:
         """The private estimate, and points without a figure."""
@@ -162,7 +166,7 @@ class Comparison:
     @property
     def _heading(self) -> str:
         """The title, short enough for the head of a picture."""
-        public = shortened(", ".join("+".join(block) for block in self.public), 15, 300)
+        public = shortened(self._public, 15, 300)
         secret = shortened(", ".join(self.sensitive), 15, 180)
         return f"Information kept of {public}; hidden: {secret} ({self.notion})"
 

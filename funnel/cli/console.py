@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VALUES = "--show-values"
 _SHADES = {"weaker": "bold red", "stronger": "green", "incomparable": "yellow"}
 KEY = re.compile(r"funnel-(?:key|signing)-\d+:[\w+/=-]{8,}…?")
+"""A key of draws or of signatures; too short a one is left, for what it begins with is told to people."""
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -24,6 +24,8 @@ COLUMNS = (
 """Names and types of a table's columns, in order; a type with its length or precision in brackets."""
 MOST = 63
 """Bytes of a name in the database."""
+SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+"""Columns that every table there has."""
 Said = tuple[str, str]
 """What is wrong, and what to do."""
 _NO_TABLE = ("the table does not exist", "Name the table after #, as schema.table.")
@@ -38,6 +40,10 @@ _OF_ROWS = "22"
 """How states begin that tell of the values that were sent."""
 _OF_DRIVER = ("ALREADY_EXISTS", "INVALID_ARGUMENT", "INVALID_DATA", "NOT_FOUND", "NOT_IMPLEMENTED")
 """How complaints begin that the driver has of what it is given, and not of the connection."""
+_MIDWAY = (
+    "the database broke off in the middle of the rows",
+    "See its log: a value may be one that it cannot compute, or the role has too little time (statement_timeout).",
+)
 _AWAY = ("08", "57", "53")
 _BROKEN_OFF = (
     "the statement was broken off: the run was interrupted, or it took longer than the role may (statement_timeout)",
@@ -78,8 +84,8 @@ class Address:
 class Refusal:
     """What the server refused: `said` and `advice` for a person; `away` where it cannot be reached any more.
 
-    `undone` is False where it may have done what it was asked all the same, and only its answer was lost; `again` is
-    False where it refuses this release whenever it is sent.
+    `undone` is False where it may have done what it was asked all the same, and only its answer was lost; `again`
+    is False where asking once more does not help; `never` where what was sent is refused whenever it is sent.
     """
 
     said: str
@@ -87,6 +93,7 @@ class Refusal:
     away: bool = False
     undone: bool = True
     again: bool = True
+    never: bool = False
 
 
 @contextmanager
@@ -103,27 +110,27 @@ def connected(
     driver = library("adbc_driver_postgresql.dbapi", "postgres", where)
     try:
         with closing(driver.connect(server)) as connection:
-            yield connection
+            try:
+                yield connection
+            except (OSError, pa.ArrowException):  # in the middle of its rows, without a state of SQL
+                connection.rollback()  # which fails where the server is away
+                raise raised(Refusal(*_MIDWAY)) from None
     except driver.Error as error:
         raise raised(_refusal(str(error.sqlstate or ""), str(error), own)) from None
-    except (OSError, pa.ArrowException) as error:  # in the middle of its rows
-        raise raised(_refusal("", str(error), own)) from None
 
 
 def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:
     """The words for a state of SQL; a connection that fails has none."""
     if "password" in told and not state:
         state = "28"
-    of_rows = state.startswith(_OF_ROWS)
-    never = " The database never takes this release." if of_rows else ""
+    never = state.startswith(_OF_ROWS)
     for start, (said, advice) in (own | _REFUSALS).items():
         if state.startswith(start):
-            return Refusal(said, advice + never, again=not of_rows)
+            return Refusal(said, advice, never=never)
     if not state and told.startswith(_OF_DRIVER):
         advice = f"A name of more than {MOST} bytes, for one, is cut there, and then is not found."
-        return Refusal("the driver of the database refuses it", advice, again=False)
+        return Refusal("the driver of the database refuses it", advice, never=True)
     if not state or state.startswith(_AWAY):
         lost = ("the database cannot be reached, or ended the connection", "Check host and port, and run again.")
         return Refusal(*(_BROKEN_OFF if state == "57014" else lost), away=True)
-    said, advice = f"the database refuses it (SQL state {state})", f"See the log of the database.{never}"
-    return Refusal(said, advice, again=not of_rows)
+    return Refusal(f"the database refuses it (SQL state {state})", "See the log of the database.", never=never)

@@ -100,12 +100,17 @@ def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
         if refusal.undone
         else ("may not be in the database", "is as it was, or holds the release, whole")
     )
-    later = " Then `funnel also` writes the release, where it is not; so does the next run with its own."
+    if refusal.never:
+        later = " The database never takes this release."
+    elif refusal.again:
+        later = " Then `funnel also` writes the release, where it is not; so does the next run with its own."
+    else:
+        later = ""
     return ReleaseError(
-        "also-write" if refusal.again else "also-refused",
+        "also-write" if refusal.again and not refusal.never else "also-refused",
         f"release {folder.name} is published, whole and audited, but {but}: {refusal.said}",
         where=also.table,
-        advice=f"{refusal.advice} The table there {there}.{later if refusal.again else ''}".strip(),
+        advice=f"{refusal.advice} The table there {there}.{later}".strip(),
         release=str(folder),
     )
 

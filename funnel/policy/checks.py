@@ -35,6 +35,7 @@ from funnel.policy.mention import (
 )  # fmt: skip
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.parted import SETS, parted
+from funnel.policy.stored import storable
 from funnel.policy.wide import wide
 from funnel.text import bare
 
@@ -58,7 +59,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from parted(document.data)
     yield from _settings(document.data)
     yield from _readable(document.data)
-    yield from _storable(document.data)
+    yield from storable(document.data)
     yield from _described(document.data)
     yield from _folders(document.data, directory)
 
@@ -342,27 +343,6 @@ def _readable(data: Any) -> Iterator[Finding]:
         if one.role in ("public", "identify") and one.column != bare(one.column):
             said = f"`{shortened(one.column)}` has blanks around it, or a carriage return: readers of CSV lose them"
             yield Finding(one.path, "wrong-value", said, "Write `format: parquet`, or rename it in the source.")
-
-
-_STORED = 63
-"""Bytes of a column's name in the database."""
-_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
-"""What every table there has already."""
-
-
-def _storable(data: Any) -> Iterator[Finding]:
-    """A database has its own columns in every table, and cuts names that are long."""
-    if at(data, "release", "also") is None:
-        return
-    named = [(one.column, one.path) for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
-    blocks = [*wide_blocks(data)]
-    more = "_weight" if len(blocks) > 1 else ""
-    named += [(f"{block.get('name')}{more}", (*path, "name")) for path, block in blocks]
-    for name, path in named:
-        if name in _SYSTEM or len(name.encode()) > _STORED:
-            said = f"`{shortened(name)}` can be no column of a table in the database that `release.also` names"
-            advice = f"Give it another name: {_STORED} bytes at most, and none of {', '.join(_SYSTEM)}."
-            yield Finding(path, "wrong-value", said, advice)
 
 
 def _settings(data: Any) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ Opener = Callable[[str], str]
 """The text of a file by its name in the policy. It raises OSError or ValueError where there is none."""
 MOST_BYTES = 4 << 20
 _TOP = re.compile(rf"\b({'|'.join(Policy.model_fields)})\b[\"']?\s*:")
+"""Top-level keys of a policy, wherever they stand in a text."""
 _INIT = "`funnel init` writes a policy to start from."
 _NONE = "this is no policy: it has hardly any of the keys of one"
 _FEW = 2

@@ -15,7 +15,6 @@ TOLERATED = timedelta(minutes=1)
 """A clock may lag this far behind the last release before anybody is told: two quick releases, or a clock set right."""
 
 
-
 def new_release_id(now: datetime) -> str:
     """UTC time to the second and six random hex digits, such as 20261121T112034Z-3f9a1c."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"

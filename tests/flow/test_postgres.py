@@ -15,7 +15,7 @@ import pytest
 import funnel
 from funnel.engine.duckdb import DuckDB
 from funnel.engine.sources import find
-from funnel.errors import SourceError
+from funnel.errors import FAULT, SourceError
 from tests.support.policies import write_policy
 from tests.support.postgres import PASSWORD, Server
 
@@ -178,6 +178,16 @@ def test_what_goes_wrong_is_one_clear_error(
     assert (caught.value.code, said in str(caught.value)) == (code, True), str(caught.value)
     assert not any(secret in str(caught.value) for secret in (PASSWORD, "wrong-one"))
     assert not (tmp_path / "releases").exists() or not any((tmp_path / "releases").iterdir())
+
+
+def test_a_value_that_cannot_be_computed_there_is_no_release_that_is_not_taken(server: Server, tmp_path: Path) -> None:
+    server.run("CREATE VIEW broken AS SELECT id, answer, colour, 1 / (id - 7) AS age FROM people; "
+               "GRANT SELECT ON broken TO reader")  # fmt: skip
+    with pytest.raises(SourceError) as refused:
+        funnel.run(policy(tmp_path, server.address(table="broken")))
+    assert (refused.value.code, refused.value.exit_code) == ("source-unreadable", FAULT)
+    assert "broke off in the middle of the rows" in str(refused.value)
+    assert not any(words in str(refused.value) for words in ("never takes", "cannot be reached"))
 
 
 def test_a_connection_that_ends_in_the_middle_publishes_nothing(server: Server, tmp_path: Path) -> None:

@@ -42,8 +42,9 @@ class Lines(Files):
 
         DuckDB gives the second one another name, as if it had that: the keys are looked at where it may have.
         """
-        found = connection.execute(f"DESCRIBE SELECT * FROM {self.reading()}").fetchall()
-        if len(found) == 1 and connection.execute(f"SELECT count(*) FROM {self.reading()}").fetchone() == (0,):
+        reading = self.reading()
+        found = connection.execute(f"DESCRIBE SELECT * FROM {reading}").fetchall()
+        if len(found) == 1 and connection.execute(f"SELECT count(*) FROM {reading}").fetchone() == (0,):
             raise empty(self.name)  # the one column is a name that stands for none
         names = [str(name) for name, *_ in found]
         if _renamed(names) or any("=" in str(file.parent) for file in self.files):
