@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from funnel.engine.postgres import MOST, SYSTEM
 from funnel.policy.document import Finding, shortened
 from funnel.policy.mention import at, keys, mentions, wide_blocks
 
@@ -14,6 +13,8 @@ def storable(data: Any) -> Iterator[Finding]:
     """Every name that the database of `release.also` would cut, or has in every table already."""
     if at(data, "release", "also") is None:
         return
+    from funnel.engine.postgres import MOST, SYSTEM  # a policy without a database does not wait for it
+
     named = [(one.column, one.path) for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
     blocks = [*wide_blocks(data)]
     more = "_weight" if len(blocks) > 1 else ""
