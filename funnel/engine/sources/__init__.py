@@ -64,18 +64,31 @@ def _remote(address: str) -> Source:
 
 def _inside(folder: Path) -> str:
     """The pattern of the one kind of files that a folder of partitions holds. Raises SourceError."""
-    names = {file.name.lower() for file in folder.rglob("*") if file.is_file() and not _aside(file, folder)}
+    every = [*folder.rglob("*")]
+    names = {one.name.lower() for one in every if one.is_file() and not _aside(one, folder)}
     found = {ending for ending in ENDINGS if any(name.endswith(ending) for name in names)}
     if len(found) != 1:
         held = f"files of several kinds: {', '.join(sorted(found))}" if found else "no table"
         raise refused(f"the folder holds {held}", folder, "Name a pattern, such as folder/**/*.parquet.")
     (ending,) = found
-    if (
-        left := next((file for file in folder.rglob(f"*{ending}") if _aside(file, folder)), None)
-    ) is not None:
-        said = f"the folder holds {left.relative_to(folder)}, such as writers leave while they are at work"
-        raise refused(said, folder, "Run again when it is done, or name a pattern that leaves it out.")
+    for one in every:
+        _check_inside(one, folder, ending)
     return f"{glob.escape(str(folder))}/**/*{ending}"
+
+
+def _check_inside(one: Path, folder: Path, ending: str) -> None:
+    """Refuse what the pattern reads and is none of the table, or leaves out and may be some. Raises SourceError."""
+    said = f"the folder holds {one.relative_to(folder)}"
+    if _aside(one, folder):
+        if one.name.endswith(ending):
+            advice = "Run again when it is done, or name a pattern that leaves it out."
+            raise refused(f"{said}, such as writers leave while they are at work", folder, advice)
+    elif one.is_dir():
+        if one.is_symlink():
+            advice = f"Have the folder itself there, or name a pattern: folder/**/*{ending} goes through no links."
+            raise refused(f"{said}, a link to a folder, and what lies there would be left out", folder, advice)
+    elif one.name.lower().endswith(ending) and not one.name.endswith(ending):
+        raise refused(f"{said}, and files are read whose names end in {ending}", folder, "Rename it.")
 
 
 def _aside(file: Path, folder: Path) -> bool:

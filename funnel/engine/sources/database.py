@@ -10,6 +10,7 @@ import duckdb
 
 from funnel.engine.sources.base import Source, changed
 from funnel.engine.sources.files import Stamp, stamp_of
+from funnel.engine.sources.pulled import TABLE
 from funnel.engine.sql import identifier, listed, literal
 
 ENDINGS = (".duckdb", ".ddb")
@@ -39,6 +40,15 @@ class Database(Source):
         plain = listed(f'{text} COLLATE "binary" AS {text}' for text in texts)
         rows = f"* REPLACE ({plain})" if plain else "*"
         connection.execute(f"CREATE TEMP VIEW {self.reading()} AS SELECT {rows} FROM {table}")
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+        """The rows of a view, which need not be the same when it is read again. Raises duckdb.Error."""
+        asked = "SELECT 1 FROM duckdb_views() WHERE database_name = 'stored' AND lower(view_name) = lower(?)"
+        if connection.execute(asked, [self.table.rpartition(".")[2]]).fetchone() is None:
+            return
+        chosen = listed(map(identifier, columns))
+        connection.execute(f"CREATE TEMP TABLE {TABLE} AS SELECT {chosen} FROM {self.reading()}")
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {self.reading()} AS SELECT * FROM {TABLE}")
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """The rows of the table in the file."""

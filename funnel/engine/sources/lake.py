@@ -63,9 +63,8 @@ class Iceberg(Pulled):
         names = [field.name for field in table.schema().fields]
         chosen = names if columns is None else [name for name in names if name in columns]
         limit = 0 if columns is None else None
-        return table.scan(
-            selected_fields=tuple(chosen or names[:1]), snapshot_id=self.snapshot, limit=limit
-        ).to_arrow_batch_reader()
+        # The current snapshot, that of the file: were it named, columns would be called what they were called then.
+        return table.scan(selected_fields=tuple(chosen or names[:1]), limit=limit).to_arrow_batch_reader()
 
 
 def delta(folder: Path) -> Delta:

@@ -5,17 +5,25 @@ Credentials come from the environment, as the store's own tools read them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from funnel.data.alphabet import folded
 from funnel.engine.sources.base import changed, missing, refused
+from funnel.engine.sources.parquet import ENDINGS
 from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as pads
 
+MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""What writers call a folder whose column is missing."""
 Listed = tuple[tuple[str, int, int], ...]
 
 
@@ -27,22 +35,34 @@ class Objects(Pulled):
     listed: Listed
 
     def rows(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
-        """The rows of these columns; None: all columns and no rows. Raises SourceError."""
+        """The rows of these columns; None: all columns and no rows. Raises SourceError, pyarrow.ArrowException."""
         import pyarrow.compute as pc
-        import pyarrow.dataset as ds
 
-        system, root = _system(self.name)
         try:
-            paths = [path for path, _, _ in self.listed]
-            found = ds.dataset(
-                paths, filesystem=system, format="parquet", partitioning="hive", partition_base_dir=root
-            )
+            found = self._dataset()
             names = found.schema.names
             chosen = None if columns is None else [name for name in names if name in columns] or names[:1]
             nothing = {"filter": pc.scalar(False)} if columns is None else {}
             return found.scanner(columns=chosen, **nothing).to_reader()
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise unreachable(self.name, error) from None
+
+    def _dataset(self) -> pads.Dataset:
+        """All objects with the columns of any: those of one name have one type. Raises SourceError, ArrowException."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        system, root = _system(self.name)
+        paths = [path for path, _, _ in self.listed]
+        base = ds.FileSystemFactoryOptions(partition_base_dir=root)
+        columns = ds.FileSystemDatasetFactory(system, paths, ds.ParquetFileFormat(), base).inspect()
+        keys = _keys(part for path in paths for part in _below(path, root).parent.parts)
+        if twice := {folded(key.name) for key in keys} & {*map(folded, columns.names)}:
+            said = f"the column {min(twice)!r} is there twice: in the objects, and as folders of that name (key=value)"
+            advice = "Which of the two is meant nobody can tell: leave one of them out, or give it another name."
+            raise SourceError("source-header", said, where=self.name, advice=advice)
+        named = ds.partitioning(pa.schema(keys), flavor="hive")
+        return ds.dataset(paths, pa.schema([*columns, *keys]), "parquet", system, named, root)
 
     def check_unchanged(self) -> None:
         """Raise SourceError when an object has gone, come or been rewritten since the source was found."""
@@ -69,8 +89,43 @@ def _listed(address: str) -> Listed:
         every = [info] if info.is_file else system.get_file_info(below)
     except OSError as error:
         raise unreachable(address, error) from None
-    whole = [one for one in every if one.is_file and one.path.lower().endswith((".parquet", ".pq"))]
+    _check_plain(address, [_below(one.path, root) for one in every if one.is_file])
+    whole = [one for one in every if one.is_file and one.path.lower().endswith(ENDINGS)]
     return tuple(sorted((one.path, one.size, one.mtime_ns or 0) for one in whole))
+
+
+def _below(path: str, root: str) -> PurePosixPath:
+    """Where an object lies under the table's address."""
+    return PurePosixPath(path).relative_to(root)
+
+
+def _check_plain(address: str, paths: Sequence[PurePosixPath]) -> None:
+    """No object says which of the others are the table, and none is a writer's own. Raises SourceError."""
+    lakes = {"Delta": [one for one in paths if one.parts[:1] == ("_delta_log",)],
+             "Iceberg": [one for one in paths if one.name.endswith(".metadata.json")]}  # fmt: skip
+    if kind := next((kind for kind, found in lakes.items() if found), None):
+        said = f"this is {'an' if kind == 'Iceberg' else 'a'} {kind} table, and not every object of it is part of it"
+        raise refused(said, address, "Only tables of Parquet are read from object stores: export it, or copy it here.")
+    left = (one for one in paths if one.name.lower().endswith(ENDINGS) and one.parent.parts)
+    if (odd := next((one for one in left if any(part.startswith(("_", ".")) for part in one.parts)), None)) is not None:
+        said = f"there is {odd}, such as writers leave while they are at work"
+        raise refused(said, address, "Run again when it is done, or name a folder without it.")
+
+
+def _keys(parts: Iterable[str]) -> list[pa.Field]:
+    """The columns that folders named key=value are: whole numbers where all are spelt as such, else texts."""
+    import pyarrow as pa
+
+    values = dict[str, set[str]]()
+    for key, equal, value in (part.partition("=") for part in parts):
+        if equal:
+            values.setdefault(key, set()).add(unquote(value))
+    return [pa.field(key, pa.int64() if all(map(_is_whole, found)) else pa.string()) for key, found in values.items()]
+
+
+def _is_whole(value: str) -> bool:
+    """Whether a folder's value is a whole number that is spelt in no other way, or missing."""
+    return value == MISSING or re.fullmatch(r"0|-?[1-9]\d{0,17}", value) is not None
 
 
 def _system(address: str) -> tuple[Any, str]:

@@ -7,12 +7,12 @@ DuckDB keeps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from funnel.engine.sources.base import Source, check_names
+from funnel.engine.sources.base import Source, check_names, refused
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,14 +29,26 @@ class Pulled(Source):
 
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """A table of its columns without rows. Raises SourceError, duckdb.Error."""
-        with self.rows(None) as reader:
+        with self._told(), self.rows(None) as reader:
             check_names(reader.schema.names, self.name)  # DuckDB gives another name to one that stands twice
             bring(connection, reader, TABLE)
 
     def fetch(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
         """The rows. Raises SourceError, duckdb.Error."""
-        with self.rows(columns) as reader:
+        with self._told(), self.rows(columns) as reader:
             bring(connection, reader, TABLE)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What is wrong with what the table is kept in is told as that. Raises SourceError."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, ValueError, EOFError) as error:
+            said = f"the source table cannot be read ({type(error).__name__})"
+            advice = "Check its files: each is to be whole, and all with the same types in their columns."
+            raise refused(said, self.name, advice) from None
 
     def reading(self, texts: Sequence[str] = ()) -> str:
         """What came."""

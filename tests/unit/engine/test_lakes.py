@@ -69,6 +69,41 @@ def test_an_iceberg_table_is_read_at_the_snapshot_found(tmp_path: Path) -> None:
         (metadata / aside).unlink()
 
 
+def test_an_iceberg_table_is_read_by_the_names_that_its_columns_have_now(tmp_path: Path) -> None:
+    """A change of its schema is no snapshot, and the last snapshot knows other names."""
+    from pyiceberg.types import StringType
+
+    made = catalogue.InMemoryCatalog("made", warehouse=f"file://{tmp_path}")
+    made.create_namespace("city")
+    table = made.create_table("city.people", ROWS.schema)
+    table.append(ROWS)
+    folder = Path(table.location().removeprefix("file://"))
+    for before, after in (("colour", "aside"), ("region", "colour"), ("aside", "region")):
+        with table.update_schema() as change:
+            change.rename_column(before, after)
+    assert read(find(folder), "id, region, colour") == EXPECTED
+    with table.update_schema() as change:
+        change.delete_column("region")
+    with table.update_schema() as change:
+        change.add_column("region", StringType())
+    assert read(find(folder), "id, region") == [(1, None), (2, None), (3, None)]
+
+
+def test_a_lake_whose_files_are_broken_is_one_error(tmp_path: Path) -> None:
+    made = catalogue.InMemoryCatalog("made", warehouse=f"file://{tmp_path}")
+    made.create_namespace("city")
+    ice = made.create_table("city.people", ROWS.schema)
+    ice.append(ROWS)
+    deltalake.write_deltalake(tmp_path / "delta", ROWS)
+    place = Path(ice.location().removeprefix("file://"))
+    for folder, pattern in ((tmp_path / "delta", "*.parquet"), (place, "data/*.parquet"), (place, "metadata/*.avro")):
+        for file in folder.glob(pattern):
+            file.write_bytes(file.read_bytes()[:40])
+        with pytest.raises(SourceError) as caught:
+            read(find(folder))
+        assert caught.value.code == "source-unreadable"
+
+
 def test_a_damaged_lake_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
     (tmp_path / "delta" / "_delta_log" / "00000000000000000000.json").write_text("{")
@@ -90,15 +125,19 @@ def store() -> Iterator[str]:
     server.stop()
 
 
-def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(
-    store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def system(store: str, monkeypatch: pytest.MonkeyPatch) -> object:
+    """What writes into a bucket `towns` of the store."""
     from pyarrow import fs
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
-    system, _ = fs.FileSystem.from_uri(f"s3://towns/people?{store}")
-    system.create_dir("towns")
+    found, _ = fs.FileSystem.from_uri(f"s3://towns/people?{store}")
+    found.create_dir("towns")
+    return found
+
+
+def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(store: str, system: object) -> None:
     for region in ("north", "south"):
         part = ROWS.filter(pa.compute.equal(ROWS["region"], region)).drop_columns(["region"])
         pq.write_table(part, f"towns/people/region={region}/part-0.parquet", filesystem=system)
@@ -113,6 +152,58 @@ def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(
     with pytest.raises(SourceError) as caught:
         find(f"s3://towns/nobody?{store}")
     assert caught.value.code == "source-missing"
+
+
+def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, system: object) -> None:
+    pq.write_table(ROWS, "towns/spark/part-0.parquet", filesystem=system)
+    pq.write_table(ROWS, "towns/spark/_temporary/0/part-0.parquet", filesystem=system)
+    pq.write_table(ROWS, "towns/delta/part-0.parquet", filesystem=system)
+    with system.open_output_stream("towns/delta/_delta_log/0.json") as log:  # type: ignore[attr-defined]
+        log.write(b"{}")
+    pq.write_table(ROWS, "towns/ice/data/part-0.parquet", filesystem=system)
+    with system.open_output_stream("towns/ice/metadata/1.metadata.json") as log:  # type: ignore[attr-defined]
+        log.write(b"{}")
+    for name, said in (("spark", "_temporary/0/part-0"), ("delta", "a Delta table"), ("ice", "an Iceberg table")):
+        with pytest.raises(SourceError, match=said) as caught:
+            find(f"s3://towns/{name}?{store}")
+        assert caught.value.code == "source-unreadable"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(("01", "1"), ["01", "1"]), (("2", "10"), [2, 10]), (("a%20b", "1"), ["a b", "1"]),
+     (("7", "__HIVE_DEFAULT_PARTITION__"), [7, None])],
+)  # fmt: skip
+def test_values_of_folders_in_a_store_are_as_they_are_spelt(
+    store: str, system: object, values: tuple[str, str], expected: list[object]
+) -> None:
+    name = "-".join(values).replace("%", "")
+    for place, value in enumerate(values):
+        rows = ROWS.slice(place, 1).drop_columns(["region"])
+        pq.write_table(rows, f"towns/{name}/region={value}/part-0.parquet", filesystem=system)
+    assert [region for _, region in sorted(read(find(f"s3://towns/{name}?{store}"), "id, region"))] == expected
+
+
+def test_objects_have_the_columns_of_any_and_one_type_for_each(store: str, system: object) -> None:
+    """The types of the first object would change the values of the others."""
+    pq.write_table(ROWS.drop_columns(["colour"]), "towns/some/part-0.parquet", filesystem=system)
+    pq.write_table(MORE, "towns/some/part-1.parquet", filesystem=system)
+    assert read(find(f"s3://towns/some?{store}"), "id, colour")[-1] == (4, "green")
+    others = {
+        "types": MORE.set_column(0, "id", pa.array([4.5])),
+        "region=north": MORE,
+        "broken": None,
+    }
+    for name, rows in others.items():
+        pq.write_table(ROWS, f"towns/odd-{name}/{name}/part-0.parquet", filesystem=system)
+        if rows is None:
+            with system.open_output_stream(f"towns/odd-{name}/{name}/part-1.parquet") as file:  # type: ignore[attr-defined]
+                file.write(b"PAR1 and no more")
+        else:
+            pq.write_table(rows, f"towns/odd-{name}/{name}/part-1.parquet", filesystem=system)
+        with pytest.raises(SourceError) as caught:
+            read(find(f"s3://towns/odd-{name}?{store}"))
+        assert caught.value.code == ("source-header" if "=" in name else "source-unreadable"), name
 
 
 @pytest.mark.long

@@ -262,6 +262,37 @@ def test_hidden_files_in_a_pattern_are_refused_not_read(tmp_path):
         source.check_unchanged()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_folder_whose_pattern_would_leave_some_of_it_out_is_refused(tmp_path, kind):
+    """The engine's `**` goes through no links, and minds capitals."""
+    folder, other = tmp_path / "people", tmp_path / "archive"
+    options = {"jsonl": "(FORMAT json)"}.get(kind, "")
+    for place in (folder / "year=2024", other / "year=2023"):
+        place.mkdir(parents=True)
+        duckdb.sql(f"COPY (SELECT 'u' AS x) TO '{place}/one.{kind}' {options}")
+    find(folder)
+    (folder / "year=2023").symlink_to(other / "year=2023")
+    with pytest.raises(SourceError, match="year=2023, a link to a folder"):
+        find(folder)
+    with DuckDB(find(folder / "**" / f"*.{kind}")) as engine:  # as it advises
+        assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (1,)
+    (folder / "year=2023").rename(folder / "_year=2023")
+    find(folder)
+    (folder / "year=2024" / f"one.{kind}").rename(folder / f"two.{kind.upper()}")
+    with pytest.raises(SourceError, match=f"two.{kind.upper()}, and files are read whose names end in .{kind}"):
+        find(folder)
+
+
+def test_a_view_is_read_once_whatever_it_says_the_next_time(tmp_path):
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as made:
+        made.execute("CREATE TABLE people AS SELECT i AS id, 'u' AS x FROM range(1000) t(i)")
+        made.execute('CREATE VIEW "Some" AS SELECT * FROM people WHERE random() < 0.5')
+    with DuckDB(find(f"{tmp_path}/people.duckdb#some")) as engine:
+        engine.fetch(["x", "id"])
+        first, second = (engine.rows(f"SELECT id FROM {engine.source.reading()} ORDER BY id") for _ in range(2))
+    assert first == second and 300 < len(first) < 700
+
+
 def test_a_rewrite_that_restores_its_time_is_noticed(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x\nu\n")
