@@ -86,6 +86,7 @@ CATALOGUE: dict[str, str] = {
     "key-unreadable": "the key cannot be read or is not a key",
     "key-permissions": "the key file can be read by others",
     "key-changed": "the key is not that of the last release",
+    "key-unchanged": "the key is that of the last release",
     "key-write": "the key file could not be written",
     "release-write": "the release could not be written",
     "also-write": "the release is published, but may not be in the database that the policy names beside",

@@ -38,11 +38,11 @@ def order_claims(panels: Sequence[Panel], last: float) -> list[Claim]:
     curves = [_curves(panel) for panel in panels]
     small = [one for one in curves if PRINTED in one]
 
-    def above(over: str, under: str, among: Sequence[dict[str, np.ndarray]]) -> Claim:
+    def above(over: str, under: str, among: Sequence[dict[str, np.ndarray]], where: str = "") -> Claim:
         held = [
             bool(x >= y * (1 - 1e-3)) for one in among for x, y in zip(one[over], one[under], strict=True)
         ]
-        return Claim(f"{over} is above {under}", "shown", f"at {share(held)} points", all(held))
+        return Claim(f"{over} is above {under}{where}", "shown", f"at {share(held)} points", all(held))
 
     low = [bool(one[THEOREM][0] >= one["SRR"][0]) for one in curves]
     high = [bool(one[THEOREM][-1] <= one["SRR"][-1]) for one in small]
@@ -52,7 +52,7 @@ def order_claims(panels: Sequence[Panel], last: float) -> list[Claim]:
         Claim("IR is above SRR at the lowest ε", "shown", f"{THEOREM}: in {share(low)} panels", all(low)),
         Claim("SRR overtakes IR for high ε where X is small", "by a little",
               f"{THEOREM}: in {share(high)} panels, at ε = {last:g}", any(high)),
-        above(THEOREM, "SRR", [one for one in curves if PRINTED not in one]),
+        above(THEOREM, "SRR", [one for one in curves if PRINTED not in one], " in the larger panels"),
         above("SRR", "GRR", curves),
         above("NR", PRINTED, small),
         above("NR", BOXES, small),

@@ -49,10 +49,12 @@ class Told(Protocol):
         """JSON form."""
 
 
-def show(found: Told, json: bool, shade: Callable[[str], str | None] = lambda _: None) -> None:
-    """Print what was found: as JSON where it was asked for, else its lines, each in its `shade`."""
+def show(
+    found: Told, json: bool, shade: Callable[[str], str | None] = lambda _: None, *, brief: bool = False
+) -> None:
+    """Print what was found: as JSON where it was asked for, `brief` on one line, else in its `shade`."""
     if json:
-        emit(found.as_dict())
+        emit(found.as_dict(), line=brief)
     else:
         for line in found.text().split("\n"):  # not at what else ends lines: values are data
             say(line, shade(line))

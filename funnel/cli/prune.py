@@ -10,7 +10,8 @@ from funnel.cli.console import Asked, emit, own_up, show
 from funnel.cli.options import Json, PolicyFiles, each
 from funnel.errors import FunnelError, worst
 
-EPILOG = "Example: funnel prune policies/*.yaml --keep 30 --dry-run"
+EPILOG = """Example: funnel prune policies/*.yaml --keep 30 --dry-run;
+--json prints one line for each when it has ended"""
 
 
 def prune(
@@ -38,5 +39,5 @@ def prune(
             own_up(error, asked)
             codes.append(error.exit_code)
         else:
-            show(found, json)
+            show(found, json, brief=True)
     raise typer.Exit(worst(codes))

@@ -24,7 +24,7 @@ def report(
         bool, typer.Option("--pdf", help="Beside them report.pdf, by an optional library; wants --to.")
     ] = False,
 ) -> None:
-    """Rebuild the HTML and JSON report. With --private, the full report with unrounded figures."""
+    """Rebuild the HTML and JSON report. With --private, the full report, with counts."""
     from funnel import api
 
     for path in api.rebuild_report(release, private, to, pdf=pdf):

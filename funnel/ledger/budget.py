@@ -74,12 +74,13 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     known = others(policy, entries)
     unknown = sorted({*policy.accept} - {UNBOUNDED} - {one.policy for one in known})
     if entries and unknown:
-        names = ", ".join(dict.fromkeys(one.policy for one in known)) or "none"
+        names = ", ".join(dict.fromkeys(one.policy for one in known))
+        there = f"Promises there are of: {names}. Name one of them, or" if names else "No other policy has one there:"
         raise LedgerError(
             "accept",
             f"`accept` names {', '.join(unknown)}, and no other promise of its private folder is called that",
             where=policy.file,
-            advice=f"Policies that have promised something there: {names}. Name one of them, or leave it out.",
+            advice=f"{there} leave it out.",
         )
     _check_noise(policy, entries)
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
@@ -149,6 +150,7 @@ def _check_ends(
     if not left:
         return
     one, names = left[0], list(dict.fromkeys(_name(policy, one) for one in left))
+    alive = [two for two in known if two.ended is None or two in ends]
     why, advice = way(one)
     if is_own(one, policy):
         said = (
@@ -162,7 +164,7 @@ def _check_ends(
         said,
         where=policy.file,
         advice=f"{_left_alone(policy)} {advice}; or write {_words(policy, names)} into the policy"
-        f"{_given_up(one, names, known)}, and {_tellers(names)} of it. `funnel ledger` lists what was promised.",
+        f"{_given_up(one, names, alive)}, and {_tellers(names)} of it. `funnel ledger` lists what was promised.",
     )
 
 
@@ -267,7 +269,7 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
     together = found.together
     always = [_over(one, dry) for one in found.promises if one.ended]
     left = notion_of(found.promises[0]).unmeasured
-    if left and together.releases > 1:
+    if left and together.figure is not None and (together.releases > 1 or found.present is not None):
         always.append(left)
     first = unbounded(found.promises)
     if first is not None:

@@ -25,6 +25,12 @@ _BLIND = 16
 """Bytes of a blind."""
 
 
+def _unread(file: Path, error: OSError) -> LedgerError:
+    """The error of a ledger that may be whole and cannot be opened."""
+    advice = "`release.private` names the folder that it lies in; run as the user who owns that folder."
+    return LedgerError("ledger", f"the ledger cannot be read: {error.strerror}", where=str(file), advice=advice)
+
+
 class Journal:
     """The ledger of a private folder: its lines, and ledger.head, which says how far they reach.
 
@@ -111,12 +117,7 @@ class Journal:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise LedgerError(
-                "ledger",
-                f"the ledger cannot be read: {error.strerror}",
-                where=str(self.path),
-                advice="Run as the user who owns the private folder.",
-            ) from error
+            raise _unread(self.path, error) from error
 
     def _line(self, raw: bytes, number: int, previous: str) -> Line:
         try:
@@ -134,7 +135,9 @@ class Journal:
             return schema.read(Head, HEAD, self.head_path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, FormatError) as error:
+        except OSError as error:
+            raise _unread(self.head_path, error) from error
+        except FormatError as error:
             where = str(self.head_path)
             raise LedgerError("ledger", f"{HEAD} cannot be read", where=where, advice=RESTORE) from error
 

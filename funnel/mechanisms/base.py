@@ -18,6 +18,7 @@ from funnel.measure.information import released_information
 from funnel.notions import NOTIONS, Demand, Notion
 
 if TYPE_CHECKING:
+    from funnel.data.alphabet import Alphabet
     from funnel.optimise.certificate import Certificate, Prices
     from funnel.optimise.cost import Extent
 
@@ -131,6 +132,9 @@ class Mechanism(BaseModel, ABC):
     @abstractmethod
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """The protocol for a joint of one block, which must keep the demand of the notion. Raises SolverError."""
+
+    def check_values(self, block: Alphabet) -> None:
+        """Refuse a block whose values it can make nothing of, before anything is solved or spent. Raises PlanError."""
 
     @classmethod
     def fits(cls, notion: type[Notion]) -> bool:

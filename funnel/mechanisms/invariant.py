@@ -62,9 +62,13 @@ def distances(block: Alphabet, rule: Rule | Mapping[str, Rule]) -> FloatArray:
     """
     if rule == "match":
         return np.asarray(1.0 - np.eye(len(block)))
-    asked = {column: rule if isinstance(rule, str) else rule.get(column, "match") for column in block.columns}
-    parts = [_of_column(block, place, one) for place, one in enumerate(asked.values())]
+    parts = [_of_column(block, place, one) for place, one in enumerate(_rules(block, rule))]
     return np.asarray(np.mean(parts, axis=0))
+
+
+def _rules(block: Alphabet, rule: Rule | Mapping[str, Rule]) -> list[Rule]:
+    """The rule of each of a block's columns."""
+    return [rule if isinstance(rule, str) else rule.get(column, "match") for column in block.columns]
 
 
 def _of_column(block: Alphabet, place: int, rule: Rule) -> FloatArray:
@@ -74,7 +78,14 @@ def _of_column(block: Alphabet, place: int, rule: Rule) -> FloatArray:
         return np.array([[float(y != x) for x in values] for y in values])
     if name in block.paths:
         return _in_tree(values, block.paths[name])
-    ranks = block.ranks(place)
+    ranks, most = _ranked(block, place)
+    return np.array([[float(between(y, x, most)) for x in zip(values, ranks, strict=True)]
+                     for y in zip(values, ranks, strict=True)])  # fmt: skip
+
+
+def _ranked(block: Alphabet, place: int) -> tuple[Sequence[int | None], int]:
+    """The ranks of a column's values, and the highest. Raises PlanError where they have no order."""
+    ranks, name = block.ranks(place), block.columns[place]
     most = len({rank for rank in ranks if rank is not None}) - 1
     if most < 1:
         raise PlanError(
@@ -82,8 +93,7 @@ def _of_column(block: Alphabet, place: int, rule: Rule) -> FloatArray:
             f"{name} holds fewer than two numbers and no groups of several levels, so its values have no order",
             advice="Use `bins` or `round` on a numeric column, `groups` of several levels, or `distance: match`.",
         )
-    return np.array([[float(between(y, x, most)) for x in zip(values, ranks, strict=True)]
-                     for y in zip(values, ranks, strict=True)])  # fmt: skip
+    return ranks, most
 
 
 def between(one: tuple[str | None, int | None], two: tuple[str | None, int | None], most: int) -> Fraction:
@@ -143,6 +153,12 @@ class Invariant(Mechanism):
     def fits(cls, notion: type[Notion]) -> bool:
         """Notions that have a cone of rows."""
         return notion.linear
+
+    def check_values(self, block: Alphabet) -> None:
+        """What is to be near to something has an order."""
+        for place, rule in enumerate(_rules(block, self.distance)):
+            if rule == "order" and block.columns[place] not in block.paths:
+                _ranked(block, place)
 
     def solve(self, joint: Joint, demand: Demand) -> Solved:
         """Minimise the expected distance over the cone, then round to integers. Raises SolverError, PlanError."""

@@ -16,6 +16,7 @@ from funnel.measure.exact import Epsilon
 from funnel.notions.base import MAX_EPSILON, Implied, Nats
 from funnel.notions.believed import Limit
 from funnel.notions.change import Judged, ordered
+from funnel.notions.pml import RISES
 from funnel.notions.tables import TableNotion
 
 
@@ -47,7 +48,7 @@ class Alip(TableNotion):
     @property
     def unmeasured(self) -> str:
         """The fall."""
-        return "how far beliefs may fall over several releases is not measured"
+        return RISES
 
     def limits(self, secret: int) -> Sequence[Limit]:
         """c or 2c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x, and Σ v p_x <= e^lower Σ v p_{x|s}."""

@@ -11,6 +11,9 @@ from funnel.notions.base import Implied, Nats
 from funnel.notions.believed import Limit
 from funnel.notions.tables import TableNotion
 
+RISES = "what releases tell together is measured as how far beliefs may rise; how far they may fall is not"
+"""What a figure of several releases says nothing about, nor one that counts who is absent."""
+
 
 class Pml(TableNotion):
     """ε-PML about S: P(s|y)/P(s) <= e^ε for all s, y. A secret value may be ruled out.
@@ -24,6 +27,11 @@ class Pml(TableNotion):
 
     notion: Literal["pml"]
     epsilon: Nats
+
+    @property
+    def unmeasured(self) -> str:
+        """The fall."""
+        return RISES
 
     def limits(self, secret: int) -> Sequence[Limit]:
         """c inequalities: Σ v p_{x|s} <= e^ε Σ v p_x."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -103,7 +104,7 @@ def located(source: Source) -> Iterator[None]:
 def check_apart(policy: Policy, source: Source) -> None:
     """A pattern that reaches into the release folders would read a release as the people. Raises SourceError."""
     for folder in (policy.to, policy.private):
-        inside = folder.resolve()
+        inside = os.path.realpath(folder)  # a link may lead to itself
         if any(file.resolve().is_relative_to(inside) for file in source.files):
             raise SourceError(
                 "release-path",

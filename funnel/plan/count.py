@@ -219,6 +219,8 @@ def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain
     from funnel.plan.domain import domain
 
     declared = domain(policy)
+    for block in declared.blocks:
+        policy.mechanism.check_values(block)
     counts = declared_counts(engine, stage.cells, declared)
     _check_written(policy, declared.blocks, int(counts.sum()))
     return declared, counts

@@ -29,9 +29,9 @@ from funnel.release.keys import load_key, write_key
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
-    "then, giving it back costs nothing. After that this policy needs it no more, but others that name it do; whoever "
-    "has it could undo the draws of every release that was made with it, so destroy it where none does, or keep it as "
-    "safe as the table itself for as long as those releases can be read."
+    "then, giving it back costs nothing. After that this policy needs it no more, but others that name it do; what "
+    "chance drew with it, whoever has it could undo, so destroy it where none does, or keep it as safe as the table "
+    "itself for as long as those releases can be read."
 )
 _ANEW = "           by the protocol found now: a run searches anew, and may find another where time ends its search"
 
@@ -118,6 +118,7 @@ class Rotation:
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {after} ({self.after.found}), once a release is drawn with a new key",
+            *([f"           {unmeasured}"] if (unmeasured := self.before.policy.privacy.unmeasured) else []),
             *([_ANEW] if self.searched else []),
             f"cost       {cost if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),
@@ -177,6 +178,8 @@ def rotate(
         )
     before = ledger_view(policy)
     named = load_key(policy.draws.key, policy.directory) if accept else None
+    if named is not None:
+        _check_other(policy, named)
     if to is not None:
         _check_place(policy, to)
     key = named or one_time_key()
@@ -198,6 +201,19 @@ def rotate(
         with nullcontext() if last is None else alone(policy.private):
             return replace(found, new=_agreed(policy, named, to))
     return found
+
+
+def _check_other(policy: Policy, named: Key) -> None:
+    """The next run would not take the key anyway. Raises DrawError, LedgerError where the ledger is damaged."""
+    entries, asked = Journal(policy.private).releases(), asked_by(policy)
+    last = last_asked(asked, entries)
+    if last is not None and last.key_fingerprint == named.fingerprint and not asked.changed(entries, named.fingerprint):
+        raise DrawError(
+            "key-unchanged",
+            f"the last release, {last.release}, was drawn with this key, {named.fingerprint}: the next run takes it",
+            where=policy.file,
+            advice="Nothing was agreed to. `--to FILE` makes another key; without it this shows what one would cost.",
+        )
 
 
 def _check_next(found: Rotation) -> None:

@@ -99,6 +99,8 @@ def _refuse(policy: Policy, plan: Plan, engine: Engine) -> tuple[Merged, ...]:
         declared_table(policy, plan.count, engine)
         return looked.merged
     counted = count(policy, plan, engine)
+    for block in counted.joint.blocks:
+        policy.mechanism.check_values(block)
     arrange(counted.joint, policy.privacy, plan.count.minimum)
     return counted.merged
 

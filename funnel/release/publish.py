@@ -187,7 +187,7 @@ class Publisher:
 def check_hidden(to: Path, private: Path) -> None:
     """The private folder must not be the published one, nor lie inside it. Raises ReleaseError (`release-path`)."""
     with writing(to):
-        published, hidden = to.resolve(), private.resolve()
+        published, hidden = (Path(os.path.realpath(folder)) for folder in (to, private))  # a link may lead to itself
     if hidden.is_relative_to(published):
         raise ReleaseError(
             "release-path",

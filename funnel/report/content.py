@@ -102,7 +102,7 @@ def promise(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "alone": notion["alone"],
         "sentence": notion["promise"],
         "identity": words.said("identity.txt", t=t),
-        "absent": words.said("absent.txt", t=t),
+        "absent": words.said("absent.txt", t=t, notion=notion),
         "condition": notion["condition"] + estimated,
         "observer": notion["observer"] + estimated,
         "definition": notion["definition"],

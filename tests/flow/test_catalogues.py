@@ -141,7 +141,11 @@ def test_fields_have_types_categories_and_descriptions(made: dict[str, Path]) ->
 @pytest.mark.parametrize(
     ("changes", "english", "german"),
     [
-        ({"epsilon": 9}, "The true value, released as it is.", "Der wahre Wert, unverändert veröffentlicht."),
+        (
+            {"epsilon": 9},
+            "Not drawn: the value as the policy reads it.",
+            "Nicht gezogen: der Wert, wie die Richtlinie ihn liest.",
+        ),
         (
             {"notion": "mutual-information", "epsilon": 0.0275},
             "What protocol.json names for the true value: nothing is left to chance.",

@@ -14,8 +14,10 @@ import funnel
 from funnel.audit.extras import totals
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
+from funnel.errors import PlanError
 from tests.support.audited import detail, missing, statuses
 from tests.support.forging import edit
+from tests.support.people import FRESH, MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
 POLICY = Path(__file__).parents[2] / "policies" / "invariant.yaml"
@@ -132,6 +134,29 @@ def test_a_lie_about_totals_is_refused(lie, said, released, tmp_path) -> None:
     edit(private / release.name / "solution.json", lambda told: lie(told["totals"][0]))
     with pytest.raises(Broken, match=said):
         totals.check(Release(release, private))
+
+
+@pytest.mark.parametrize("way", ["check", "plan", "run"])
+def test_a_column_without_an_order_is_refused_before_anything_is_solved(command, tmp_path, way: str) -> None:
+    people(tmp_path, MONDAY)
+    own = FRESH | {"mechanism": {"kind": "invariant", "distance": {"x": "order"}}}
+    policy = write_policy(tmp_path, **SMALL | own | {"privacy": {"notion": "lip", "epsilon": 0.4}})
+    refused = command(way, policy, *(["--source"] if way == "check" else []))
+    assert refused.code == 1 and "x holds fewer than two numbers" in refused.out + refused.err
+
+
+def test_values_that_noise_is_drawn_for_have_their_order_before_it_is(tmp_path) -> None:
+    """Else a run would spend its estimate and fail."""
+    people(tmp_path, MONDAY)
+    values = {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}
+    own = FRESH | {
+        "mechanism": {"kind": "invariant", "distance": {"x": "order"}},
+        "estimate": {"kind": "private", "epsilon": 1.0, "budget": 5.0, "minimum": 1, "values": values},
+    }
+    policy = write_policy(tmp_path, **SMALL | own | {"privacy": {"notion": "lip", "epsilon": 0.4}})
+    with pytest.raises(PlanError, match="x holds fewer than two numbers"):
+        funnel.run(policy)
+    assert not (tmp_path / "private" / "ledger.jsonl").exists()
 
 
 def test_the_ready_policy_runs_and_passes_its_audit(command, tmp_path) -> None:

@@ -250,8 +250,20 @@ def test_a_bound_on_the_fall_is_of_each_release_and_the_ledger_says_so(command, 
     """What several releases tell is measured as `alip` is, by the rise; `lower` holds for one."""
     drawn_afresh = {"privacy": {"notion": "alip", "epsilon": 0.5, "lower": 1.0}, "draws": {"kind": "fresh"}}
     first, again = night(**drawn_afresh), night(**drawn_afresh)
-    said = "how far beliefs may fall over several releases is not measured"
+    said = "what releases tell together is measured as how far beliefs may rise; how far they may fall is not"
     assert said not in first["warnings"]
     assert said in again["warnings"]
-    shown = command("ledger", write_policy(tmp_path, **(SMALL | drawn_afresh)))
-    assert said in shown.out
+    policy = write_policy(tmp_path, **(SMALL | drawn_afresh))
+    assert said in command("ledger", policy).out
+    page = (Path(again["release"]) / "report.html").read_text()
+    assert "may fall is not measured" in " ".join(page.split()) and ", of rises alone" in page
+
+
+def test_who_is_absent_may_have_what_nobody_in_the_release_has(night, tmp_path):
+    """Of `alip` that is measured by the rise too: the fall has no limit, and is not said to have one."""
+    own = {"privacy": {"notion": "alip", "epsilon": 0.5, "lower": 1.0}, "source__filter": "x <> 'x1'"}
+    told = night(**own)
+    said = "what releases tell together is measured as how far beliefs may rise; how far they may fall is not"
+    assert told["composed"]["figure"] is not None and said in told["warnings"]
+    page = " ".join((Path(told["release"]) / "report.html").read_text().split())
+    assert "counts it, as far as it raises beliefs" in page and "may fall is not measured" in page

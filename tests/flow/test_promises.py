@@ -60,6 +60,10 @@ def run(folder: Path, terms: dict[str, Any], **changes: Any) -> Any:
     return funnel.run(write_policy(folder, **(terms | changes)))
 
 
+def standing(folder: Path) -> tuple[Any, ...]:
+    return Journal(folder / "private").releases()[-1].promises
+
+
 def entries(folder: Path) -> int:
     return len(Journal(folder / "private").releases())
 
@@ -171,7 +175,7 @@ def test_what_is_accepted_is_there_and_is_named(command, folder: Path) -> None:
         refused = command(way, path)
         assert refused.code == 1
         assert "`accept` names frist" in refused.out + refused.err
-        assert "Policies that have promised something there: none" in refused.out + refused.err
+        assert "No other policy has one there: leave it out" in refused.out + refused.err
     run(folder, FIRST, budget=9.0, sensitive=["w"])
     path = write_policy(folder, **TELLING, accept="first")
     for way in ("check", "plan"):
@@ -181,6 +185,19 @@ def test_what_is_accepted_is_there_and_is_named(command, folder: Path) -> None:
             assert f"lets it end what policy first promises about {secret} (lip, budget 9)" in told.out
     advice = command("run", write_policy(folder, **TELLING), "--json").json["error"]["advice"]
     assert "gives up as well what policy first promises about s (lip, budget 9)" in advice
+
+
+def test_what_has_ended_is_not_given_up_again(command, folder: Path) -> None:
+    """Of two promises of one name the one that ended before is no part of what it costs to accept the other's end."""
+    run(folder, FIRST, budget=None)
+    run(folder, FIRST, budget=None, sensitive=["w"], public=["z"])
+    run(folder, SECRET, sensitive=["z"], privacy={"notion": "ldp-x", "epsilon": 0.3}, accept="first",
+        mechanism="randomised-response")  # fmt: skip
+    assert [one.together.sensitive for one in standing(folder) if one.ended] == [("s",)]
+    ends = SECRET | {"name": "fourth", "sensitive": ["x"], "public": ["w"]}
+    refused = command("run", write_policy(folder, **ends), "--json").json["error"]
+    assert "would end what policy first promises about w" in refused["message"]
+    assert "gives up as well" not in refused["advice"]
 
 
 def test_another_budget_of_one_name_is_told(command, folder: Path) -> None:

@@ -176,6 +176,8 @@ def test_the_command(command, home: Path) -> None:
     assert command("audit", home / "releases", "--private", home / "private").code == 0
     assert command("prune", policy).code == 2
     (home / "wrong.yaml").write_text("version: 2\n")
+    lines = command("prune", home / "wrong.yaml", policy, "--keep", 1, "--json").out.splitlines()
+    assert ["error" in json.loads(line) for line in lines] == [True, False]
     several = command("prune", home / "wrong.yaml", policy, "--keep", 1)
     assert (several.code, "0 pruned, 1 kept" in several.out, "wrong.yaml" in several.err) == (1, True, True)
     assert command("prune", policy, "--keep", 0).code == 2

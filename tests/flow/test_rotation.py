@@ -80,6 +80,21 @@ def test_a_new_key_costs_the_promises_of_other_policies_too(command, policy: Pat
     assert known.together.figure == cost["after"]
 
 
+def test_the_key_in_use_is_no_new_one(command, policy: Path, tmp_path: Path) -> None:
+    """Called new, with the advice to destroy the old one, it would be lost while the next run needs it."""
+    funnel.run(policy)
+    told = command("key", "rotate", policy, "--accept")
+    assert told.code == 1 and "was drawn with this key" in told.err
+    assert [line.entry.kind for line in Journal(tmp_path / "private").lines()] == ["release"]
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    funnel.rotate_key(named(tmp_path, "b"), accept=True)
+    with pytest.raises(DrawError) as caught:
+        funnel.rotate_key(named(tmp_path, "a"), accept=True)
+    assert caught.value.code == "key-unchanged"
+    funnel.run(named(tmp_path, "a"))
+
+
 def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
     """From a to b and back to a, each agreed to; b once more was not."""
     funnel.run(policy)

@@ -65,7 +65,7 @@ def check(opened: Release) -> str | Unchecked:
     figure = "no finite bound" if told.figure is None else f"{told.figure} nats"
     if told.figure is not None and told.figure != told.measured:
         figure += f" as told before; now {told.measured} nats"
-    also = f", and {counted(others, 'promise')} of other policies" if others else ""
+    also = f", and {counted(others, 'other promise')}" if others else ""
     return f"{told.measure} {figure} ({told.how}), over {counted(told.releases, 'release')}{also}"
 
 
