@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 """What writers call a folder whose column is missing."""
+_AT_ONCE = 16
+"""Objects that are asked for their columns at the same time: each takes a while to answer."""
 Listed = tuple[tuple[str, int, int], ...]
 
 
@@ -39,7 +43,7 @@ class Objects(Pulled):
         import pyarrow.compute as pc
 
         try:
-            found = self._dataset()
+            found = self._dataset
             names = found.schema.names
             chosen = None if columns is None else [name for name in names if name in columns] or names[:1]
             nothing = {"filter": pc.scalar(False)} if columns is None else {}
@@ -47,6 +51,7 @@ class Objects(Pulled):
         except OSError as error:
             raise unreachable(self.name, error) from None
 
+    @cached_property
     def _dataset(self) -> pads.Dataset:
         """All objects with the columns of any: those of one name have one type. Raises SourceError, ArrowException."""
         import pyarrow as pa
@@ -54,8 +59,9 @@ class Objects(Pulled):
 
         system, root = _system(self.name)
         paths = [path for path, _, _ in self.listed]
-        base = ds.FileSystemFactoryOptions(partition_base_dir=root)
-        columns = ds.FileSystemDatasetFactory(system, paths, ds.ParquetFileFormat(), base).inspect()
+        with ThreadPoolExecutor(_AT_ONCE) as several:
+            parts = ds.dataset(paths, format="parquet", filesystem=system).get_fragments()
+            columns = pa.unify_schemas(list(several.map(lambda one: one.physical_schema, parts)))
         keys = _keys(part for path in paths for part in _below(path, root).parent.parts)
         if twice := {folded(key.name) for key in keys} & {*map(folded, columns.names)}:
             said = f"the column {min(twice)!r} is there twice: in the objects, and as folders of that name (key=value)"
@@ -119,7 +125,7 @@ def _keys(parts: Iterable[str]) -> list[pa.Field]:
     values = dict[str, set[str]]()
     for key, equal, value in (part.partition("=") for part in parts):
         if equal:
-            values.setdefault(key, set()).add(unquote(value))
+            values.setdefault(unquote(key), set()).add(unquote(value))
     return [pa.field(key, pa.int64() if all(map(_is_whole, found)) else pa.string()) for key, found in values.items()]
 
 

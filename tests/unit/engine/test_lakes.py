@@ -177,10 +177,10 @@ def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, syste
 def test_values_of_folders_in_a_store_are_as_they_are_spelt(
     store: str, system: object, values: tuple[str, str], expected: list[object]
 ) -> None:
-    name = "-".join(values).replace("%", "")
+    name, key = "-".join(values).replace("%", ""), "re%67ion"  # Arrow takes it for `region`
     for place, value in enumerate(values):
         rows = ROWS.slice(place, 1).drop_columns(["region"])
-        pq.write_table(rows, f"towns/{name}/region={value}/part-0.parquet", filesystem=system)
+        pq.write_table(rows, f"towns/{name}/{key}={value}/part-0.parquet", filesystem=system)
     assert [region for _, region in sorted(read(find(f"s3://towns/{name}?{store}"), "id, region"))] == expected
 
 
