@@ -25,6 +25,9 @@ from funnel.text import counted, shown, table
 
 DELICATE = 1e6
 """Condition number above which a warning is given."""
+GROUPS = "only totals of groups have unbiased estimates"
+NOTHING = "only the number of rows is certain; the released counts are not the true ones"
+"""Of a protocol that tells values apart in part or not at all, unless it was made so that totals stay."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,19 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
 
 def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstimates:
     """With a word on what a cell is, where some column of the block is a wide block's, and on totals that stand."""
-    notes = [*one.notes, *coarsened(manifest, read.columns)]
+    told = [note for note in one.notes if read.face is None or note not in (GROUPS, NOTHING)]
+    notes = [*told, *coarsened(manifest, read.columns)]
     if read.cells:
         notes.append(
             "values are cells: cells.json and the report have their conditions; columns are read from the table itself"
         )
-    elif read.face is not None and any(each.standard_error for each in one.estimates):
+    elif read.face is not None and (
+        len(one.estimates) < len(one.inputs) or any(each.standard_error for each in one.estimates)
+    ):
+        more = ", and more precise than these estimates" if one.estimates else ""
+        by = shown(",".join(one.columns))
         notes.append(
-            "released totals are right on average as they stand, and more precise than these estimates: "
-            f"`--by {shown(','.join(one.columns))}` gives them with their errors"
+            f"released totals are right on average as they stand{more}: `--by {by}` gives them with their errors"
         )
     return replace(one, notes=tuple(notes))
 
@@ -170,8 +177,7 @@ def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
     elif condition > DELICATE:
         notes.append("Q is close to a lower rank (condition number above 1e6): see the standard errors")
     if found < a:
-        notes.append("only totals of groups have unbiased estimates" if found else
-                     "only the number of rows is certain; the released counts are not the true ones")  # fmt: skip
+        notes.append(GROUPS if found else NOTHING)
     return notes
 
 

@@ -269,8 +269,9 @@ class LedgerView:
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
         left, counts = self.policy.privacy.unmeasured, over_counts(self.noisy)
+        known = "no finite bound known" if latest.figure is None else f"{latest.figure:.4f} nats"
         return [
-            f"composed   {_nats(latest.figure)} nats of {latest.measure} ({latest.found}{counts}) about a person whose "
+            f"composed   {known} of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",
             *([f"           {left}"] if left else []),
             f"changing   {varying}",

@@ -136,6 +136,17 @@ def test_a_lie_about_totals_is_refused(lie, said, released, tmp_path) -> None:
         totals.check(Release(release, private))
 
 
+def test_totals_that_stay_can_be_had_though_values_are_not_told_apart(released) -> None:
+    """Of a Q without full rank that was made so: page and estimates say of each total what `--by` gives."""
+    release = released(**CASES["perfect"], public=["relationship"])
+    (block,) = funnel.estimate_counts(release).blocks
+    assert block.rank < len(block.inputs)
+    assert any("right on average as they stand: `--by relationship`" in one for one in block.notes)
+    assert not any("certain" in one or "only totals of groups" in one for one in block.notes)
+    page = " ".join((release / "report.html").read_text().split())
+    assert "may be read as they stand" in page and "of the true totals can be" not in page
+
+
 @pytest.mark.parametrize("way", ["check", "plan", "run"])
 def test_a_column_without_an_order_is_refused_before_anything_is_solved(command, tmp_path, way: str) -> None:
     people(tmp_path, MONDAY)

@@ -325,7 +325,7 @@ def test_the_head_says_first_that_there_is_no_bound(public: bool) -> None:
     assert ONE.stating(composed=Composed(1.2, "sum", 2, ())).content(public)["promise"]["unbounded"] == ""
     for many, why in ((2, "With all releases so far, "), (1, "With what being absent from it tells, ")):
         content = ONE.stating(composed=Composed(None, "sum", many, ())).content(public)
-        assert "has no finite bound." in limit(content, "Several releases"), "and not: bounded by a sum"
+        assert "has no finite bound that is known." in limit(content, "Several releases"), "and not: bounded by a sum"
         said = next(iter(content["promise"].values()))
         assert said.startswith(f"{why}there is no bound on what can be learnt about")
         assert said.endswith("What follows is about the values of this release alone.")
