@@ -273,7 +273,7 @@ class LedgerView:
         return [
             f"composed   {known} of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",
-            *([f"           {left}"] if left else []),
+            *([f"           {left}"] if left and latest.figure is not None else []),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
         ]

@@ -233,8 +233,8 @@ def nothing_kept(demand: Demand) -> SolverError:
     fitting = "greedy-funnel" if demand.notion.notion == "mutual-information" else "optimal"
     return SolverError(
         "nothing-to-release",
-        f"no setting of the mechanism keeps {demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} "
-        "on this table",
+        f"no setting of the mechanism that can be drawn exactly (weights over a power of two) keeps "
+        f"{demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} on this table",
         status="empty",
         advice=f"`mechanism: {fitting}` may keep something, and so may the public columns of several blocks in one; "
         f"or use {demand.notion.looser}.",

@@ -219,7 +219,7 @@ def declared_table(policy: Policy, stage: Count, engine: Engine) -> tuple[Domain
     from funnel.plan.domain import domain
 
     declared = domain(policy)
-    for block in declared.blocks:
+    for block in _held(policy, (), declared.blocks):
         policy.mechanism.check_values(block)
     counts = declared_counts(engine, stage.cells, declared)
     _check_written(policy, declared.blocks, int(counts.sum()))
@@ -281,18 +281,22 @@ def _pinned(policy: Policy, lock: Lock, kept: Estimated) -> tuple[Notion, Estima
 
 def placed(policy: Policy, cells: Sequence[Cells], joint: Joint) -> Joint:
     """The joint distribution, its blocks told what holds their values."""
+    return replace(joint, blocks=_held(policy, cells, joint.blocks))
+
+
+def _held(policy: Policy, cells: Sequence[Cells], blocks: Sequence[Alphabet]) -> tuple[Alphabet, ...]:
+    """Blocks, told in which groups of groups and in which parts of a partition their values lie."""
     grouped = {one.name: one for block in policy.blocks if block.cells is None for one in block.attributes
                if len(one.groups or ()) > 1}  # fmt: skip
     paths: Paths = {one.name: one.ways() for one in cells}
-    blocks = tuple(
+    return tuple(
         replace(block, paths={
             **{name: paths[name] for name in block.columns if name in paths},
             **{name: _of_groups(grouped[name], {value[place] for value in block.values})
                for place, name in enumerate(block.columns) if name in grouped},
         })
-        for block in joint.blocks
+        for block in blocks
     )  # fmt: skip
-    return replace(joint, blocks=blocks)
 
 
 def _of_groups(attribute: Attribute, values: set[str | None]) -> dict[str, tuple[str, ...]]:

@@ -113,12 +113,13 @@ class Rotation:
             if self.measured
             else f"not measured for this policy in {self.after.measure}"
         )
+        left = self.before.policy.privacy.unmeasured
         after, cost = (self.nats(one, noisy=self.noisy) for one in (self.after.figure, self.cost))
         lines = [
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {after} ({self.after.found}), once a release is drawn with a new key",
-            *([f"           {unmeasured}"] if (unmeasured := self.before.policy.privacy.unmeasured) else []),
+            *([f"           {left}"] if left and self.after.figure is not None else []),
             *([_ANEW] if self.searched else []),
             f"cost       {cost if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),

@@ -168,6 +168,9 @@ def test_values_that_noise_is_drawn_for_have_their_order_before_it_is(tmp_path) 
     with pytest.raises(PlanError, match="x holds fewer than two numbers"):
         funnel.run(policy)
     assert not (tmp_path / "private" / "ledger.jsonl").exists()
+    own["public"] = [{"name": "x", "groups": [{"low": ["x0", "x1"], "high": ["x2"]}, {"all": ["low", "high"]}]}]
+    own["estimate"]["values"] = values | {"x": ["low", "high"]}
+    assert funnel.check(write_policy(tmp_path, **SMALL | own | {"privacy": {"notion": "lip", "epsilon": 0.4}})).ok
 
 
 def test_the_ready_policy_runs_and_passes_its_audit(command, tmp_path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from funnel.engine.sources import database, lines, parquet, text
 from funnel.engine.sources.base import TROUBLE, Source, changed, missing, refused, unreadable
 from funnel.engine.sources.database import Database
 from funnel.engine.sources.files import Files, matches, stamp_of
+from funnel.engine.sources.folders import pattern_of
 from funnel.engine.sources.lake import delta, iceberg, is_delta, is_iceberg
 from funnel.engine.sources.lines import Lines
 from funnel.engine.sources.parquet import Parquet
@@ -39,7 +39,7 @@ def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = 
         return delta(path)
     if is_iceberg(path):
         return iceberg(path)
-    pattern = _inside(path) if path.is_dir() else str(path)
+    pattern = pattern_of(path, ENDINGS) if path.is_dir() else str(path)
     files = matches(pattern)
     if not files:
         raise missing(str(path))
@@ -60,40 +60,6 @@ def _remote(address: str) -> Source:
     from funnel.engine.sources.postgres import Postgres
 
     return Postgres.at(address) if address.startswith(f"{SCHEME}://") else objects(address)
-
-
-def _inside(folder: Path) -> str:
-    """The pattern of the one kind of files that a folder of partitions holds. Raises SourceError."""
-    every = [*folder.rglob("*")]
-    names = {one.name.lower() for one in every if one.is_file() and not _aside(one, folder)}
-    found = {ending for ending in ENDINGS if any(name.endswith(ending) for name in names)}
-    if len(found) != 1:
-        held = f"files of several kinds: {', '.join(sorted(found))}" if found else "no table"
-        raise refused(f"the folder holds {held}", folder, "Name a pattern, such as folder/**/*.parquet.")
-    (ending,) = found
-    for one in every:
-        _check_inside(one, folder, ending)
-    return f"{glob.escape(str(folder))}/**/*{ending}"
-
-
-def _check_inside(one: Path, folder: Path, ending: str) -> None:
-    """Refuse what the pattern reads and is none of the table, or leaves out and may be some. Raises SourceError."""
-    said = f"the folder holds {one.relative_to(folder)}"
-    if _aside(one, folder):
-        if one.name.endswith(ending):
-            advice = "Run again when it is done, or name a pattern that leaves it out."
-            raise refused(f"{said}, such as writers leave while they are at work", folder, advice)
-    elif one.is_dir():
-        if one.is_symlink():
-            advice = f"Have the folder itself there, or name a pattern: folder/**/*{ending} goes through no links."
-            raise refused(f"{said}, a link to a folder, and what lies there would be left out", folder, advice)
-    elif one.name.lower().endswith(ending) and not one.name.endswith(ending):
-        raise refused(f"{said}, and files are read whose names end in {ending}", folder, "Rename it.")
-
-
-def _aside(file: Path, folder: Path) -> bool:
-    """Whether writers of lakes left this for themselves: names in _ and . are not part of a table."""
-    return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
 
 
 def _database(table: str, file: Path, inside: str) -> Source:

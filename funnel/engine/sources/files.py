@@ -11,6 +11,7 @@ import duckdb
 
 from funnel.data.alphabet import folded
 from funnel.engine.sources.base import Source, changed, refused
+from funnel.engine.sources.folders import check_reached
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import SourceError
 
@@ -59,6 +60,7 @@ def matches(pattern: str) -> tuple[Path, ...]:
     """The files that DuckDB will read for a pattern, which are not all that Python would find. Raises SourceError."""
     if not glob.has_magic(pattern):
         return (Path(pattern),) if Path(pattern).is_file() else ()
+    check_reached(pattern)
     found = duckdb.execute("SELECT file FROM glob($1)", [pattern]).fetchall()
     files = tuple(sorted(Path(row[0]) for row in found))
     hidden = next((file for file in files if file.name.startswith(".")), None)

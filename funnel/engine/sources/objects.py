@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from funnel.data.alphabet import folded
 from funnel.engine.sources.base import changed, missing, refused
+from funnel.engine.sources.folders import is_aside, is_parquet
 from funnel.engine.sources.parquet import ENDINGS
 from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
@@ -93,11 +94,24 @@ def _listed(address: str) -> Listed:
         info = system.get_file_info(root)
         below = fs.FileSelector(root, recursive=True, allow_not_found=True)
         every = [info] if info.is_file else system.get_file_info(below)
+        files = [one for one in every if one.is_file]
+        odd = next((one for one in files if "." not in one.base_name and _is_parquet(system, one)), None)
     except OSError as error:
         raise unreachable(address, error) from None
-    _check_plain(address, [_below(one.path, root) for one in every if one.is_file])
-    whole = [one for one in every if one.is_file and one.path.lower().endswith(ENDINGS)]
+    if odd is not None:
+        said = f"there is {_below(odd.path, root)}, a Parquet object, and objects are read whose names end in .parquet"
+        raise refused(said, address, "Rename it, or name a folder without it.")
+    _check_plain(address, [_below(one.path, root) for one in files])
+    whole = [one for one in files if one.path.lower().endswith(ENDINGS)]
     return tuple(sorted((one.path, one.size, one.mtime_ns or 0) for one in whole))
+
+
+def _is_parquet(system: Any, one: Any) -> bool:
+    """Whether an object without an ending is a part of a table, as some engines call them."""
+    if is_aside([one.base_name]) or not one.size:
+        return False
+    with system.open_input_file(one.path) as opened:
+        return is_parquet(opened.read(4))
 
 
 def _below(path: str, root: str) -> PurePosixPath:
@@ -112,8 +126,8 @@ def _check_plain(address: str, paths: Sequence[PurePosixPath]) -> None:
     if kind := next((kind for kind, found in lakes.items() if found), None):
         said = f"this is {'an' if kind == 'Iceberg' else 'a'} {kind} table, and not every object of it is part of it"
         raise refused(said, address, "Only tables of Parquet are read from object stores: export it, or copy it here.")
-    left = (one for one in paths if one.name.lower().endswith(ENDINGS) and one.parent.parts)
-    if (odd := next((one for one in left if any(part.startswith(("_", ".")) for part in one.parts)), None)) is not None:
+    left = (one for one in paths if one.name.lower().endswith(ENDINGS))
+    if (odd := next((one for one in left if is_aside(one.parts)), None)) is not None:
         said = f"there is {odd}, such as writers leave while they are at work"
         raise refused(said, address, "Run again when it is done, or name a folder without it.")
 

@@ -163,7 +163,12 @@ def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, syste
     pq.write_table(ROWS, "towns/ice/data/part-0.parquet", filesystem=system)
     with system.open_output_stream("towns/ice/metadata/1.metadata.json") as log:  # type: ignore[attr-defined]
         log.write(b"{}")
-    for name, said in (("spark", "_temporary/0/part-0"), ("delta", "a Delta table"), ("ice", "an Iceberg table")):
+    pq.write_table(ROWS, "towns/flat/part-0.parquet", filesystem=system)
+    pq.write_table(ROWS, "towns/flat/_part-1.parquet", filesystem=system)
+    pq.write_table(ROWS, "towns/trino/part-0.parquet", filesystem=system)
+    pq.write_table(ROWS, "towns/trino/20261126_0001_x", filesystem=system)
+    places = (("spark", "_temporary/0/part-0"), ("flat", "_part-1"), ("trino", "0001_x, a Parquet object"))
+    for name, said in (*places, ("delta", "a Delta table"), ("ice", "an Iceberg table")):
         with pytest.raises(SourceError, match=said) as caught:
             find(f"s3://towns/{name}?{store}")
         assert caught.value.code == "source-unreadable"

@@ -276,11 +276,26 @@ def test_a_folder_whose_pattern_would_leave_some_of_it_out_is_refused(tmp_path, 
         find(folder)
     with DuckDB(find(folder / "**" / f"*.{kind}")) as engine:  # as it advises
         assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (1,)
+    (folder / "year=2022").symlink_to(other / "year=2022")
+    for name in (folder / "**" / f"*.{kind}", folder / "*" / f"*.{kind}"):
+        with pytest.raises(SourceError, match="year=2022 is a link to what is not there"):
+            find(name)
+    (folder / "year=2022").unlink()
     (folder / "year=2023").rename(folder / "_year=2023")
     find(folder)
     (folder / "year=2024" / f"one.{kind}").rename(folder / f"two.{kind.upper()}")
     with pytest.raises(SourceError, match=f"two.{kind.upper()}, and files are read whose names end in .{kind}"):
         find(folder)
+
+
+def test_a_part_without_an_ending_is_not_left_out(tmp_path):
+    """Trino and Athena call their files so."""
+    for name in ("one.parquet", "two"):
+        duckdb.sql(f"COPY (SELECT 'u' AS x) TO '{tmp_path}/{name}' (FORMAT parquet)")
+    with pytest.raises(SourceError, match="holds two, a Parquet file"):
+        find(tmp_path)
+    (tmp_path / "two").write_text("No part of the table.\n")
+    find(tmp_path)
 
 
 def test_a_view_is_read_once_whatever_it_says_the_next_time(tmp_path):
