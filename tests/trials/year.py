@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from funnel.ledger.journal import Journal
 from tests.trials.nights.attacker import Attacker
 from tests.trials.nights.draws import answers, as_rows, published
 from tests.trials.nights.faults import FAULTS
@@ -177,10 +178,10 @@ class Year:
         # Those who have left are still in the releases that were made.
         unchanged = [name for name, one in self.attacker.people.items() if len(one.values) == 1]
         here = sum(len(self.attacker.people[one].values) == 1 for one in truth)
-        composed = told["composed"]
+        composed = Journal(self.world.private).releases()[-1].own.together  # how it was measured, not how it is told
         one = Night(
-            night, f"lock {self.locks}, key {self.keys}", told["rows"], told["leakage"]["lip"], composed["figure"],
-            composed["measured"], composed["how"], composed["varying"],
+            night, f"lock {self.locks}, key {self.keys}", told["rows"], told["leakage"]["lip"], composed.figure,
+            composed.measured, composed.how, composed.varying,
             self.attacker.beliefs(truth, unchanged), self.attacker.worst(truth),
             here, len(truth) - here, self._per_value(truth), why,
         )  # fmt: skip
