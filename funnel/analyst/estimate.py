@@ -6,6 +6,7 @@ diag(Q N) - Q diag(N) Qᵀ, because records are drawn independently. Nothing her
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,8 +137,9 @@ def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstim
     elif read.face is not None and (
         len(one.estimates) < len(one.inputs) or any(each.standard_error for each in one.estimates)
     ):
-        more = ", and more precise than these estimates" if one.estimates else ""
-        by = shown(",".join(one.columns))
+        noisy = any(each.standard_error for each in one.estimates)
+        more = ", and more precise than these estimates" if noisy else ""
+        by = shown(shlex.quote(",".join(one.columns)))
         notes.append(
             f"released totals are right on average as they stand{more}: `--by {by}` gives them with their errors"
         )

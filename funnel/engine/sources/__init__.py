@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from pathlib import Path
 
@@ -39,7 +40,12 @@ def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = 
         return delta(path)
     if is_iceberg(path):
         return iceberg(path)
-    pattern = pattern_of(path, ENDINGS) if path.is_dir() else str(path)
+    if path.is_dir():
+        pattern = pattern_of(path, ENDINGS)
+    elif path.is_file():
+        pattern = glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
+    else:
+        pattern = str(Path(glob.escape(str(directory))) / table)
     files = matches(pattern)
     if not files:
         raise missing(str(path))

@@ -11,7 +11,7 @@ import duckdb
 
 from funnel.data.alphabet import folded
 from funnel.engine.sources.base import Source, changed, refused
-from funnel.engine.sources.folders import check_reached
+from funnel.engine.sources.folders import check_apart, check_reached
 from funnel.engine.sql import identifier, listed, literal
 from funnel.errors import SourceError
 
@@ -61,12 +61,13 @@ def matches(pattern: str) -> tuple[Path, ...]:
     if not glob.has_magic(pattern):
         return (Path(pattern),) if Path(pattern).is_file() else ()
     check_reached(pattern)
-    found = duckdb.execute("SELECT file FROM glob($1)", [pattern]).fetchall()
+    try:
+        found = duckdb.execute("SELECT file FROM glob($1)", [pattern]).fetchall()
+    except duckdb.Error as error:
+        said = f"what the pattern finds cannot be read ({type(error).__name__})"
+        raise refused(said, pattern, "Rename folders and files that are not named in UTF-8.") from None
     files = tuple(sorted(Path(row[0]) for row in found))
-    hidden = next((file for file in files if file.name.startswith(".")), None)
-    if hidden is not None:
-        said = f"the pattern also matches the hidden file {hidden.name}, such as copying tools leave behind"
-        raise refused(said, pattern, "Remove it, or narrow the pattern: its rows would count as people.")
+    check_apart(pattern, files)
     return files
 
 

@@ -13,11 +13,17 @@ from funnel.engine.sources.base import refused
 
 _PARQUET = b"PAR1"
 """What a Parquet file begins with."""
+_PACKED = (".bz2", ".xz", ".lz4", ".snappy", ".br", ".zip", ".7z")
+"""How files end that are packed in ways that are not read."""
+_LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+"""What makes a folder a table of which not every file is a part any more."""
 
 
 def pattern_of(folder: Path, endings: Sequence[str]) -> str:
     """The pattern of the one kind of files that a folder of partitions holds. Raises SourceError."""
     every = [*_below(folder)]
+    if lake := next((one for one in every if one.name in _LAKES), None):
+        raise refused(f"{lake.parent} is a {_LAKES[lake.name]} table", folder, "Name the folder of that table alone.")
     names = {one.name.lower() for one in every if one.is_file() and not is_aside(one.relative_to(folder).parts)}
     found = {ending for ending in endings if any(name.endswith(ending) for name in names)}
     if len(found) != 1:
@@ -34,6 +40,11 @@ def is_aside(parts: Sequence[str]) -> bool:
     return any(part.startswith(("_", ".")) for part in parts)
 
 
+def in_lake(parts: Sequence[str]) -> str | None:
+    """The kind of table of whose own folders one is among these parts of a path."""
+    return next((kind for name, kind in _LAKES.items() if name in parts), None)
+
+
 def is_parquet(start: bytes) -> bool:
     """Whether a file that begins so is Parquet, whatever it is called."""
     return start.startswith(_PARQUET)
@@ -46,15 +57,13 @@ def _check_inside(one: Path, folder: Path, ending: str) -> None:
         if one.name.endswith(ending):
             advice = "Run again when it is done, or name a pattern that leaves it out."
             raise refused(f"{said}, such as writers leave while they are at work", folder, advice)
-    elif one.is_dir():
-        if one.is_symlink():
-            advice = f"Have the folder itself there, or name a pattern: folder/**/*{ending} goes through no links."
-            raise refused(f"{said}, a link to a folder, and what lies there would be left out", folder, advice)
-    elif one.name.lower().endswith(ending):
-        if not one.name.endswith(ending):
-            raise refused(f"{said}, and files are read whose names end in {ending}", folder, "Rename it.")
-    elif "." not in one.name and one.is_file() and _is_parquet(one):
-        raise refused(f"{said}, a Parquet file, and files are read whose names end in {ending}", folder, "Rename it.")
+    elif one.is_symlink() and (one.is_dir() or (not one.exists() and "." not in one.name)):
+        advice = f"Have the folder itself there, or name a pattern: folder/**/*{ending} goes through no links."
+        raise refused(f"{said}, a link to a folder, and what lies there would be left out", folder, advice)
+    elif one.name.endswith(ending) or not one.is_file():
+        return
+    elif one.name.lower().endswith((ending, *_PACKED)) or _is_parquet(one):
+        raise refused(f"{said}, and files are read whose names end in {ending}", folder, "Rename it, or move it away.")
 
 
 def _is_parquet(file: Path) -> bool:
@@ -65,34 +74,75 @@ def _is_parquet(file: Path) -> bool:
 def check_reached(pattern: str) -> None:
     """All that a pattern goes through can be listed, and no link on its way leads nowhere. Raises SourceError."""
     parts = Path(pattern).parts
-    for place, part in enumerate(parts):
-        if not glob.has_magic(part):
-            continue
-        before = glob.iglob(str(Path(*parts[:place])))  # noqa: PTH207 - Path.glob takes no absolute pattern
-        for folder in filter(os.path.isdir, before):
-            for one in _below(Path(folder)) if part == "**" else _in(Path(folder)):
-                known = part == "**" or fnmatchcase(one.name, part)
-                if known and one.is_symlink() and not one.exists() and not is_aside([one.name]):
-                    said = f"{one} is a link to what is not there, and would be left out"
-                    raise refused(said, pattern, "Bring back what it points to, or take the link away.")
+    first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    places = [Path(*parts[:first])]
+    for left, part in zip(reversed(range(len(parts) - first)), parts[first:], strict=True):
         if part == "**":
+            fitting = (one for place in places for one in _below(place) if fnmatchcase(one.name, parts[-1]))
+            _check_there(pattern, fitting)
             return
+        places = [one for place in places if place.is_dir() for one in _fitting(place, part)]
+        _check_there(pattern, (one for one in places if not left or "." not in one.name))
 
 
-def _in(folder: Path) -> Iterator[Path]:
-    """What lies in a folder itself. Raises SourceError."""
+def _check_there(pattern: str, found: Iterator[Path]) -> None:
+    """None of what may be part of a table is a link to what is not there. Raises SourceError."""
+    dead = (one for one in found if one.is_symlink() and not one.exists() and not one.name.startswith("."))
+    if lost := next(dead, None):
+        said = f"{lost} is a link to what is not there, and would be left out"
+        raise refused(said, pattern, "Bring back what it points to, or take the link away.")
+
+
+def _fitting(folder: Path, part: str) -> Iterator[Path]:
+    """What a part of a pattern finds in a folder. Raises SourceError."""
     try:
-        yield from folder.iterdir()
+        if glob.has_magic(part):
+            yield from (one for one in folder.iterdir() if fnmatchcase(one.name, part))
+        elif os.lstat(folder / part):
+            yield folder / part
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError as error:
         _unlisted(error)
 
 
 def _below(folder: Path) -> Iterator[Path]:
     """Everything below a folder, through no links. Raises SourceError."""
-    for place, folders, files in os.walk(folder, onerror=_unlisted):
+
+    def unlisted(error: OSError) -> None:
+        if not is_aside(Path(error.filename).relative_to(folder).parts):
+            _unlisted(error)
+
+    for place, folders, files in os.walk(folder, onerror=unlisted):
         yield from (Path(place, name) for name in (*folders, *files))
 
 
 def _unlisted(error: OSError) -> NoReturn:
     said = f"a folder of the table cannot be read: {error.strerror}"
     raise refused(said, error.filename, "Run as a user who may read all of the table, or narrow the pattern.") from None
+
+
+def check_apart(pattern: str, files: Sequence[Path]) -> None:
+    """No file that a pattern found is another one's double, or lies in what writers keep. Raises SourceError."""
+    first = next(place for place, part in enumerate(Path(pattern).parts) if glob.has_magic(part))
+    base = Path(*Path(pattern).parts[:first])
+    inside = {one: Path(os.path.relpath(one, base)).parts for one in files}  # the engine takes `..` away
+    if not is_aside(Path(pattern).parts[first:]):
+        odd = next((one for one, parts in inside.items() if is_aside(parts[:-1]) or parts[-1].startswith(".")), None)
+        if odd is not None:
+            said = f"the pattern also matches {odd}, such as copying tools and writers leave behind"
+            raise refused(said, pattern, "Remove it, or narrow the pattern: its rows would count as people.")
+    above = {folder for file in files for folder in file.parents}
+    if lake := next(filter(_is_lake, above), None):
+        said = f"{lake} is a table of a lake, and not every file in it is part of it"
+        raise refused(said, pattern, "Name that folder itself.")
+    known = dict[tuple[int, int], Path]()
+    for one in files:
+        stat = one.stat()
+        if (other := known.setdefault((stat.st_dev, stat.st_ino), one)) is not one:
+            said = f"{other} and {one} are one file, and its rows would count twice"
+            raise refused(said, pattern, "Take the link away, or narrow the pattern.")
+
+
+def _is_lake(folder: Path) -> bool:
+    return any((folder / name).is_dir() for name in _LAKES)

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from funnel.data.alphabet import folded
 from funnel.engine.sources.base import changed, missing, refused
-from funnel.engine.sources.folders import is_aside, is_parquet
+from funnel.engine.sources.folders import in_lake, is_aside, is_parquet
 from funnel.engine.sources.parquet import ENDINGS
 from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
@@ -95,11 +95,11 @@ def _listed(address: str) -> Listed:
         below = fs.FileSelector(root, recursive=True, allow_not_found=True)
         every = [info] if info.is_file else system.get_file_info(below)
         files = [one for one in every if one.is_file]
-        odd = next((one for one in files if "." not in one.base_name and _is_parquet(system, one)), None)
+        odd = next((one for one in files if not one.path.lower().endswith(ENDINGS) and _is_parquet(system, one)), None)
     except OSError as error:
         raise unreachable(address, error) from None
     if odd is not None:
-        said = f"there is {_below(odd.path, root)}, a Parquet object, and objects are read whose names end in .parquet"
+        said = f"{odd.path} is a Parquet object, and objects are read whose names end in .parquet"
         raise refused(said, address, "Rename it, or name a folder without it.")
     _check_plain(address, [_below(one.path, root) for one in files])
     whole = [one for one in files if one.path.lower().endswith(ENDINGS)]
@@ -121,9 +121,8 @@ def _below(path: str, root: str) -> PurePosixPath:
 
 def _check_plain(address: str, paths: Sequence[PurePosixPath]) -> None:
     """No object says which of the others are the table, and none is a writer's own. Raises SourceError."""
-    lakes = {"Delta": [one for one in paths if one.parts[:1] == ("_delta_log",)],
-             "Iceberg": [one for one in paths if one.name.endswith(".metadata.json")]}  # fmt: skip
-    if kind := next((kind for kind, found in lakes.items() if found), None):
+    ice = "Iceberg" if any(one.name.endswith(".metadata.json") for one in paths) else None
+    if kind := next(filter(None, (in_lake(one.parts) for one in paths)), ice):
         said = f"this is {'an' if kind == 'Iceberg' else 'a'} {kind} table, and not every object of it is part of it"
         raise refused(said, address, "Only tables of Parquet are read from object stores: export it, or copy it here.")
     left = (one for one in paths if one.name.lower().endswith(ENDINGS))

@@ -167,7 +167,7 @@ def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, syste
     pq.write_table(ROWS, "towns/flat/_part-1.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/trino/part-0.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/trino/20261126_0001_x", filesystem=system)
-    places = (("spark", "_temporary/0/part-0"), ("flat", "_part-1"), ("trino", "0001_x, a Parquet object"))
+    places = (("spark", "_temporary/0/part-0"), ("flat", "_part-1"), ("trino", "0001_x is a Parquet object"))
     for name, said in (*places, ("delta", "a Delta table"), ("ice", "an Iceberg table")):
         with pytest.raises(SourceError, match=said) as caught:
             find(f"s3://towns/{name}?{store}")

@@ -277,9 +277,8 @@ def test_a_folder_whose_pattern_would_leave_some_of_it_out_is_refused(tmp_path, 
     with DuckDB(find(folder / "**" / f"*.{kind}")) as engine:  # as it advises
         assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (1,)
     (folder / "year=2022").symlink_to(other / "year=2022")
-    for name in (folder / "**" / f"*.{kind}", folder / "*" / f"*.{kind}"):
-        with pytest.raises(SourceError, match="year=2022 is a link to what is not there"):
-            find(name)
+    with pytest.raises(SourceError, match="year=2022 is a link to what is not there"):
+        find(folder / "*" / f"*.{kind}")
     (folder / "year=2022").unlink()
     (folder / "year=2023").rename(folder / "_year=2023")
     find(folder)
@@ -288,14 +287,67 @@ def test_a_folder_whose_pattern_would_leave_some_of_it_out_is_refused(tmp_path, 
         find(folder)
 
 
-def test_a_part_without_an_ending_is_not_left_out(tmp_path):
-    """Trino and Athena call their files so."""
-    for name in ("one.parquet", "two"):
-        duckdb.sql(f"COPY (SELECT 'u' AS x) TO '{tmp_path}/{name}' (FORMAT parquet)")
-    with pytest.raises(SourceError, match="holds two, a Parquet file"):
+@pytest.mark.parametrize("name", ["two", "two.parq", "two.csv.bz2"])
+def test_a_part_with_another_ending_is_not_left_out(tmp_path, name):
+    """Trino and Athena write none."""
+    for one in ("one.parquet", name):
+        duckdb.sql(f"COPY (SELECT 'u' AS x) TO '{tmp_path}/{one}' (FORMAT parquet)")
+    with pytest.raises(SourceError, match=f"holds {name}, and files are read whose names end in .parquet"):
         find(tmp_path)
-    (tmp_path / "two").write_text("No part of the table.\n")
+    (tmp_path / name).rename(tmp_path / "README")
+    (tmp_path / "README").write_text("No part of the table.\n")
+    (tmp_path / "notes.txt").symlink_to("nowhere.txt")
+    (tmp_path / ".git").mkdir()
     find(tmp_path)
+    find(tmp_path / "**" / "*.parquet")
+
+
+def test_brackets_in_the_path_of_a_table_are_no_pattern(tmp_path):
+    for place, rows in (("p[1]", 1), ("p1", 2)):
+        (tmp_path / place).mkdir()
+        for name in ("t.csv", "q[1].csv"):
+            (tmp_path / place / name).write_text("x\n" + "u\n" * rows)
+    (tmp_path / "p[1]" / "q1.csv").write_text("x\n" + "u\n" * 3)
+    for name in ("t.csv", "q[1].csv", "?.csv", "[t].csv"):
+        with DuckDB(find(name, tmp_path / "p[1]")) as engine:
+            assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (1,), name
+
+
+def test_one_file_under_two_names_is_not_counted_twice(tmp_path):
+    (tmp_path / "2024").mkdir()
+    (tmp_path / "2024" / "people.csv").write_text("x\nu\n")
+    (tmp_path / "latest").symlink_to("2024")
+    with pytest.raises(SourceError, match="are one file"):
+        find(tmp_path / "*" / "people.csv")
+    (tmp_path / "latest").unlink()
+    (tmp_path / "2024" / "copy.csv").hardlink_to(tmp_path / "2024" / "people.csv")
+    with pytest.raises(SourceError, match="are one file"):
+        find(tmp_path / "2024")
+
+
+def test_a_pattern_counts_nothing_that_writers_keep_for_themselves(tmp_path):
+    for place in (".ipynb_checkpoints", "_temporary"):
+        folder = tmp_path / place / "people" / place
+        folder.mkdir(parents=True)
+        for one in (folder, folder.parent):
+            (one / "people.csv").write_text("x\nu\n")
+        with pytest.raises(SourceError, match=f"also matches .*{place}"):
+            find(folder.parent / "**" / "*.csv")
+        find(folder / "*.csv")
+    lake = tmp_path / "lake" / "people"
+    (lake / "_delta_log").mkdir(parents=True)
+    duckdb.sql("SELECT 'u' AS x").write_parquet(str(lake / "one.parquet"))
+    for table in (tmp_path / "lake", lake / "*.parquet"):
+        with pytest.raises(SourceError, match="table"):
+            find(table)
+
+
+def test_a_name_that_is_no_text_is_one_error(tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.csv")).write_text("x\nu\n")
+    for table in (tmp_path, tmp_path / "*.csv"):
+        with pytest.raises(SourceError) as caught:
+            find(table)
+        assert caught.value.code == "source-unreadable"
 
 
 def test_a_view_is_read_once_whatever_it_says_the_next_time(tmp_path):
