@@ -110,7 +110,8 @@ def _below(folder: Path) -> Iterator[Path]:
     """Everything below a folder, through no links. Raises SourceError."""
 
     def unlisted(error: OSError) -> None:
-        if not is_aside(Path(error.filename).relative_to(folder).parts):
+        gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        if not gone and not is_aside(Path(error.filename).relative_to(folder).parts):
             _unlisted(error)
 
     for place, folders, files in os.walk(folder, onerror=unlisted):
