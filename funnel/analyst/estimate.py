@@ -26,9 +26,6 @@ from funnel.text import counted, shown, table
 
 DELICATE = 1e6
 """Condition number above which a warning is given."""
-GROUPS = "only totals of groups have unbiased estimates"
-NOTHING = "only the number of rows is certain; the released counts are not the true ones"
-"""Of a protocol that tells values apart in part or not at all, unless it was made so that totals stay."""
 
 
 @dataclass(frozen=True)
@@ -119,25 +116,22 @@ def estimate(release: Path, confidence: float = 0.95) -> Estimates:
                            advice="Give a share such as 0.95.")  # fmt: skip
     data = Data(release)
     _, rows = data.weighted()
-    found = tuple(
-        _noted(solve(one.protocol, rows[:, 1 + axis], rows[:, -1], confidence), one, data.manifest)
+    solved = (
+        solve(one.protocol, rows[:, 1 + axis], rows[:, -1], confidence, stay=one.face is not None)
         for axis, one in enumerate(data.blocks)
     )
+    found = tuple(_noted(*pair, data.manifest) for pair in zip(solved, data.blocks, strict=True))
     return Estimates(data.manifest.release, data.manifest.rows, confidence, found)
 
 
 def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstimates:
     """With a word on what a cell is, where some column of the block is a wide block's, and on totals that stand."""
-    told = [note for note in one.notes if read.face is None or note not in (GROUPS, NOTHING)]
-    notes = [*told, *coarsened(manifest, read.columns)]
+    notes, noisy = [*one.notes, *coarsened(manifest, read.columns)], any(each.standard_error for each in one.estimates)
     if read.cells:
         notes.append(
             "values are cells: cells.json and the report have their conditions; columns are read from the table itself"
         )
-    elif read.face is not None and (
-        len(one.estimates) < len(one.inputs) or any(each.standard_error for each in one.estimates)
-    ):
-        noisy = any(each.standard_error for each in one.estimates)
+    elif read.face is not None and (noisy or len(one.estimates) < len(one.inputs)):
         more = ", and more precise than these estimates" if noisy else ""
         by = shown(shlex.quote(",".join(one.columns)))
         notes.append(
@@ -146,8 +140,13 @@ def _noted(one: BlockEstimates, read: Reading, manifest: Manifest) -> BlockEstim
     return replace(one, notes=tuple(notes))
 
 
-def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float) -> BlockEstimates:
-    """Estimates of one block from the codes (m,) of its outputs, and how often each occurs: of sets, value by value."""
+def solve(
+    block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: float, *, stay: bool = False
+) -> BlockEstimates:
+    """Estimates of one block from the codes (m,) of its outputs, and how often each occurs: of sets, value by value.
+
+    `stay`: its released totals are right on average as they stand, whether or not it tells values apart.
+    """
     inputs, rows = block.inputs, int(counts.sum())
     times = block.times_told(codes, counts)
     found = recovered(block, times, rows)
@@ -159,12 +158,12 @@ def solve(block: AnyProtocol, codes: IntArray, counts: IntArray, confidence: flo
         CountEstimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
         for values, *figures in zip(names, count, error, count - far, count + far, strict=True)
     )
-    notes = tuple(_notes(block, found))
+    notes = tuple(_notes(block, found, stay=stay))
     head = (inputs.columns, inputs.values, block.size, rows, seen)
     return BlockEstimates(*head, found.rank, found.condition, estimates, notes)
 
 
-def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
+def _notes(block: AnyProtocol, known: Recovered, *, stay: bool) -> list[str]:
     """What keeps values from being told apart, what is estimated instead, and what to be wary of."""
     rank, condition, found = known.rank, known.condition, len(known.count)
     notes, a = [], len(block.inputs)
@@ -178,8 +177,9 @@ def _notes(block: AnyProtocol, known: Recovered) -> list[str]:
         notes.append("Q is so close to a lower rank that no estimate would mean anything")
     elif condition > DELICATE:
         notes.append("Q is close to a lower rank (condition number above 1e6): see the standard errors")
-    if found < a:
-        notes.append(GROUPS if found else NOTHING)
+    if found < a and not stay:
+        notes.append("only totals of groups have unbiased estimates" if found else
+                     "only the number of rows is certain; the released counts are not the true ones")  # fmt: skip
     return notes
 
 

@@ -22,6 +22,7 @@ from funnel.ledger.promises import (
     over_counts,
     own_before,
     publishes,
+    untold,
     without_bound,
 )
 from funnel.ledger.unlike import NOISY, no_proof, unproven
@@ -268,9 +269,8 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
     """
     together = found.together
     always = [_over(one, dry) for one in found.promises if one.ended]
-    left = notion_of(found.promises[0]).unmeasured
-    if left and together.figure is not None and (together.releases > 1 or found.present is not None):
-        always.append(left)
+    if together.releases > 1 or found.present is not None:
+        always += untold(notion_of(found.promises[0]), together)
     first = unbounded(found.promises)
     if first is not None:
         return [first, *always]

@@ -113,6 +113,11 @@ def over_counts(noisy: bool) -> str:
     return ", over noisy counts" if noisy else ""
 
 
+def untold(notion: Notion, found: Together) -> tuple[str, ...]:
+    """What of a notion's promise a finite figure of several releases says nothing about, to stand beside it."""
+    return (notion.unmeasured,) if notion.unmeasured and found.figure is not None else ()
+
+
 def without_bound(found: Together) -> Together:
     """The same where no finite bound is known."""
     return replace(found, figure=None, measured=None, how="sum", varying=None)

@@ -15,7 +15,16 @@ from funnel.format.manifest import DECIMALS
 from funnel.ledger.archive import kept_protocols
 from funnel.ledger.estimates import Spent, spent
 from funnel.ledger.journal import Journal, releases
-from funnel.ledger.promises import averaged, breaks, in_terms_of, is_own, notion_of, over_counts, standing
+from funnel.ledger.promises import (
+    averaged,
+    breaks,
+    in_terms_of,
+    is_own,
+    notion_of,
+    over_counts,
+    standing,
+    untold,
+)
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
 from funnel.notions import NOTIONS
@@ -268,12 +277,12 @@ class LedgerView:
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
-        left, counts = self.policy.privacy.unmeasured, over_counts(self.noisy)
+        counts = over_counts(self.noisy)
         known = "no finite bound known" if latest.figure is None else f"{latest.figure:.4f} nats"
         return [
             f"composed   {known} of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",
-            *([f"           {left}"] if left and latest.figure is not None else []),
+            *(f"           {one}" for one in untold(self.policy.privacy, latest)),
             f"changing   {varying}",
             *([] if self.identity is None else [f"people     {assumed(self.identity)}"]),
         ]

@@ -13,7 +13,7 @@ from funnel.errors import DrawError, LedgerError
 from funnel.format import schema
 from funnel.format.journal import Together
 from funnel.ledger.journal import Journal
-from funnel.ledger.promises import over_counts
+from funnel.ledger.promises import over_counts, untold
 from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
@@ -113,13 +113,12 @@ class Rotation:
             if self.measured
             else f"not measured for this policy in {self.after.measure}"
         )
-        left = self.before.policy.privacy.unmeasured
         after, cost = (self.nats(one, noisy=self.noisy) for one in (self.after.figure, self.cost))
         lines = [
             f"old key    {self.old or 'none: nothing was drawn with one from these columns'}",
             f"now        {now}, {many:,} release{'s' * (many != 1)} in {self.before.path} together",
             f"after one  {after} ({self.after.found}), once a release is drawn with a new key",
-            *([f"           {left}"] if left and self.after.figure is not None else []),
+            *(f"           {one}" for one in untold(self.before.policy.privacy, self.after)),
             *([_ANEW] if self.searched else []),
             f"cost       {cost if self.measured else 'not known'}"
             + (self._asked() if self.old else ""),

@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from funnel.engine.sources.base import refused
+from funnel.engine.sources.lake import lake_among, lake_of, no_lake
 
 _PARQUET = b"PAR1"
 """What a Parquet file begins with."""
 _PACKED = (".bz2", ".xz", ".lz4", ".snappy", ".br", ".zip", ".7z")
 """How files end that are packed in ways that are not read."""
-_LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
-"""What makes a folder a table of which not every file is a part any more."""
 
 
 def pattern_of(folder: Path, endings: Sequence[str]) -> str:
     """The pattern of the one kind of files that a folder of partitions holds. Raises SourceError."""
     every = [*_below(folder)]
-    if lake := next((one for one in every if one.name in _LAKES), None):
-        raise refused(f"{lake.parent} is a {_LAKES[lake.name]} table", folder, "Name the folder of that table alone.")
+    no_lake(lake_among(one.relative_to(folder) for one in every), folder)
     names = {one.name.lower() for one in every if one.is_file() and not is_aside(one.relative_to(folder).parts)}
     found = {ending for ending in endings if any(name.endswith(ending) for name in names)}
     if len(found) != 1:
@@ -38,11 +36,6 @@ def pattern_of(folder: Path, endings: Sequence[str]) -> str:
 def is_aside(parts: Sequence[str]) -> bool:
     """Whether writers of lakes left this for themselves: names in _ and . are not part of a table."""
     return any(part.startswith(("_", ".")) for part in parts)
-
-
-def in_lake(parts: Sequence[str]) -> str | None:
-    """The kind of table of whose own folders one is among these parts of a path."""
-    return next((kind for name, kind in _LAKES.items() if name in parts), None)
 
 
 def is_parquet(start: bytes) -> bool:
@@ -133,17 +126,11 @@ def check_apart(pattern: str, files: Sequence[Path]) -> None:
         if odd is not None:
             said = f"the pattern also matches {odd}, such as copying tools and writers leave behind"
             raise refused(said, pattern, "Remove it, or narrow the pattern: its rows would count as people.")
-    above = {folder for file in files for folder in file.parents}
-    if lake := next(filter(_is_lake, above), None):
-        said = f"{lake} is a table of a lake, and not every file in it is part of it"
-        raise refused(said, pattern, "Name that folder itself.")
+    for folder in {above for file in files for above in file.parents}:
+        no_lake(lake_of(folder), folder)
     known = dict[tuple[int, int], Path]()
     for one in files:
         stat = one.stat()
         if (other := known.setdefault((stat.st_dev, stat.st_ino), one)) is not one:
             said = f"{other} and {one} are one file, and its rows would count twice"
             raise refused(said, pattern, "Take the link away, or narrow the pattern.")
-
-
-def _is_lake(folder: Path) -> bool:
-    return any((folder / name).is_dir() for name in _LAKES)

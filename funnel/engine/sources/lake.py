@@ -6,9 +6,9 @@ The version that is found is the one that is read, whatever is written meanwhile
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from funnel.engine.library import library
@@ -19,6 +19,10 @@ from funnel.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_LOG, _HUDI, _METADATA = "_delta_log", ".hoodie", ".metadata.json"
+"""What tells tables of Delta, Hudi and Iceberg."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def _newest(folder: Path) -> Path:
 
 def is_delta(folder: Path) -> bool:
     """Whether a folder is a Delta table."""
-    return (folder / "_delta_log").is_dir()
+    return (folder / _LOG).is_dir()
 
 
 def is_iceberg(folder: Path) -> bool:
@@ -115,7 +119,31 @@ def is_iceberg(folder: Path) -> bool:
 
 
 def _metadata(folder: Path) -> Iterator[Path]:
-    return (folder / "metadata").glob("*.metadata.json")
+    return (folder / "metadata").glob(f"*{_METADATA}")
+
+
+def lake_of(folder: Path) -> str | None:
+    """What kind of lake's table a folder is, of which not every file is a part any more."""
+    kinds = {"Delta": is_delta(folder), "Iceberg": is_iceberg(folder), "Hudi": (folder / _HUDI).is_dir()}
+    return next((kind for kind, is_one in kinds.items() if is_one), None)
+
+
+def lake_among(paths: Iterable[PurePath]) -> str | None:
+    """The same, told by what lies somewhere below one or several such folders."""
+    return next(filter(None, map(_told_by, paths)), None)
+
+
+def _told_by(path: PurePath) -> str | None:
+    if path.parent.name == "metadata" and path.name.endswith(_METADATA):
+        return "Iceberg"
+    return next((kind for name, kind in ((_LOG, "Delta"), (_HUDI, "Hudi")) if name in path.parts), None)
+
+
+def no_lake(kind: str | None, where: object, advice: str = "Name the folder of that table itself.") -> None:
+    """Refuse to read the files of a lake as if all were a part of it. Raises SourceError."""
+    if kind is not None:
+        said = f"{'an' if kind == 'Iceberg' else 'a'} {kind} table is there, and not every file of it is a part of it"
+        raise refused(said, where, "No such table is read: export its rows." if kind == "Hudi" else advice)
 
 
 def _asked(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, Any]:

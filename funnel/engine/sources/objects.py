@@ -16,7 +16,8 @@ from urllib.parse import unquote
 
 from funnel.data.alphabet import folded
 from funnel.engine.sources.base import changed, missing, refused
-from funnel.engine.sources.folders import in_lake, is_aside, is_parquet
+from funnel.engine.sources.folders import is_aside, is_parquet
+from funnel.engine.sources.lake import lake_among, no_lake
 from funnel.engine.sources.parquet import ENDINGS
 from funnel.engine.sources.pulled import Pulled
 from funnel.errors import SourceError
@@ -121,10 +122,7 @@ def _below(path: str, root: str) -> PurePosixPath:
 
 def _check_plain(address: str, paths: Sequence[PurePosixPath]) -> None:
     """No object says which of the others are the table, and none is a writer's own. Raises SourceError."""
-    ice = "Iceberg" if any(one.name.endswith(".metadata.json") for one in paths) else None
-    if kind := next(filter(None, (in_lake(one.parts) for one in paths)), ice):
-        said = f"this is {'an' if kind == 'Iceberg' else 'a'} {kind} table, and not every object of it is part of it"
-        raise refused(said, address, "Only tables of Parquet are read from object stores: export it, or copy it here.")
+    no_lake(lake_among(paths), address, "Of object stores only Parquet is read: export its rows, or copy it here.")
     left = (one for one in paths if one.name.lower().endswith(ENDINGS))
     if (odd := next((one for one in left if is_aside(one.parts)), None)) is not None:
         said = f"there is {odd}, such as writers leave while they are at work"

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,12 +48,17 @@ def test_a_delta_table_is_read_at_the_version_found(tmp_path: Path) -> None:
     assert read(find("people", tmp_path), "id") == [(3,), (4,)]
 
 
-def test_an_iceberg_table_is_read_at_the_snapshot_found(tmp_path: Path) -> None:
+def iced(tmp_path: Path) -> tuple[Any, Path]:
+    """An Iceberg table of the rows, and its folder."""
     made = catalogue.InMemoryCatalog("made", warehouse=f"file://{tmp_path}")
     made.create_namespace("city")
     table = made.create_table("city.people", ROWS.schema)
     table.append(ROWS)
-    folder = Path(table.location().removeprefix("file://"))
+    return table, Path(table.location().removeprefix("file://"))
+
+
+def test_an_iceberg_table_is_read_at_the_snapshot_found(tmp_path: Path) -> None:
+    table, folder = iced(tmp_path)
     source = find(folder)
     table.append(MORE)
     assert read(source) == EXPECTED
@@ -73,11 +79,7 @@ def test_an_iceberg_table_is_read_by_the_names_that_its_columns_have_now(tmp_pat
     """A change of its schema is no snapshot, and the last snapshot knows other names."""
     from pyiceberg.types import StringType
 
-    made = catalogue.InMemoryCatalog("made", warehouse=f"file://{tmp_path}")
-    made.create_namespace("city")
-    table = made.create_table("city.people", ROWS.schema)
-    table.append(ROWS)
-    folder = Path(table.location().removeprefix("file://"))
+    table, folder = iced(tmp_path)
     for before, after in (("colour", "aside"), ("region", "colour"), ("aside", "region")):
         with table.update_schema() as change:
             change.rename_column(before, after)
@@ -90,18 +92,34 @@ def test_an_iceberg_table_is_read_by_the_names_that_its_columns_have_now(tmp_pat
 
 
 def test_a_lake_whose_files_are_broken_is_one_error(tmp_path: Path) -> None:
-    made = catalogue.InMemoryCatalog("made", warehouse=f"file://{tmp_path}")
-    made.create_namespace("city")
-    ice = made.create_table("city.people", ROWS.schema)
-    ice.append(ROWS)
+    _, place = iced(tmp_path)
     deltalake.write_deltalake(tmp_path / "delta", ROWS)
-    place = Path(ice.location().removeprefix("file://"))
     for folder, pattern in ((tmp_path / "delta", "*.parquet"), (place, "data/*.parquet"), (place, "metadata/*.avro")):
         for file in folder.glob(pattern):
             file.write_bytes(file.read_bytes()[:40])
         with pytest.raises(SourceError) as caught:
             read(find(folder))
         assert caught.value.code == "source-unreadable"
+
+
+def test_what_a_lake_keeps_of_its_past_is_not_counted(tmp_path: Path) -> None:
+    """Neither by a folder above it, nor by a pattern into it; nor where no such table is read at all."""
+    table, ice = iced(tmp_path)
+    table.overwrite(MORE)
+    delta = tmp_path / "delta"
+    for _ in range(2):
+        deltalake.write_deltalake(delta, ROWS, mode="overwrite")
+    assert [len(read(find(one))) for one in (ice, delta)] == [1, 3]
+    (hudi := tmp_path / "old" / "hudi" / ".hoodie").mkdir(parents=True)
+    pq.write_table(ROWS, hudi.parent / "1.parquet")
+    for kind, folder in (("an Iceberg", ice), ("a Delta", delta), ("a Hudi", hudi.parent)):
+        for name in (folder.parent, folder / "**" / "*.parquet"):
+            with pytest.raises(SourceError, match="table is there, and not every file of it"):
+                find(name)
+        with pytest.raises(SourceError, match=f"{kind} table is there"):
+            find(folder / "**" / "*.parquet")
+    with pytest.raises(SourceError, match="No such table is read"):
+        find(hudi.parent)
 
 
 def test_a_damaged_lake_is_one_error(tmp_path: Path) -> None:
@@ -126,7 +144,7 @@ def store() -> Iterator[str]:
 
 
 @pytest.fixture
-def system(store: str, monkeypatch: pytest.MonkeyPatch) -> object:
+def system(store: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What writes into a bucket `towns` of the store."""
     from pyarrow import fs
 
@@ -137,7 +155,7 @@ def system(store: str, monkeypatch: pytest.MonkeyPatch) -> object:
     return found
 
 
-def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(store: str, system: object) -> None:
+def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(store: str, system: Any) -> None:
     for region in ("north", "south"):
         part = ROWS.filter(pa.compute.equal(ROWS["region"], region)).drop_columns(["region"])
         pq.write_table(part, f"towns/people/region={region}/part-0.parquet", filesystem=system)
@@ -154,21 +172,21 @@ def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(store: str, sy
     assert caught.value.code == "source-missing"
 
 
-def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, system: object) -> None:
+def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, system: Any) -> None:
     pq.write_table(ROWS, "towns/spark/part-0.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/spark/_temporary/0/part-0.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/delta/part-0.parquet", filesystem=system)
-    with system.open_output_stream("towns/delta/_delta_log/0.json") as log:  # type: ignore[attr-defined]
+    with system.open_output_stream("towns/delta/_delta_log/0.json") as log:
         log.write(b"{}")
     pq.write_table(ROWS, "towns/ice/data/part-0.parquet", filesystem=system)
-    with system.open_output_stream("towns/ice/metadata/1.metadata.json") as log:  # type: ignore[attr-defined]
+    with system.open_output_stream("towns/ice/metadata/1.metadata.json") as log:
         log.write(b"{}")
     pq.write_table(ROWS, "towns/flat/part-0.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/flat/_part-1.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/trino/part-0.parquet", filesystem=system)
     pq.write_table(ROWS, "towns/trino/20261126_0001_x", filesystem=system)
     places = (("spark", "_temporary/0/part-0"), ("flat", "_part-1"), ("trino", "0001_x is a Parquet object"))
-    for name, said in (*places, ("delta", "a Delta table"), ("ice", "an Iceberg table")):
+    for name, said in (*places, ("delta", "a Delta table is there"), ("ice", "an Iceberg table is there")):
         with pytest.raises(SourceError, match=said) as caught:
             find(f"s3://towns/{name}?{store}")
         assert caught.value.code == "source-unreadable"
@@ -180,7 +198,7 @@ def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, syste
      (("7", "__HIVE_DEFAULT_PARTITION__"), [7, None])],
 )  # fmt: skip
 def test_values_of_folders_in_a_store_are_as_they_are_spelt(
-    store: str, system: object, values: tuple[str, str], expected: list[object]
+    store: str, system: Any, values: tuple[str, str], expected: list[object]
 ) -> None:
     name, key = "-".join(values).replace("%", ""), "re%67ion"  # Arrow takes it for `region`
     for place, value in enumerate(values):
@@ -189,7 +207,7 @@ def test_values_of_folders_in_a_store_are_as_they_are_spelt(
     assert [region for _, region in sorted(read(find(f"s3://towns/{name}?{store}"), "id, region"))] == expected
 
 
-def test_objects_have_the_columns_of_any_and_one_type_for_each(store: str, system: object) -> None:
+def test_objects_have_the_columns_of_any_and_one_type_for_each(store: str, system: Any) -> None:
     """The types of the first object would change the values of the others."""
     pq.write_table(ROWS.drop_columns(["colour"]), "towns/some/part-0.parquet", filesystem=system)
     pq.write_table(MORE, "towns/some/part-1.parquet", filesystem=system)
@@ -202,7 +220,7 @@ def test_objects_have_the_columns_of_any_and_one_type_for_each(store: str, syste
     for name, rows in others.items():
         pq.write_table(ROWS, f"towns/odd-{name}/{name}/part-0.parquet", filesystem=system)
         if rows is None:
-            with system.open_output_stream(f"towns/odd-{name}/{name}/part-1.parquet") as file:  # type: ignore[attr-defined]
+            with system.open_output_stream(f"towns/odd-{name}/{name}/part-1.parquet") as file:
                 file.write(b"PAR1 and no more")
         else:
             pq.write_table(rows, f"towns/odd-{name}/{name}/part-1.parquet", filesystem=system)
