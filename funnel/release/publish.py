@@ -18,7 +18,7 @@ from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
-from funnel.release.recover import SEEN, Leftovers, check_entered, put_away
+from funnel.release.recover import SEEN, Leftovers, check_entered, put_away, staged_for
 
 
 class Publisher:
@@ -37,6 +37,7 @@ class Publisher:
         self.public = to / f".staging-{release_id}"
         self.private = private / f".staging-{release_id}"
         self.scratch = private / f".spill-{release_id}"
+        self._place = private / staged_for(release_id)
         self.target = to / release_id
         self.told: list[str] = []
         """What to tell of runs that were cut off, whose leftovers were removed."""
@@ -137,6 +138,7 @@ class Publisher:
         """Make the folders to write into; a disk that refuses folders or links does so before any draw."""
         # The private folder comes first: it is what tells the next run that the other leftovers are its own.
         with writing(self.private_root):
+            self._place.symlink_to(self.to.resolve())
             self.private.mkdir(mode=0o700)
             self.scratch.mkdir(mode=0o700)
         with writing(self.to):
@@ -169,6 +171,9 @@ class Publisher:
         # Last, because it tells the next run whose the others are.
         if self.private.is_dir():
             self._put_away()
+        if not self.public.is_dir():
+            with suppress(OSError):
+                self._place.unlink(missing_ok=True)
 
     def _put_away(self) -> None:
         with suppress(FunnelError):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from funnel.errors import LedgerError
@@ -17,7 +18,7 @@ from funnel.ledger.archive import FOLDER
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
-_ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases)-({_ID})")
+_ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
 COMPARED = frozenset({people.NAME, counts.NAME})
 """What later nights compare with, in a release that was entered: whom and which columns it drew for."""
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
@@ -27,13 +28,16 @@ class Leftovers:
     """What lies aside in a published folder and its private one; the caller holds the lock, `entries` is the ledger.
 
     Another policy may publish into the same folder under a lock of its own; its work is not touched: what lies in TO
-    is ours where our private folder or our ledger knows its release. Raises ReleaseError where the disk refuses.
+    is ours where our private folder or our ledger knows its release. A policy of the same private folder may publish
+    elsewhere: what it left there waits for its next run, and the private folder goes on knowing of it until then.
+    Raises ReleaseError where the disk refuses.
     """
 
     def __init__(self, to: Path, private: Path, entries: Sequence[ReleaseEntry]) -> None:
         self.to, self.private, self._entries = to, private, entries
         with writing(private):
             self._hidden = _aside(private)
+            self._places = {one: path.readlink() for path, one in self._hidden if path.name == staged_for(one)}
         self._entered = {entry.release for entry in entries}
         self._known = self._entered | {release_id for _, release_id in self._hidden} | set(releases(private))
 
@@ -44,6 +48,7 @@ class Leftovers:
         """
         with writing(self.to):
             staged = [(path, release_id) for path, release_id in _aside(self.to) if release_id in self._known]
+        waiting = self._waiting({release_id for _, release_id in staged})
         cut_off = {
             release_id for path, release_id in staged + self._hidden if path.name.startswith(".staging")
         }
@@ -55,19 +60,33 @@ class Leftovers:
                 if not self._points_on(path, release_id):
                     remove(path)
         for path, release_id in self._hidden:
+            entered = release_id in self._entered
             if path.name.startswith(".staging"):
-                put_away(self.private, release_id, entered=release_id in self._entered)
-            else:
+                if entered or release_id not in waiting:
+                    put_away(self.private, release_id, entered=entered)
+            elif release_id not in waiting or path.name != staged_for(release_id):
                 with writing(self.private):
                     remove(path)
         self._remove_protocols()
-        return [self._told(release_id) for release_id in sorted(cut_off)]
+        return [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
 
-    def _told(self, release_id: str) -> str:
-        told = f"release {release_id} was cut off before anybody could see it, and what it left was removed"
-        if release_id not in self._entered:
-            return told
-        return f"{told}, but for what later nights compare with; its entry in the ledger stays, and counts"
+    def _waiting(self, here: Set[str]) -> dict[str, Path]:
+        """The folders of other policies in which something lies of releases that never became visible there."""
+        places = {one: place for one, place in self._places.items() if one not in here and not (place / one).is_dir()}
+        return {
+            one: place
+            for one, place in places.items()
+            if any(os.path.lexists(place / f".{what}-{one}") for what in ("staging", "latest", "releases"))
+        }
+
+    def _told(self, release_id: str, elsewhere: Path | None) -> str:
+        told = f"release {release_id} was cut off before anybody could see it"
+        stays = "its entry in the ledger stays, and counts" if release_id in self._entered else ""
+        if elsewhere is not None:
+            told += f"; the next run that publishes in {elsewhere} removes what it left there"
+            return f"{told}; {stays}" if stays else told
+        told += ", and what it left was removed"
+        return f"{told}, but for what later nights compare with; {stays}" if stays else told
 
     def _remove_protocols(self) -> None:
         """Copies of protocols that no entry of the ledger names: of runs that were cut off before their entry."""
@@ -86,6 +105,11 @@ class Leftovers:
             return False
         link.replace(latest)
         return True
+
+
+def staged_for(release_id: str) -> str:
+    """The name of a link in PRIVATE to the folder in which this release is staged."""
+    return f".to-{release_id}"
 
 
 def put_away(private: Path, release_id: str, *, entered: bool) -> None:

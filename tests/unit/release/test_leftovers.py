@@ -56,6 +56,29 @@ def test_a_release_that_was_taken_away_keeps_its_evidence(tmp_path: Path) -> Non
     assert (private / an_id(1) / "evidence.json").is_file()
 
 
+def test_what_was_cut_off_in_another_folder_waits_for_its_policy(runs: Runs, quick_disk: Path) -> None:
+    """Whatever step it died at: a run that publishes elsewhere neither removes it nor says so, nor forgets it."""
+    code, step, left = -signal.SIGKILL, 0, 0
+    while code:
+        to, private = folders(quick_disk / f"{step}")
+        runs.start(to, private, an_id(1), step)
+        code = runs.end()
+        others = to.parent / "others"
+        staged = (to / f".staging-{an_id(1)}").is_dir()
+        with Publisher(others, private, an_id(2)) as publisher:
+            told = [one for one in publisher.told if f"the next run that publishes in {to.resolve()} removes" in one]
+            assert bool(told) >= staged
+            assert ("in the ledger stays" in "".join(publisher.told)) <= bool(Journal(private).releases())
+        assert [path.name for path in others.iterdir()] == []
+        with Publisher(to, private, an_id(3)) as publisher:
+            assert bool([one for one in publisher.told if "what it left was removed" in one]) >= staged
+        release(to, private, an_id(4))
+        assert_tidy(to, private)
+        left += staged
+        step += 1
+    assert left > 10
+
+
 @pytest.mark.long
 def test_cleaning_up_may_be_killed_at_any_step(runs: Runs, quick_disk: Path) -> None:
     code, step = -signal.SIGKILL, 0
