@@ -136,6 +136,56 @@ def test_a_lie_about_totals_is_refused(lie, said, released, tmp_path) -> None:
         totals.check(Release(release, private))
 
 
+def unsaid(told: dict[str, Any]) -> None:
+    told["totals"] = []
+
+
+def test_totals_that_move_are_none_that_stay(released, tmp_path) -> None:
+    """Whatever solution.json says of them, or does not: release.json says that raw totals are right on average."""
+    release = released(**CASES["free totals"], public=["relationship"])
+    private = tmp_path / "private"
+    edit(release / "release.json", lambda told: told.update(totals="kept"))
+    solution = private / release.name / "solution.json"
+    with pytest.raises(Broken, match="stated otherwise than in release"):
+        totals.check(Release(release, private))
+    edit(solution, unsaid)
+    with pytest.raises(Broken, match="nothing is told of totals"):
+        totals.check(Release(release, private))
+
+
+def test_a_total_that_is_said_to_stay_is_off_by_a_tenth_at_most(released, tmp_path) -> None:
+    release = released(**CASES["free totals"], public=["relationship"])
+    private = tmp_path / "private"
+    edit(release / "release.json", lambda told: told.update(totals="kept"))
+    off = largest_deviation(release, private)
+    assert off > 1
+    edit(private / release.name / "solution.json", lambda told: told["totals"][0].update(deviation=off))
+    with pytest.raises(Broken, match="a total that is said to stay"):
+        totals.check(Release(release, private))
+
+
+def largest_deviation(release: Path, private: Path) -> float:
+    """By how much an expected total is off, from the two files."""
+    (block,) = json.loads((release / "protocol.json").read_text())["blocks"]
+    counts = [0] * len(block["inputs"])
+    for _, x, n in json.loads((private / release.name / "counts.json").read_text())["cells"]:
+        counts[x] += n
+    there = dict(zip(map(tuple, block["outputs"]), block["weights"], strict=True))
+    nothing = [0] * len(counts)
+    expected = [sum(w * n for w, n in zip(there.get(tuple(value), nothing), counts, strict=True)) / 2 ** block["bits"]
+                for value in block["inputs"]]  # fmt: skip
+    return max(abs(one - n) for one, n in zip(expected, counts, strict=True))
+
+
+def test_of_a_protocol_that_a_lock_fixed_nothing_is_claimed_at_tonights_counts(tmp_path, key, monkeypatch) -> None:
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    policy = write_policy(tmp_path, mechanism="invariant", public=["relationship"])
+    funnel.make_lock(policy)
+    release = Path(str(funnel.run(policy, locked=True).release))
+    found = totals.check(Release(release, tmp_path / "private"))
+    assert "that of a lock" in str(found)
+
+
 def test_totals_that_stay_can_be_had_though_values_are_not_told_apart(released) -> None:
     """Of a Q without full rank that was made so: page and estimates say of each total what `--by` gives."""
     release = released(**CASES["perfect"], public=["relationship"])

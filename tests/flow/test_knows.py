@@ -19,7 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
+from funnel.audit.extras import policy as policy_claim
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken
 from funnel.errors import LockError, PolicyError
+from funnel.format.canonical import encode
 from funnel.policy import load
 from tests.support.audited import failures
 from tests.support.forging import edit
@@ -295,6 +299,25 @@ def test_what_may_be_known_is_counted_again(once: tuple[Path, str], tmp_path: Pa
     shutil.copytree(folder, tmp_path / "copy")
     edit(tmp_path / "copy" / "private" / name / "known.json", change)
     assert audit(tmp_path / "copy", tmp_path / "copy" / "releases" / name) != set()
+
+
+def test_no_level_that_may_be_known_can_be_left_out(once: tuple[Path, str], tmp_path: Path) -> None:
+    """Of a column whose values are put together the coarser ones alone would tell less of the secret."""
+    folder, name = once
+    shutil.copytree(folder / "private" / name, tmp_path / "private" / name)
+    shutil.copy(folder / "private" / "ledger.jsonl", tmp_path / "private")
+    told = tmp_path / "private" / name / "known.json"
+    whole = json.loads(told.read_text())
+    for place, level in enumerate(whole["levels"]):
+        rows = Counter[tuple[int, ...]]()
+        at = len(whole["cells"][0]) - 1 - len(whole["levels"]) + place
+        for *row, count in whole["cells"]:
+            rows[*row[:at], *row[at + 1 :]] += count
+        left = {"levels": [one for one in whole["levels"] if one != level],
+                "cells": [[*row, count] for row, count in sorted(rows.items())]}  # fmt: skip
+        told.write_bytes(encode(whole | left))
+        with pytest.raises(Broken, match=f"a level of {level['column']} that may be known is not told"):
+            policy_claim.check(Release(folder / "releases" / name, tmp_path / "private"))
 
 
 def test_what_one_policy_lets_others_know_is_not_what_another_one_does(

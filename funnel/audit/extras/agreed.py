@@ -53,11 +53,12 @@ def _coarsened(policy: TermsFile) -> list[tuple[object, ...]]:
     """The columns that the policy has coarser, those inside wide blocks last, where rare numbers are joined unasked."""
     wide = {one.name for one in policy.wide}
     columns = [(one, False) for block in policy.public for one in block if one.name not in wide]
-    columns += [(one, one.rare is None) for block in policy.wide for one in block.columns]
-    told = [
-        (one.name, one.round, one.clip, one.rare == "bin" or (joined and one.round not in (None, "month", "quarter")))
-        for one, joined in columns
-    ]
+    columns += [(one, one.rare is None and one.round is not None) for block in policy.wide for one in block.columns]
+    told = []
+    for one, unasked in columns:
+        parts = one.round in ("month", "quarter")
+        near, pooled = one.rare == "bin", one.rare == "other" and one.round is not None
+        told.append((one.name, one.round, one.clip, near or (unasked and not parts), pooled or (unasked and parts)))
     return [one for one in told if one[1] is not None or one[3]]
 
 

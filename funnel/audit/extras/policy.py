@@ -10,6 +10,8 @@ from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import PolicyError
 from funnel.format import groups
+from funnel.format.known import GROUPED, OWN, RELEASED
+from funnel.format.known import NAME as KNOWN
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
@@ -22,17 +24,21 @@ from funnel.policy.terms import terms_file
 
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
-TITLE = "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; its lock is of that policy"
+TITLE = (
+    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; known.json has all levels that"
+    " it asks for; its lock is of that policy"
+)
 PRIVATE = True
 
 
 def check(opened: Release) -> str:
-    """The policy, read again, has these terms, and so has its lock; the plan's steps are about them. Raises Broken."""
+    """The policy, read again, has these terms, and so has its lock; plan and known.json are of it. Raises Broken."""
     policy = policy_of(opened)
     asked = terms_file(policy)
     for name, expected in vars(asked).items():
         if (found := getattr(opened.terms, name)) != expected:
             raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
+    _check_known(opened, policy)
     steps = _planned(opened)
     if opened.manifest.locked is None:
         return f"{len(vars(asked))} terms, and {steps} of the plan's steps"
@@ -52,6 +58,21 @@ def policy_of(opened: Release) -> Policy:
         return kept_policy(opened.read(POLICY), opened.folder / POLICY, named)
     except (PolicyError, UnicodeDecodeError) as error:
         raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
+
+
+def _check_known(opened: Release, policy: Policy) -> None:
+    """known.json has every level that somebody may know a column at. Raises Broken."""
+    if not policy.privacy.asks_own:
+        return
+    told = {(one.column, one.level) for one in opened.known_file.levels}
+    for block in policy.blocks:
+        for one in block.attributes:
+            asked = {OWN, *([RELEASED] if one.reduced else ())}
+            asked |= {f"groups {height}" for height in range(2, len(one.groups or ()) + 1)}
+            if one.merges_rare and not block.cells and (one.is_measured or one.groups is not None):
+                asked.add(GROUPED)
+            if missing := sorted(asked - {level for column, level in told if column == one.name}):
+                raise Broken(KNOWN, f"a level of {one.name} that may be known is not told", missing[0], "none")
 
 
 def _planned(opened: Release) -> int:

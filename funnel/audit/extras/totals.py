@@ -27,6 +27,7 @@ from funnel.audit.kernel.exact import ExactArray, IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.data import alphabet
 from funnel.format.fields import Alphabet
+from funnel.format.manifest import Manifest
 from funnel.format.protocol import Weights
 from funnel.format.solution import NAME, Totals
 from funnel.policy.groups import climb
@@ -37,6 +38,8 @@ PRIVATE = True
 _POINT, _HALF = 256, 128
 """Binary digits behind the point of prices, and of sides that are no fractions of counts."""
 _FLOAT = 1e-9
+_STAYS = Fraction(1, 10)
+"""By how many records an expected total may be off that is said to stay."""
 _NEAR = Fraction(1, 10**6)
 """By how much an optimum may lie above what its prices show: the solver's tolerances."""
 Ways = Callable[[str], tuple[str, ...]]
@@ -45,14 +48,23 @@ Ways = Callable[[str], tuple[str, ...]]
 
 def check(opened: Release) -> str | Unchecked:
     """Of every block. Raises Broken."""
-    told = opened.solution.totals
+    told, manifest = opened.solution.totals, opened.manifest
     if not told:
-        return Unchecked(NOT_CLAIMED + "the protocol was not made to keep totals")
+        return _untold(manifest)
     if len(told) != len(opened.protocol.blocks):
         raise Broken(NAME, "totals are told of another number of blocks", len(opened.protocol.blocks), len(told))
     found = [_block(opened, index, one) for index, one in enumerate(told)]
     unsure = next((one for one in found if isinstance(one, Unchecked)), None)
     return unsure or "; ".join(map(str, found))
+
+
+def _untold(manifest: Manifest) -> Unchecked:
+    """Why nothing is told of totals. Raises Broken where it should be."""
+    if manifest.totals is None:
+        return Unchecked(NOT_CLAIMED + "the mechanism is not about totals")
+    if manifest.locked is None:
+        raise Broken(NAME, "nothing is told of totals", f"what shows that they are {manifest.totals}", "nothing")
+    return Unchecked(NOT_CLAIMED + "the protocol is that of a lock, which was made for other counts")
 
 
 def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
@@ -62,7 +74,7 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
         raise Broken(NAME, "totals are told of a block", "plain values that are drawn from x alone", "another kind")
     weights, each = _square(block), counts.sum(axis=0).astype(object)
     off = (weights @ each - each * (1 << block.bits)) / Fraction(1 << block.bits)
-    kept = _as_stated(max(map(abs, off)), told.deviation)
+    kept = _as_stated(max(map(abs, off)), told.deviation, opened.manifest.totals)
     distance, whole = distances(opened, index)
     changed = Fraction(int((weights * distance).sum(axis=0) @ each), whole * int(each.sum()) << block.bits)
     said = f"{', '.join(block.columns)}: totals {kept}, expected distance {float(changed):.6f}"
@@ -81,10 +93,19 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     return f"{said}, at least {shown:.6f} for any protocol, by {counted(len(told.binding), 'price')}"
 
 
-def _as_stated(largest: Fraction, stated: float | None) -> str:
-    """The largest deviation of an expected total, in words. Raises Broken where another one is stated."""
+def _as_stated(largest: Fraction, stated: float | None, said: str | None) -> str:
+    """The largest deviation of an expected total, in words. Raises Broken where another one is stated.
+
+    Where totals are `said` to be kept that is a tenth of a record at most, and one that nobody states may be anything.
+    """
+    found = "free" if stated is None else "kept"
+    if said != found:
+        raise Broken(NAME, "totals are stated otherwise than in release.json", said, found)
     if stated is None:
         return "free"
+    if largest > _STAYS + Fraction(_FLOAT):
+        what = "the largest deviation of a total that is said to stay"
+        raise Broken(NAME, what, "0.1 records at most", float(largest))
     if abs(float(largest) - stated) > _FLOAT * max(1.0, float(largest)):
         raise Broken(NAME, "the largest deviation of a total is another", float(largest), stated)
     return f"off by at most {math.ceil(largest * 10**4) / 10**4:.4f} records"
