@@ -122,8 +122,10 @@ class Sink:
                 cursor.execute(f"COMMENT ON TABLE {self.address.quoted} IS {literal(told.text)}")
                 schema, table = (None, *self.address.parts)[-2:]
                 cursor.adbc_ingest(table, reader(), mode="append", db_schema_name=schema)
-                if (there := self._rows(cursor)) != rows:  # a trigger may leave out rows that were sent
-                    said = f"the table took {there:,} of {rows:,} rows"
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what triggers wait with until the commit
+                there = self._rows(cursor)  # they may leave out rows that were sent
+                if there != rows or self._before(cursor, told) != told:
+                    said = f"the table took {there:,} of {rows:,} rows" if there != rows else "its comment is another"
                     raise raised(Refusal(said, "Look for triggers on it, and at the log of the database."))
                 committing = True
                 connection.commit()

@@ -101,7 +101,7 @@ def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
         else ("may not be in the database", "is as it was, or holds the release, whole")
     )
     if refusal.never:
-        later = " The database never takes this release."
+        later = " As it stands, the database does not take this release."
     elif refusal.again:
         later = " Then `funnel also` writes the release, where it is not; so does the next run with its own."
     else:

@@ -187,7 +187,7 @@ def test_what_a_database_never_takes_is_not_said_to_be_written_later(server, tmp
     with pytest.raises(ReleaseError, match=r"holds the character U\+0000") as caught:
         funnel.run(policy(tmp_path, odd, server.address(table="open.odd")))
     assert (caught.value.code, caught.value.exit_code) == ("also-refused", FAULT)
-    assert "The database never takes this release." in caught.value.advice
+    assert "As it stands, the database does not take this release." in caught.value.advice
     assert "funnel also" not in caught.value.advice
 
 
@@ -269,6 +269,22 @@ def test_a_table_that_lacks_rows_is_not_called_the_release(server, tmp_path, tab
     server.run("DELETE FROM open.eaten WHERE ctid IN (SELECT ctid FROM open.eaten LIMIT 1)")
     assert funnel.send_newest(tmp_path / "policy.yaml").written
     assert ask(server, "SELECT count(*) FROM open.eaten") == [(ROWS,)]
+
+
+def test_what_triggers_wait_with_until_the_commit_is_looked_at_before(server, tmp_path, table) -> None:
+    first = run(tmp_path, table, server, "open.waits")
+    server.run("""CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN DELETE FROM open.waits; RETURN NULL; END';
+        CREATE CONSTRAINT TRIGGER late AFTER INSERT ON open.waits DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION late()""")
+    with pytest.raises(ReleaseError, match=f"the table took 0 of {ROWS} rows"):
+        run(tmp_path, table, server, "open.waits")
+    assert comment(server, "open.waits").split()[2] == first.name
+    server.run("""CREATE OR REPLACE FUNCTION late() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN COMMENT ON TABLE open.waits IS ''mine''; RETURN NULL; END'""")
+    with pytest.raises(ReleaseError, match="what stands there is no release"):
+        funnel.send_newest(tmp_path / "policy.yaml")
+    assert comment(server, "open.waits").split()[2] == first.name
 
 
 def test_a_release_that_was_changed_since_is_not_written(server, tmp_path, table) -> None:

@@ -68,7 +68,13 @@ class Iceberg(Pulled):
         chosen = names if columns is None else [name for name in names if name in columns]
         limit = 0 if columns is None else None
         # The current snapshot, that of the file: were it named, columns would be called what they were called then.
-        return table.scan(selected_fields=tuple(chosen or names[:1]), limit=limit).to_arrow_batch_reader()
+        try:
+            return table.scan(selected_fields=tuple(chosen or names[:1]), limit=limit).to_arrow_batch_reader()
+        except ValueError as error:
+            if "not yet support" not in str(error):
+                raise
+            said = f"the source table cannot be read: {error}"
+            raise refused(said, self.name, "Compact the table: its files are then written without such rows.") from None
 
 
 def delta(folder: Path) -> Delta:

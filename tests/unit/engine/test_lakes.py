@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from funnel.errors import SourceError
 
 deltalake = pytest.importorskip("deltalake")
 catalogue = pytest.importorskip("pyiceberg.catalog.memory")
+manifest = pytest.importorskip("pyiceberg.manifest")
 moto = pytest.importorskip("moto.server")
 
 ROWS = pa.table({"id": [1, 2, 3], "colour": ["red", "blue", None], "region": ["north", "south", "north"]})
@@ -89,6 +91,17 @@ def test_an_iceberg_table_is_read_by_the_names_that_its_columns_have_now(tmp_pat
     with table.update_schema() as change:
         change.add_column("region", StringType())
     assert read(find(folder), "id, region") == [(1, None), (2, None), (3, None)]
+
+
+def test_rows_that_were_deleted_by_their_values_are_told_as_that(tmp_path: Path, monkeypatch) -> None:
+    """A table that is whole is not called broken; the library reads no such deletes."""
+    _, folder = iced(tmp_path)
+    deletes = SimpleNamespace(data_file=SimpleNamespace(content=manifest.DataFileContent.EQUALITY_DELETES))
+    monkeypatch.setattr("pyiceberg.table.ManifestGroupPlanner.plan_manifest_entries", lambda *_: [[deletes]])
+    source = find(folder)
+    with pytest.raises(SourceError, match="does not yet support equality deletes") as caught:
+        read(source)
+    assert "Compact the table" in str(caught.value)
 
 
 def test_a_lake_whose_files_are_broken_is_one_error(tmp_path: Path) -> None:
