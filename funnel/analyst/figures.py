@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -105,15 +106,16 @@ class Tabulated:
 
 def coarsened(manifest: Manifest, columns: Collection[str]) -> list[str]:
     """What was made of values of these columns before anything was counted, which no released value shows."""
+    alone = {*chain.from_iterable(manifest.public)}
     return [
-        f"values of {one.name} were made coarser before anything was counted: {_ways(one)}; figures are about these"
-        for one in manifest.coarsened
+        f"values of {one.name} were made coarser before anything was counted: {ways}; figures are about these"
+        for one, ways in ((one, _ways(one, inside=one.name not in alone)) for one in manifest.coarsened)
         if one.name in columns
     ]
 
 
-def _ways(one: Coarsened) -> str:
-    """How, in words."""
+def _ways(one: Coarsened, *, inside: bool) -> str:
+    """How, in words; `inside` cells or not."""
     ways = list[str]()
     if one.step is not None:
         exact = isinstance(one.step, float)
@@ -121,7 +123,10 @@ def _ways(one: Coarsened) -> str:
     if one.clip is not None:
         ways.append("those beyond {:.15g} and {:.15g} put at the nearer end".format(*one.clip))
     if one.rare:
-        ways.append("rare ones replaced by the nearest that stands for enough records")
+        near = "joined with their neighbours" if inside else "replaced by the nearest that stands for enough records"
+        ways.append(f"rare ones, and of more than 128 others too, {near}")
+    if one.other:
+        ways.append("rare ones “other”, a value of its own")
     return ", ".join(ways)
 
 

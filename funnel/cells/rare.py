@@ -20,7 +20,7 @@ from funnel.text import counted
 
 Rule = Literal["other", "bin", "error"]
 MOST_VALUES = 256
-"""Values of an ordered column at most: beyond, neighbours are joined even where they have support."""
+"""Values of an ordered column at most; where more than half as many have support, others of them are joined, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,13 @@ def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Ru
             "rare-values",
             f"column {source.name!r} has {counted(rare, 'value')} that fewer than {counted(support, 'record')} share",
             advice="Group them, or write `rare: other` or `rare: bin`.",
+        )
+    if rule == "error" and source.ordered and len(counts[counts > 0]) > MOST_VALUES // 2:
+        raise PlanError(
+            "rare-values",
+            f"column {source.name!r} has {counted(int((counts > 0).sum()), 'value')}: of numbers and dates inside "
+            f"cells, more than {MOST_VALUES // 2} are joined with their neighbours, though none is rare",
+            advice="Round them, give `bins`, or leave `rare` out.",
         )
     if rare and rule == "bin" and not source.ordered:
         raise PlanError(

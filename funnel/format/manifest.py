@@ -166,13 +166,17 @@ class Coarsened:
     """A released column whose numbers or dates were made coarser before anything was counted, which none of them shows.
 
     Rounded to multiples of `step`, what lies beyond the ends of `clip` taken for these first, or to the period that a
-    date lies in; and with `rare`, each that stood for few records became the nearest that stands for enough.
+    date lies in; and with `rare`, each that stood for few records became the nearest that stands for enough, or inside
+    cells was joined with its neighbours. With `other`, rare ones of what is rounded became `other`.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"other"})
 
     name: Text
     step: float | Period | None
     clip: tuple[float, float] | None
     rare: bool
+    other: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ from funnel.policy.terms import unmeasured
 _OTHERWISE = "Fewer columns may keep it; another private folder, for other people, does"
 _ALIKE = "Make it like the releases before it in this, or keep another private folder for other people"
 _EVERYBODY = (
-    "To be absent is an answer too: leaving nobody out (`source.filter`, `missing: drop`, `unseen: drop`) may keep it; "
-    "another private folder, for other people, does"
+    "To be absent is an answer too: leaving nobody out (`source.filter`, `missing: drop`, `unseen: drop`) may keep it"
 )
 _EDITED = "until now the policy promised it in other terms: what others may know, or which distributions"
 _RENAMED = (
@@ -239,8 +238,8 @@ def _check_budget(policy: Policy, found: Together) -> None:
         f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
         f"the budget is {policy.budget:.15g}",
         where=policy.file,
-        advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; "
-        "a smaller epsilon or fewer columns add less. `funnel ledger` lists what was released.",
+        advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; a "
+        "smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel ledger` lists what was released.",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, check_compared, check_condition, parse
 from funnel.errors import Problem
-from funnel.plan.columns import BINNED, DATES, FLOATS, NUMBERS
+from funnel.plan.columns import BINNED, DATES, FLOATS, NUMBERS, inner_column, public_key
 from funnel.policy import Attribute, Policy
 from funnel.policy.document import Path
 
@@ -45,6 +45,8 @@ def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
             yield from _numbers(policy, attribute)
         kinds, needed = _asked(attribute)
         yield from _typed(policy, schema, policy.place(attribute.name), attribute.name, needed, kinds=kinds)
+    for attribute in (one for block in policy.blocks if block.cells for one in block.attributes):
+        yield from _in_order(policy, schema, attribute)
     if (entity := policy.source.entity) is not None:
         needed, advice = ", which cannot identify a person", "Use a column of integers or text."
         yield from _typed(policy, schema, ("source", "entity"), entity, needed, "entity", advice, other=_INEXACT)
@@ -101,6 +103,14 @@ def _numbers(policy: Policy, one: Attribute) -> Iterator[Problem]:
     if one.rare == "other":
         said = f"{kind} releases numbers, and `rare: other` of {one.name} makes a text"
         yield policy.problem(place, "wrong-value", said, "Use `rare: bin`, or a coarser `round`.")
+
+
+def _in_order(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
+    """Numbers and dates inside cells stay what they are: rare ones have neighbours, and no name for all of them."""
+    kind = schema.get(column_of(one.name, schema) or "")
+    if one.rare == "other" and kind is not None and inner_column(public_key("w", one, kind), one, kind).ordered:
+        said = f"inside cells rare numbers and dates are joined with their neighbours: {one.name} has no value `other`"
+        yield policy.problem(policy.place(one.name), "wrong-value", said, "Write `rare: bin`, or leave it out.")
 
 
 def _opaque(kind: str) -> bool:

@@ -153,7 +153,8 @@ class Attribute(Section):
     rare: Literal["error", "other", "bin"] | None = Field(
         None,
         description="Values of fewer than estimate.minimum records: an error (the default where a block is not wide), "
-        "the value `other`, or (numbers, dates) the nearest value that stands for as many",
+        "the value `other`, or (numbers, dates) `bin`, the nearest value that stands for as many; in a wide block "
+        "numbers and dates are joined with their neighbours",
     )
     trim: bool = Field(False, description="Leave out blanks around texts; a text of nothing else is missing")
     unseen: Literal["error", "other", "drop"] = Field(

@@ -138,15 +138,20 @@ def coarsened(asked: TermsFile) -> tuple[Coarsened, ...]:
     """The released columns whose numbers or dates are made coarser unseen.
 
     Inside wide blocks rare ones are joined with their neighbours unless the policy says otherwise, which the report
-    says of all of them: they are named where they are rounded as well.
+    says of all of them: they are named where they are rounded as well. Months and quarters have no neighbours.
     """
     wide = {one.name: one.columns for one in asked.wide}
     alone = [one for block in asked.public for one in block if one.name not in wide]
-    told = [Coarsened(one.name, one.round, one.clip, one.rare == "bin") for one in alone]
+    found = [_coarsened(one, one.rare) for one in alone]
     for one in (column for columns in wide.values() for column in columns):
-        joined = one.rare == "bin" or (one.rare is None and one.round not in (None, "month", "quarter"))
-        told.append(Coarsened(one.name, one.round, one.clip, joined))
-    return tuple(one for one in told if one.rare or one.step is not None)
+        usual = None if one.round is None else "other" if one.round in ("month", "quarter") else "bin"
+        found.append(_coarsened(one, one.rare or usual))
+    return tuple(one for one in found if one.rare or one.step is not None)
+
+
+def _coarsened(one: files.Attribute, rare: str | None) -> Coarsened:
+    """A column, with what becomes of its rare values."""
+    return Coarsened(one.name, one.round, one.clip, rare == "bin", one.round is not None and rare == "other")
 
 
 def filtering_secret(asked: TermsFile) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ class Facts:
         said = "any {}" if len(self.m.sensitive) == 1 else "any combination of {}"
         return self.say(said).format(self.secret)
 
+    @property
+    def inside(self) -> frozenset[str]:
+        """The columns that stand inside cells, by name."""
+        return frozenset(column.name for one in self.wide for column in one.columns)
+
     @cached_property
     def released(self) -> tuple[str, ...]:
         """The columns that are released, by name."""

@@ -204,10 +204,41 @@ def test_rounded_columns_inside_cells_are_named_with_what_becomes_of_rare_ones(r
     columns = [{"name": one, "round": 5} if one == "age" else one for one in INNER]
     release = released(**wide(columns=columns))
     stated = json.loads((release / "release.json").read_text())["coarsened"]
-    assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True}]
+    assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True, "other": False}]
     told = html.unescape((release / "report.html").read_text())
-    assert "to a multiple of 5 and replaced by the nearest that stood for enough records where it was rare" in told
+    assert "to a multiple of 5 and joined with its neighbours where it was rare, or one of more than 128" in told
     assert funnel.audit_release(release, tmp_path / "private").passed
+
+
+def test_rare_months_inside_cells_are_other_and_said_to_be(command, tmp_path):
+    """A month has no neighbours that it could be joined with: it is a text, and rare ones are one value."""
+    rows = "(DATE '2020-01-01' + INTERVAL ((i % 40) * 31) DAY)::DATE AS day"
+    rare = "CASE WHEN i < 3 THEN DATE '2031-05-05' WHEN i < 20 THEN DATE '2031-06-06' ELSE day END"
+    duckdb.sql(f"COPY (SELECT * REPLACE ({rare} AS day) FROM (SELECT i, {rows}, i % 3 AS job, i % 2 AS ill "
+               f"FROM range(4000) AS t(i))) TO '{tmp_path}/t.parquet'")  # fmt: skip
+    columns = [{"name": "day", "round": "month"}, "job"]
+    block = {"name": "person", "columns": columns, "cells": {"most": 6, "minimum": 100}}
+    asked = {"source": {"table": "t.parquet"}, "sensitive": ["ill"], "public": [block], "estimate__minimum": 10}
+    done = command("run", write_policy(tmp_path, **asked, draws={"kind": "fresh"}), "--json")
+    release = Path(done.json["release"])
+    cells = json.loads((release / "cells.json").read_text())["blocks"][0]
+    assert "other" in cells["columns"][0]["values"]
+    (stated,) = json.loads((release / "release.json").read_text())["coarsened"]
+    assert (stated["rare"], stated["other"]) == (False, True)
+    told = " ".join(html.unescape((release / "report.html").read_text()).split())
+    assert "rounded to the month that it lies in and “other” where that was rare" in told
+    notes = command("estimate", release, "--where", "day < '2020-03'", "--json").json["notes"]
+    assert any("rare ones “other”, a value of its own" in one for one in notes)
+    assert funnel.audit_release(release, tmp_path / "private").passed
+
+
+def test_rare_numbers_inside_cells_have_no_value_other(command, tmp_path):
+    """They stay numbers: what stood for `other` was what `bin` makes, under another name."""
+    people(tmp_path)
+    columns = [{"name": one, "rare": "other"} if one == "age" else one for one in INNER]
+    refused = command("run", write_policy(tmp_path, **WIDE | wide(columns=columns)))
+    assert refused.code == FAULT and "age has no value `other`" in refused.err and "Write `rare: bin`" in refused.err
+    assert nothing_published(tmp_path)
 
 
 def test_true_cells_are_not_called_true_rows(released, tmp_path):

@@ -184,7 +184,7 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
             yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else gone)
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
-            judged = attribute(*({"rare": MERGED, **x} if name in wide else x
+            judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
                                  for x, wide in ((told, _in_cells(old)), (tells, _in_cells(new)))))
             if as_released and judged[0] != "unchanged":
                 judged = _KNOWN_OTHERWISE

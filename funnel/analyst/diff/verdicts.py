@@ -144,7 +144,7 @@ def _blanks(old: Terms, new: Terms) -> Judged:
 
 
 MERGED = "merged"
-"""What stands for `rare` in a wide block that does not say it: numbers and dates by `bin`, texts by `other`."""
+"""What stands in a wide block for no `rare`, and for `other`: numbers and dates by `bin`, texts by `other`."""
 
 
 def _rare(old: Terms, new: Terms) -> Judged:
@@ -322,7 +322,8 @@ JUDGES: dict[str, Judge] = {
     "estimate.beliefs": _graded(
         lambda step: -(step or 0.0),
         "protocols follow beliefs more closely, so that their weights tell more of the counts",
-        "protocols are made from coarser beliefs, so that their weights tell less of the counts",
+        "protocols are made from coarser beliefs, so that their weights tell less of the counts; those of releases "
+        "before and after may together tell more",
     ),
     "estimate.kind": _graded(
         ("private", "counts").index, "the protocol follows the counts themselves", "the counts are noisy"

@@ -156,7 +156,7 @@ CASES = {
                                                {"public.x"}),
     "rare numbers of cells merged as they are": (public(within({"rare": "bin"})), public(within({})), "unchanged",
                                                  {"public.x"}),
-    "rare values of cells merged otherwise": (public(within({})), public(within({"rare": "other"})), "incomparable",
+    "rare texts of cells merged as they are": (public(within({})), public(within({"rare": "other"})), "unchanged",
                                               {"public.x"}),
     "blanks left out of rare values": (public({"name": "x", "rare": "other"}),
                                        public({"name": "x", "rare": "other", "trim": True}), "incomparable",

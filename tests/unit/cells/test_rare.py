@@ -66,6 +66,9 @@ def test_long_columns_of_numbers_are_binned_even_where_values_have_support() -> 
     merged = merge(source("x", list(range(3000)) * 3, "INTEGER"), 3)
     assert 100 <= len(merged.column) <= MOST_VALUES
     assert np.bincount(merged.codes).max() < 200
+    with pytest.raises(PlanError, match="more than 128 are joined with their neighbours, though none is rare"):
+        merge(source("x", list(range(129)) * 3, "INTEGER"), 3, "error")
+    assert merge(source("x", list(range(128)) * 3, "INTEGER"), 3, "error").values == 0
 
 
 def test_rules() -> None:
