@@ -149,6 +149,7 @@ def test_progress_shows_on_a_terminal_only(tmp_path, key):
     assert "\x1b" not in out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_the_output_has_no_letters_for_is_escaped(tmp_path, encoding):
     """A release that is out is not said to have failed because a cron has no Greek, and JSON stays JSON."""

@@ -128,7 +128,7 @@ class Lost(Task):
         yield from super().__call__(batches)
 
 
-@pytest.mark.long
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("fault", ["killed", "fails"])
 def test_what_is_lost_is_done_again_the_same(
     places: Path, by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str

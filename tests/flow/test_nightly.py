@@ -76,6 +76,7 @@ def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
     assert outcomes == [(code, f"privacy: {told}") for code, told in zip((1, 0, 1, 0), verdicts, strict=True)]
 
 
+@pytest.mark.long
 def test_the_git_check_knows_what_will_be_committed_whatever_its_name(shell, tmp_path, key, monkeypatch):
     """A lock alone, a policy that lies there otherwise, another name with another promise, a base that is none."""
     work = tmp_path / "work"

@@ -206,7 +206,7 @@ def test_rounded_columns_inside_cells_are_named_with_what_becomes_of_rare_ones(r
     stated = json.loads((release / "release.json").read_text())["coarsened"]
     assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True, "other": False}]
     told = html.unescape((release / "report.html").read_text())
-    assert "to a multiple of 5 and joined with its neighbours where it was rare, or one of more than 128" in told
+    assert "to a multiple of 5 and joined with its neighbours where it was rare, or its column had more than 128" in told
     assert funnel.audit_release(release, tmp_path / "private").passed
 
 

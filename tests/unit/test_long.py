@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FILE = "tests/unit/mechanisms/test_robust.py"
 
 
+@cache
 def collected(*options: str) -> set[str]:
     """The tests that a command would run, by name."""
     command = [sys.executable, "-m", "pytest", "--co", "-q", "-p", "no:cacheprovider", *options]

@@ -345,12 +345,15 @@ def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]
     """Labels of columns (name, type) as a table has them: in its type, and in a text file as what is written of that.
 
     A label has one spelling whatever the type: of 0.10 with two decimals it is 0.1, and no other reader of dates
-    knows those before the year 1 or after 9999. Raises Broken.
+    knows those before the year 1 or after 9999. Texts are what they are. Raises Broken.
     """
-    found, name = dict[str, pa.Array](), ""
+    found, name = {name: labels.dictionary_encode() for name, _, labels in columns}, ""
+    others = [one for one in columns if one[1] != "VARCHAR"]
+    if not others:  # an engine takes longer to open than most tables to read
+        return found
     try:
         with connected(path) as connection:
-            for name, kind, labels in columns:
+            for name, kind, labels in others:
                 found[name] = labels
                 for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
                     (found[name],) = typed(connection, pa.table({"v0": found[name]}), [name], [asked])
