@@ -108,6 +108,7 @@ CATALOGUE: dict[str, str] = {
     "promise-ends": "the release would end what a policy has promised",
     "accept": "the policy accepts the end of a promise that nobody has made",
     "permission": "this user may not read or write a file",
+    "unreachable": "a disk or a share does not answer",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",
     "interrupted": "the run was interrupted",
@@ -119,8 +120,10 @@ EXITS: dict[str, int] = {
     "internal": BUG,
     # drift, budgets, promises, keys: nothing is at fault, and nothing happens by itself
     **dict.fromkeys(("budget", "promise-ends", "key-changed", "cells-changed", "lock-leaks", "unseen-value"), DECIDE),
-    # a rival, a full disk, a table that is out of reach or does not stand still, a database that did not take a release
-    **dict.fromkeys(("release-busy", "also-write", "disk-full", "source-unreachable", "source-changed"), AGAIN),
+    # a rival, a full disk, a share or a table that is out of reach, or does not stand still, a database that did not
+    # take a release
+    **dict.fromkeys(("release-busy", "also-write", "disk-full", "unreachable"), AGAIN),
+    **dict.fromkeys(("source-unreachable", "source-changed"), AGAIN),
 }
 """The codes whose exit is another one than FAULT."""
 
@@ -253,7 +256,7 @@ class LedgerError(FunnelError):
 
 
 class AccessError(FunnelError):
-    """This user may not read or write a file; whatever else was concluded from that."""
+    """This user may not read or write a file, or its disk does not answer; whatever else was concluded from that."""
 
 
 class AuditFailure(FunnelError):  # noqa: N818  a claim that fails is not an error of the program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import re
@@ -13,6 +14,11 @@ from funnel.errors import AccessError, FunnelError, InternalError
 
 _DUCKDB = re.compile(r'"([^"\n]+)": Permission denied')
 """How DuckDB says it, which has no exception of its own for it."""
+_GONE = {
+    errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN,
+    errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN,
+}  # fmt: skip
+"""What a system says of disks and shares that do not answer."""
 
 
 def as_error(error: Exception) -> FunnelError:
@@ -22,10 +28,22 @@ def as_error(error: Exception) -> FunnelError:
         told: FunnelError = _access(refused)
     elif isinstance(error, FunnelError):
         return error
+    elif isinstance(error, OSError) and error.errno in _GONE and error.filename is not None:
+        told = _unreachable(error)
     else:
         told = InternalError(type(error).__name__, values=str(error))
     told.__cause__ = error
     return told
+
+
+def _unreachable(error: OSError) -> AccessError:
+    """What lies on a disk or a share that has gone away."""
+    return AccessError(
+        "unreachable",
+        f"it cannot be reached: {error.strerror}",
+        where=os.fsdecode(error.filename),
+        advice="Check the disk, or the share that it lies on, then run again.",
+    )
 
 
 def _behind(error: BaseException | None) -> Iterator[BaseException]:

@@ -55,7 +55,7 @@ def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Ru
         raise PlanError(
             "rare-values",
             f"column {source.name!r} has {counted(rare, 'value')} that fewer than {counted(support, 'record')} share",
-            advice="Group them, or write `rare: other` or `rare: bin`.",
+            advice=f"Group them, or write `rare: {'bin' if source.ordered else 'other'}`.",
         )
     if rule == "error" and source.ordered and len(counts[counts > 0]) > MOST_VALUES // 2:
         raise PlanError(

@@ -155,7 +155,7 @@ def _check_ends(
     if is_own(one, policy):
         said = (
             f"what this release and those before it tell about {' + '.join(one.together.sensitive)} together would "
-            f"have no finite bound ({one.together.measure}, {one.together.found}){why}"
+            f"have no finite bound that is known ({one.together.measure}, {one.together.found}){why}"
         )
     else:
         said = f"this release would end what {_about(one)}: {_why(policy, one, why)}"
@@ -219,7 +219,7 @@ def _why(policy: Policy, one: Promise, unproven_for: str) -> str:
     if publishes(policy, one):
         return "it publishes what that policy hides"
     if one.together.figure is None:
-        return f"what all releases tell together would have no finite bound{unproven_for}"
+        return f"what all releases tell together would have no finite bound that is known{unproven_for}"
     return f"all releases together would tell {one.together.figure:.4f} nats of it{_counts(policy)}"
 
 
@@ -255,9 +255,10 @@ def unbounded(promises: Sequence[Promise]) -> str | None:
     own = promises[0].together
     if own.figure is not None:
         return None
+    tells = "this release tells" if own.releases == 1 else "all releases so far tell together"
     return (
-        f"No finite bound: what {'this release tells' if own.releases == 1 else 'all releases so far tell together'} "
-        f"about {' + '.join(own.sensitive)} may be everything ({own.measure}, {own.found}); its policy accepts that"
+        f"No finite bound is known: what {tells} about {' + '.join(own.sensitive)} may be everything "
+        f"({own.measure}, {own.found}); its policy accepts that"
     )
 
 

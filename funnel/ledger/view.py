@@ -68,7 +68,7 @@ class Row:
         """As columns of text."""
         return [
             str(self.number), self.release, self.notion, f"{self.epsilon:.15g}", _nats(self.leakage),
-            _nats(self.composed), "" if self.added is None else _nats(self.added), self.how, self.draws,
+            _known(self.composed), "" if self.added is None else _known(self.added), self.how, self.draws,
             (self.key or "")[:8], (self.lock or "")[:8],
         ]  # fmt: skip
 
@@ -106,7 +106,7 @@ def ended(promises: Sequence[Promise]) -> list[str]:
 
 def _why(one: Promise) -> str:
     if one.together.figure is None:
-        return "no finite bound on what is told about"
+        return "no finite bound is known on what is told about"
     return "more than was promised may be told about" if breaks(one) else "another policy releases some of"
 
 
@@ -115,7 +115,7 @@ def promise_cells(one: Promise) -> list[str]:
     told, bound, rest = one.together, allowed(one), left(one)
     return [
         one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{bound:.15g}",
-        _nats(told.figure), "" if rest is None else f"{rest:.4f}", one.since, one.ended or "",
+        _known(told.figure), "" if rest is None else f"{rest:.4f}", one.since, one.ended or "",
     ]  # fmt: skip
 
 
@@ -170,7 +170,7 @@ class PromiseCost:
 
 def _stated(one: Promise, noisy: bool) -> str:
     told = one.together.figure
-    return "no finite bound" if told is None else f"{told:.4f} nats{over_counts(noisy)}"
+    return "no finite bound known" if told is None else f"{told:.4f} nats{over_counts(noisy)}"
 
 
 def promise_costs(
@@ -273,7 +273,7 @@ class LedgerView:
         if latest is None:
             return []
         varying = (
-            "no finite bound for a person whose values change"
+            "no finite bound known for a person whose values change"
             if latest.varying is None
             else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
         )
@@ -294,7 +294,7 @@ class LedgerView:
             return []
         reads = [f"{one.release} by its filter on {', '.join(one.present['secret'])}"
                  for one in found if one.present and one.present["secret"]]  # fmt: skip
-        told = f", and those who are absent tell their secret in {some(reads, 3)}" if reads else ""
+        told = f", and those who are absent tell of their secret in {some(reads, 3)}" if reads else ""
         number = counted(len(found), "release")
         return [f"absent     {number} with people left out; to be absent is an answer, too{told}"]
 
@@ -371,3 +371,8 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
 
 def _nats(figure: float | None) -> str:
     return "infinite" if figure is None else f"{figure:.4f}"
+
+
+def _known(figure: float | None) -> str:
+    """Of several releases: where nothing bounds them as far as is known, something may."""
+    return "none known" if figure is None else f"{figure:.4f}"

@@ -94,7 +94,7 @@ def assumed(identity: Identity) -> str:
         return "nothing is taken for granted of people or values that digests do not show"
     told = f"takes for granted: {', '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
-        return f"{told}; who was in earlier releases was not compared"
+        return told
     same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"
     return f"{told}; of a sample {seen.people:.2%} were in {seen.since}{same}"
 

@@ -337,7 +337,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         "this part of epsilon to drift; `--force` makes it."
     )
     rotate = (
-        "Rotate after that, where it shows that old and new protocol have no finite bound under one key: "
+        "Rotate after that, where it shows no finite bound of old and new protocol under one key: "
         f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there."
     )
     found += [

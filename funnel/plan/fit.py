@@ -12,7 +12,7 @@ from funnel.plan.columns import BINNED, DATES, FLOATS, NUMBERS, inner_column, pu
 from funnel.policy import Attribute, Policy
 from funnel.policy.document import Path
 
-_OPAQUE = ("STRUCT", "MAP", "UNION", "BLOB", "BIT", "JSON", "VARIANT", "GEOMETRY")
+_OPAQUE = ("STRUCT", "MAP", "UNION", "BLOB", "BIT", "JSON", "VARIANT", "GEOMETRY", "INTERVAL")
 _INEXACT = (*FLOATS, "BOOLEAN")
 _PLAIN = "; only plain values can be used"
 
@@ -106,11 +106,13 @@ def _numbers(policy: Policy, one: Attribute) -> Iterator[Problem]:
 
 
 def _in_order(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
-    """Numbers and dates inside cells stay what they are: rare ones have neighbours, and no name for all of them."""
+    """What is no text inside cells stays of its type: rare ones have neighbours, and no name for all of them."""
     kind = schema.get(column_of(one.name, schema) or "")
-    if one.rare == "other" and kind is not None and inner_column(public_key("w", one, kind), one, kind).ordered:
-        said = f"inside cells rare numbers and dates are joined with their neighbours: {one.name} has no value `other`"
-        yield policy.problem(policy.place(one.name), "wrong-value", said, "Write `rare: bin`, or leave it out.")
+    if one.rare != "other" or kind is None:
+        return
+    if inner_column(public_key("w", one, kind), one, kind).type != "VARCHAR":
+        said = f"inside cells {one.name} stays {kind}, and has no value `other`: rare ones become others of the column"
+        yield policy.problem(policy.place(one.name), "wrong-value", said, "Leave `rare` out.")
 
 
 def _opaque(kind: str) -> bool:

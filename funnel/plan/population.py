@@ -299,5 +299,5 @@ def warning(stage: Everybody | None) -> list[str]:
         return []
     return [
         f"the filter reads {', '.join(stage.filtered)}, which is sensitive: that somebody is absent from a release "
-        "tells their secret, and epsilon does not bound that"
+        "tells of their secret, and epsilon does not bound that"
     ]

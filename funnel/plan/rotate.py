@@ -140,7 +140,7 @@ class Rotation:
     def nats(self, figure: float | None, *, noisy: bool) -> str:
         """A figure in words; `noisy`: it is over noisy counts."""
         counts = over_counts(noisy)
-        return "no finite bound" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
+        return "no finite bound known" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
 
     def _done(self) -> list[str]:
         if self.new is None:
@@ -187,8 +187,10 @@ def rotate(
         policy, limits=limits, dry_run=True, lock=lock, key=key, judged=False,
         taking=Taking(fresh=True, held=False), progress=progress,
     )  # fmt: skip
-    entries = Journal(policy.private).releases()
-    last = last_asked(asked_by(policy), entries)
+    entries, asked = Journal(policy.private).releases(), asked_by(policy)
+    last = last_asked(asked, entries)
+    if last is not None and last.key_fingerprint == key.fingerprint:
+        last = asked.unasked(entries, key.fingerprint)  # the policy keeps its key for what another one answered so far
     old = None if last is None else last.key_fingerprint
     _, *others = promise_costs(policy, entries, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)

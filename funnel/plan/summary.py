@@ -230,6 +230,6 @@ def _kept(one: Candidate) -> str:
 def _told(together: Together, counts: str) -> str:
     """The composed leakage for a person, and of which `counts`."""
     measure, figure = together.measure, together.figure
-    total = f"no finite bound ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
+    total = f"no finite bound known ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
     many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
     return f"{total}, over {many} ({together.found}{counts})"

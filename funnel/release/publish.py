@@ -138,9 +138,9 @@ class Publisher:
         """Make the folders to write into; a disk that refuses folders or links does so before any draw."""
         # The private folder comes first: it is what tells the next run that the other leftovers are its own.
         with writing(self.private_root):
-            self._place.symlink_to(self.to.resolve())
             self.private.mkdir(mode=0o700)
             self.scratch.mkdir(mode=0o700)
+            self._place.symlink_to(self.to.resolve())
         with writing(self.to):
             self.public.mkdir(mode=0o700)  # nobody reads a release that has not passed its audit
             self._latest.symlink_to(self.release_id)

@@ -72,18 +72,19 @@ class Leftovers:
 
     def _waiting(self, here: Set[str]) -> dict[str, Path]:
         """The folders of other policies in which something lies of releases that never became visible there."""
-        places = {one: place for one, place in self._places.items() if one not in here and not (place / one).is_dir()}
         return {
             one: place
-            for one, place in places.items()
-            if any(os.path.lexists(place / f".{what}-{one}") for what in ("staging", "latest", "releases"))
+            for one, place in self._places.items()
+            if one not in here
+            and not os.path.isdir(place / one)  # noqa: PTH112 - which raises where a share is gone
+            and any(_may_be(place / f".{what}-{one}") for what in ("staging", "latest", "releases"))
         }
 
     def _told(self, release_id: str, elsewhere: Path | None) -> str:
         told = f"release {release_id} was cut off before anybody could see it"
         stays = "its entry in the ledger stays, and counts" if release_id in self._entered else ""
         if elsewhere is not None:
-            told += f"; the next run that publishes in {elsewhere} removes what it left there"
+            told += f"; the next run of this private folder that publishes in {elsewhere} removes what it left there"
             return f"{told}; {stays}" if stays else told
         told += ", and what it left was removed"
         return f"{told}, but for what later nights compare with; {stays}" if stays else told
@@ -105,6 +106,17 @@ class Leftovers:
             return False
         link.replace(latest)
         return True
+
+
+def _may_be(path: Path) -> bool:
+    """Whether something lies there, or may: of a share that is gone nobody knows."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def staged_for(release_id: str) -> str:

@@ -5,6 +5,7 @@ The commands run in a process whose rights are those of the modes: root without 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import funnel
-from funnel.errors import LedgerError
+from funnel.errors import AGAIN, LedgerError
 from funnel.failed import as_error
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
@@ -118,6 +119,14 @@ def test_what_was_left_out_of_a_traceback_counts_and_other_errors_stay():
     own = LedgerError("ledger", "it is damaged")
     assert as_error(own) is own
     assert as_error(FileNotFoundError("/srv")).code == "internal"
+
+
+@pytest.mark.parametrize("number", [errno.ENOTCONN, errno.ESTALE, errno.EIO])
+def test_a_share_that_does_not_answer_is_no_bug(number: int) -> None:
+    told = as_error(OSError(number, os.strerror(number), "/net/out"))
+    assert (told.code, told.exit_code, told.where) == ("unreachable", AGAIN, "/net/out")
+    assert os.strerror(number) in told.message
+    assert as_error(OSError(number, os.strerror(number))).code == "internal"  # of what, nobody says
 
 
 def test_a_folder_that_is_a_link_to_itself_is_one_error(command, tmp_path: Path, key: str) -> None:

@@ -207,3 +207,18 @@ def test_more_values_than_memory_has_room_for_are_refused_by_their_number(tmp_pa
     public = [{"name": "age", "rare": rule}]
     with pytest.raises(funnel.PlanError, match=r"age takes \d\d values; rare ones can be merged among 50 at most"):
         funnel.run(write_policy(tmp_path, public=public, draws={"kind": "fresh"}, source__entity=None))
+
+
+ODD = {"INTERVAL": "to_days(i % 2)", "BLOB": "'a'::BLOB", "STRUCT": "{'a': 1}", "INTEGER[]": "[1]"}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_values_without_one_plain_spelling_are_refused(command, tmp_path, kind):
+    """A month and thirty days are equal to the engine and two texts: they were counted as one, and drawn as two."""
+    duckdb.sql(f"COPY (SELECT 's' || (i % 2) AS s, {ODD[kind]} AS x FROM range(40) t(i)) TO '{tmp_path}/t.parquet'")
+    asked = {"source": {"table": "t.parquet"}, "sensitive": ["s"], "public": ["x"], "draws": {"kind": "fresh"}}
+    written = write_policy(tmp_path, **asked)
+    for way in ("check", "plan", "run"):
+        refused = command(way, written)
+        told = refused.out + refused.err
+        assert refused.code == 1 and f"column x is {kind}" in told and "; only plain values can be used" in told, told

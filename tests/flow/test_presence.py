@@ -197,7 +197,7 @@ def test_a_filter_that_reads_the_secret_is_told_everywhere(clinic: Path, command
     """By check, plan, run, the ledger, both reports and the audit, in plain words."""
     source = {"table": "people.parquet", "entity": "id", "missing": "category", "filter": "Diagnosis <> 'flu'"}
     path = write_policy(clinic, **(CLINIC | LIP | {"source": source}))
-    said = "the filter reads diagnosis, which is sensitive: that somebody is absent from a release tells their secret"
+    said = "filter reads diagnosis, which is sensitive: that somebody is absent from a release tells of their secret"
     assert said in command("check", path).out
     assert said in command("check", path, "--json").json["policies"][0]["note"]
     plan = command("plan", path).out
@@ -205,13 +205,13 @@ def test_a_filter_that_reads_the_secret_is_told_everywhere(clinic: Path, command
     assert "CREATE TEMP TABLE everyone" in plan
     made = command("run", path, "--json").json
     assert any(said in one for one in made["warnings"])
-    assert made["unbounded"].startswith("No finite bound: ")
+    assert made["unbounded"].startswith("No finite bound is known: ")
     assert "by its filter on diagnosis" in command("ledger", path).out
     release, private = Path(made["release"]), clinic / "private" / Path(made["release"]).name
     for folder in (release, private):
         head = (folder / "report.html").read_text().split("<nav")[0]
         assert "The filter reads diagnosis, which is what the table hides" in head
-        assert "which ε does not bound, nor does anything finite bound what all releases so far tell together" in head
+        assert "which ε does not bound, and no finite bound is known of what all releases so far tell together" in head
     assert " of the source are in no row." in (private / "report.html").read_text()
     assert " of the source are in no row." not in (release / "report.html").read_text()
     audited = command("audit", release, "--private", clinic / "private", "--table", clinic / "people.parquet")

@@ -103,7 +103,7 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     name = Path(second.release).name
     assert any(f"ended with release {name}" in one for one in second.warnings)
     shown = command("ledger", write_policy(folder, **FIRST))
-    assert shown.out.startswith("ENDED      first: no finite bound on what is told about s (lip)")
+    assert shown.out.startswith("ENDED      first: no finite bound is known on what is told about s (lip)")
     told = command("ledger", folder / "policy.yaml", "--json").json
     assert next(iter(told)) == "ended"
     (first,) = (one for one in told["promises"] if one["policy"] == "first")
@@ -118,7 +118,7 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
         assert (asked.code, asked.json["error"]["code"]) == (4, "promise-ends")
     last = run(folder, FIRST, budget=None, accept="unbounded")
     assert next(iter(last.as_dict())) == "unbounded"
-    assert last.text().startswith("No finite bound: ")
+    assert last.text().startswith("No finite bound is known: ")
     assert told_first(command, last.release, folder / "private").startswith("With all releases so far, ")
     assert failures(funnel.audit_release(last.release, folder / "private")) == set()
 
@@ -139,7 +139,7 @@ def told_first(command: Any, release: str, private: Path) -> str:
     for folder in (Path(release), private / Path(release).name):
         content = json.loads((folder / "report.json").read_text())
         said = content["promise"]["unbounded"]
-        assert content["headline"][0]["figure"] == "no bound"
+        assert content["headline"][0]["figure"] == "no bound known"
         head = html.unescape((folder / "report.html").read_text().split('<section class="headline"')[1])
         assert head.partition('<p class="promise">')[2].startswith(said)
     for options in ([], ["--private", private]):
@@ -147,7 +147,7 @@ def told_first(command: Any, release: str, private: Path) -> str:
         assert audited.code == 0
         assert next(iter(audited.json)) == "unbounded"
         assert audited.json["verdict"].startswith(f"{audited.json['unbounded']}; every claim")
-        assert audited.json["unbounded"].startswith("No finite bound: what ")
+        assert audited.json["unbounded"].startswith("No finite bound is known: what ")
     whole = command("audit", Path(release).parent, "--private", private, "--json").json
     assert next(iter(whole)) == "unbounded"
     assert whole["verdict"].startswith(whole["unbounded"])
@@ -362,6 +362,7 @@ def test_a_ledger_that_lies_about_another_policys_promise_fails(folder: Path) ->
         ((own, lower), "ledger-composed"),
         ((own, replace(first, together=replace(first.together, figure=9.0))), "ledger-promises"),
         ((own, replace(first, together=replace(first.together, varying=0.01))), "ledger-composed"),
+        ((own, replace(first, together=replace(first.together, varying=None))), "ledger-composed"),
         ((own, replace(first, together=replace(first.together, releases=9))), "ledger-composed"),
         ((own, replace(first, budget="9")), "ledger-promises"),
         ((own, replace(first, ended=whole[-1].release)), "ledger-promises"),

@@ -206,7 +206,8 @@ def test_rounded_columns_inside_cells_are_named_with_what_becomes_of_rare_ones(r
     stated = json.loads((release / "release.json").read_text())["coarsened"]
     assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True, "other": False}]
     told = html.unescape((release / "report.html").read_text())
-    assert "to a multiple of 5 and joined with its neighbours where it was rare, or its column had more than 128" in told
+    said = "to a multiple of 5 and joined with its neighbours where it was rare, or its column had more than 128 values"
+    assert said in told
     assert funnel.audit_release(release, tmp_path / "private").passed
 
 
@@ -232,12 +233,36 @@ def test_rare_months_inside_cells_are_other_and_said_to_be(command, tmp_path):
     assert funnel.audit_release(release, tmp_path / "private").passed
 
 
+def test_what_becomes_of_rare_values_inside_cells_is_said_of_every_type(command, tmp_path):
+    """Missing numbers, truth values and intervals, too: none of them is joined with neighbours."""
+    duckdb.sql(f"COPY (SELECT i < 5 AS flag, CASE WHEN i % 100 = 0 THEN NULL ELSE i % 4 END AS number, "
+               f"CASE WHEN i % 80 = 1 THEN 35 ELSE i % 20 END AS age, i % 2 AS ill FROM range(600) AS t(i)) "
+               f"TO '{tmp_path}/t.parquet'")  # fmt: skip
+    columns = ["flag", "number", {"name": "age", "bins": [0, 10, 20, 30]}]
+    asked = {
+        "source": {"table": "t.parquet", "missing": "category"}, "sensitive": ["ill"], "estimate__minimum": 10,
+        "public": [{"name": "person", "columns": columns, "cells": {"most": 4, "minimum": 60}}],
+    }  # fmt: skip
+    done = command("run", write_policy(tmp_path, **asked, draws={"kind": "fresh"}), "--json")
+    release = Path(done.json["release"])
+    flag, number, age = json.loads((release / "cells.json").read_text())["blocks"][0]["columns"]
+    assert flag["values"] == ["false"] and None not in number["values"] and "other" in age["values"]
+    told = " ".join(html.unescape((release / "report.html").read_text()).split())
+    assert "rarer texts, intervals, months and quarters became “other”" in told
+    assert "missing numbers and dates became the median of the others, and rarer truth values the commonest" in told
+    full = " ".join(html.unescape((tmp_path / "private" / release.name / "report.html").read_text()).split())
+    assert "A missing value counts as a value of its own, but for rare ones inside cells." in full
+    columns[0] = {"name": "flag", "rare": "other"}
+    refused = command("run", write_policy(tmp_path, **asked, draws={"kind": "fresh"}))
+    assert refused.code == FAULT and "flag stays BOOLEAN, and has no value `other`" in refused.err
+
+
 def test_rare_numbers_inside_cells_have_no_value_other(command, tmp_path):
-    """They stay numbers: what stood for `other` was what `bin` makes, under another name."""
+    """They stay numbers, and so do truth values: `other` made what is made without it."""
     people(tmp_path)
     columns = [{"name": one, "rare": "other"} if one == "age" else one for one in INNER]
     refused = command("run", write_policy(tmp_path, **WIDE | wide(columns=columns)))
-    assert refused.code == FAULT and "age has no value `other`" in refused.err and "Write `rare: bin`" in refused.err
+    assert refused.code == FAULT and "inside cells age stays SMALLINT, and has no value `other`" in refused.err
     assert nothing_published(tmp_path)
 
 

@@ -62,7 +62,7 @@ def check(opened: Release) -> str | Unchecked:
     if missed:
         return Unchecked("the releases together have too many values to be composed here")
     told, others = entry.own.together, len(entry.promises) - 1
-    figure = "no finite bound" if told.figure is None else f"{told.figure} nats"
+    figure = "no finite bound known" if told.figure is None else f"{told.figure} nats"
     if told.figure is not None and told.figure != told.measured:
         figure += f" as told before; now {told.measured} nats"
     also = f", and {counted(others, 'other promise')}" if others else ""
@@ -96,7 +96,7 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         return
     whole = _usual([*earlier, *own])
     given = None if stated.varying is None else rational(stated.varying)
-    if given is not None and not is_figure(None, whole, given):
+    if not is_figure(None, whole, given):
         raise Broken(NAME, "varying is not the usual LDP of the history", whole and float(whole), stated.varying)
     if one.notion != "ldp-x" and len(hidden_versions(one.together.sensitive, opened.entries)) > 1:
         whole, told = _unchanged(own, earlier), None if stated.measured is None else rational(stated.measured)

@@ -25,8 +25,8 @@ from funnel.policy.terms import terms_file
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
 TITLE = (
-    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; known.json has all levels that"
-    " it asks for; its lock is of that policy"
+    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; known.json tells each"
+    " column by its own values and by its groups; its lock is of that policy"
 )
 PRIVATE = True
 
@@ -61,7 +61,7 @@ def policy_of(opened: Release) -> Policy:
 
 
 def _check_known(opened: Release, policy: Policy) -> None:
-    """known.json has every level that somebody may know a column at. Raises Broken."""
+    """known.json has every level of a column that the policy alone decides. Raises Broken."""
     if not policy.privacy.asks_own:
         return
     told = {(one.column, one.level) for one in opened.known_file.levels}

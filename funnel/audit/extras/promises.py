@@ -89,6 +89,6 @@ def _told(promises: tuple[Promise, ...]) -> str:
     own, ended = promises[0].together.figure, sum(one.ended is not None for one in promises)
     budget = promises[0].budget
     of = "" if budget is None else f" of {float(Fraction(budget)):.15g}"
-    figure = "no finite bound" if own is None else f"{own:.15g}{of} nats"
+    figure = "no finite bound known" if own is None else f"{own:.15g}{of} nats"
     also = f"; {counted(ended, 'promise')} ended" if ended else ""
     return f"{counted(len(promises), 'promise')}, the own at {figure}{also}"

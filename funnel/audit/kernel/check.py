@@ -78,7 +78,7 @@ def unbounded(opened: Opened) -> str | None:
     if composed is None or composed.leakage is not None:
         return None
     tells = "this release tells by who is in it" if composed.releases == 1 else "all releases so far tell together"
-    return f"No finite bound: what {tells} about {printable(' + '.join(secret))} may be everything"
+    return f"No finite bound is known: what {tells} about {printable(' + '.join(secret))} may be everything"
 
 
 def verdict(found: list[Finding], first: str | None = None) -> str:

@@ -73,8 +73,10 @@ def test_long_columns_of_numbers_are_binned_even_where_values_have_support() -> 
 
 def test_rules() -> None:
     rare = source("x", ["a"] * 20 + ["b"], "VARCHAR")
-    with pytest.raises(PlanError, match="rare-values"):
-        merge(rare, 3, "error")
+    for one, rule in ((rare, "other"), (source("x", [1] * 20 + [2], "INTEGER"), "bin")):
+        with pytest.raises(PlanError, match=f"Group them, or write `rare: {rule}`"):
+            merge(one, 3, "error")
+        assert merge(one, 3, rule).values
     with pytest.raises(PlanError, match="rare-values"):
         merge(rare, 3, "bin")
     with pytest.raises(PlanError, match="cells-support"):

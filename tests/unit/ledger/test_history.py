@@ -185,7 +185,7 @@ def test_bins_that_share_a_label_share_its_uniform_and_nothing_is_known(night):
     found = night(public=bins(0, 2), labels=("d", "e", "c"), accept="unbounded")
     assert found["figure"] is None
     assert found["varying"] is None
-    assert night.warnings[0].startswith("No finite bound: what all releases so far tell together about s")
+    assert night.warnings[0].startswith("No finite bound is known: what all releases so far tell together about s")
 
 
 def test_another_key_makes_other_bins_independent(night):

@@ -17,7 +17,7 @@ import pytest
 from funnel.errors import LedgerError, ReleaseError
 from funnel.ledger.journal import Journal
 from funnel.release.publish import Publisher
-from funnel.release.recover import check_visible, releases
+from funnel.release.recover import check_visible, releases, staged_for
 from tests.support.ledger import an_entry
 
 from .dying import release
@@ -66,7 +66,7 @@ def test_what_was_cut_off_in_another_folder_waits_for_its_policy(runs: Runs, qui
         others = to.parent / "others"
         staged = (to / f".staging-{an_id(1)}").is_dir()
         with Publisher(others, private, an_id(2)) as publisher:
-            told = [one for one in publisher.told if f"the next run that publishes in {to.resolve()} removes" in one]
+            told = [one for one in publisher.told if f"that publishes in {to.resolve()} removes" in one]
             assert bool(told) >= staged
             assert ("in the ledger stays" in "".join(publisher.told)) <= bool(Journal(private).releases())
         assert [path.name for path in others.iterdir()] == []
@@ -77,6 +77,26 @@ def test_what_was_cut_off_in_another_folder_waits_for_its_policy(runs: Runs, qui
         left += staged
         step += 1
     assert left > 10
+
+
+def test_what_lies_on_a_share_that_is_gone_may_be_there_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another policy goes on, and what would tell the share's own whose that is stays."""
+    to, private = folders(tmp_path)
+    cut_off(to, private, an_id(1))
+    (private / staged_for(an_id(1))).symlink_to(to.resolve())
+    lstat = Path.lstat
+
+    def gone(path: Path) -> os.stat_result:
+        if path.is_relative_to(to):
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected", str(path))
+        return lstat(path)
+
+    with monkeypatch.context() as inside:
+        inside.setattr(Path, "lstat", gone)
+        with Publisher(to.parent / "others", private, an_id(2)) as other:
+            assert [f"that publishes in {to.resolve()} removes" in one for one in other.told] == [True]
+    with Publisher(to, private, an_id(3)) as own:
+        assert ["what it left was removed" in one for one in own.told] == [True]
 
 
 @pytest.mark.long

@@ -297,7 +297,7 @@ def test_noisy_counts_are_said_to_be_estimated_anew_after_hours() -> None:
 
 def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
     assert len(composed()["headline"]) == 3
-    for leakage, figure, note in ((1.2, "factor 3.33", "; 1.200 nats"), (None, "no bound", "2 releases")):
+    for leakage, figure, note in ((1.2, "factor 3.33", "; 1.200 nats"), (None, "no bound known", "2 releases")):
         content = composed(composed=Composed(leakage, "ceiling", 2, ()))
         tile = content["headline"][0 if leakage is None else 3]
         assert tile["label"] == "With all releases so far"
@@ -327,12 +327,12 @@ def test_the_head_says_first_that_there_is_no_bound(public: bool) -> None:
         content = ONE.stating(composed=Composed(None, "sum", many, ())).content(public)
         assert "has no finite bound that is known." in limit(content, "Several releases"), "and not: bounded by a sum"
         said = next(iter(content["promise"].values()))
-        assert said.startswith(f"{why}there is no bound on what can be learnt about")
+        assert said.startswith(f"{why}no finite bound is known on what can be learnt about")
         assert said.endswith("What follows is about the values of this release alone.")
         head = html.unescape(page(content).split('<section class="headline"')[1].split("<nav")[0])
         assert head.partition('<p class="promise">')[2].startswith(said)
         assert head.index(said) < head.index(content["promise"]["sentence"])
-        assert "no bound</dd>" in head
+        assert "no bound known</dd>" in head
 
 
 def test_records_are_those_left_by_the_policy() -> None:
