@@ -224,7 +224,7 @@ def _public(found: Proposal) -> str:
     return "\n".join(
         [
             f"  - name: {block}               # a wide block: all these columns as one alphabet of cells;",
-            "    columns:                   # values of too few records become `other`, or the nearest number",
+            "    columns:                   # values of too few records become `other`, numbers join neighbours",
             *(f"      - {_item(found, c)}" for c in found.public),
             f"    cells: {{most: {_CELLS}, minimum: {minimum}}}   # more cells: truer rows, and longer runs",
             *_HINTS,
