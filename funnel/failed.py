@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from funnel.errors import AccessError, FunnelError, InternalError
+from funnel.errors import AccessError, FunnelError, InternalError, ReleaseError
 
 _DUCKDB = re.compile(r'"([^"\n]+)": Permission denied')
 """How DuckDB says it, which has no exception of its own for it."""
@@ -24,16 +24,22 @@ _GONE = {
 def as_error(error: Exception) -> FunnelError:
     """The error itself; or what lies behind it, where this user may not use a file; or that it is our bug."""
     refused = next((path for one in _behind(error) if (path := _refused(one)) is not None), None)
+    # What a release could not be written for says more: whether it is published.
+    gone = None if isinstance(error, ReleaseError) else next(filter(_is_gone, _behind(error)), None)
     if refused is not None:
         told: FunnelError = _access(refused)
+    elif isinstance(gone, OSError):
+        told = _unreachable(gone)
     elif isinstance(error, FunnelError):
         return error
-    elif isinstance(error, OSError) and error.errno in _GONE and error.filename is not None:
-        told = _unreachable(error)
     else:
         told = InternalError(type(error).__name__, values=str(error))
     told.__cause__ = error
     return told
+
+
+AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
+"""Codes of errors that say nothing of what was to be read: it is not there, or not within reach."""
 
 
 def _unreachable(error: OSError) -> AccessError:
@@ -44,6 +50,10 @@ def _unreachable(error: OSError) -> AccessError:
         where=os.fsdecode(error.filename),
         advice="Check the disk, or the share that it lies on, then run again.",
     )
+
+
+def _is_gone(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _GONE and error.filename is not None
 
 
 def _behind(error: BaseException | None) -> Iterator[BaseException]:

@@ -106,11 +106,11 @@ class Tabulated:
 
 def coarsened(manifest: Manifest, columns: Collection[str]) -> list[str]:
     """What was made of values of these columns before anything was counted, which no released value shows."""
-    alone = {*chain.from_iterable(manifest.public)}
+    told = (one for one in manifest.coarsened if one.name in columns)
+    ways = {one.name: _ways(one, inside=one.name not in chain.from_iterable(manifest.public)) for one in told}
     return [
-        f"values of {one.name} were made coarser before anything was counted: {ways}; figures are about these"
-        for one, ways in ((one, _ways(one, inside=one.name not in alone)) for one in manifest.coarsened)
-        if one.name in columns
+        f"values of {name} were made coarser before anything was counted: {way}; figures are about these"
+        for name, way in ways.items()
     ]
 
 
@@ -123,8 +123,8 @@ def _ways(one: Coarsened, *, inside: bool) -> str:
     if one.clip is not None:
         ways.append("those beyond {:.15g} and {:.15g} put at the nearer end".format(*one.clip))
     if one.rare:
-        near = "joined with their neighbours" if inside else "replaced by the nearest that stands for enough records"
-        ways.append(f"rare ones, and of more than 128 others too, {near}")
+        near = "told as one that cells.json lists" if inside else "replaced by the nearest that is released"
+        ways.append(f"each that is not left, being rare or one of many, {near}")
     if one.other:
         ways.append("rare ones “other”, a value of its own")
     return ", ".join(ways)

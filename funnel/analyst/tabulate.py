@@ -20,9 +20,9 @@ from funnel.measure.functionals import Functional, Inverted, Tally, tabulated
 from funnel.release.reading import GROUPS, MOST_TABULATED, WORK
 
 MODEL = (
-    "columns inside cells are read by what cells.json says of each cell, in which values of few records are others, "
-    "and which is pooled, fitted and rounded: how far that is off, and how columns go together beyond it, is not in "
-    "the release, and in no error"
+    "columns inside cells are read by what cells.json says of each cell, in which values that it does not list are "
+    "others, and which is pooled, fitted and rounded: how far that is off, and how columns go together beyond it, is "
+    "not in the release, and in no error"
 )
 
 

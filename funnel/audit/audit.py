@@ -52,6 +52,7 @@ from funnel.audit.kernel.verdict import (
 from funnel.audit.pruned import Left, pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import ReleaseError
+from funnel.failed import AWAY, as_error
 from funnel.text import some
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def _pruned(left: Left, private: Path) -> AuditReport:
 def finding(extra: ModuleType, opened: Release) -> Finding:
     """What one extra found; of what broke a claim of the kernel it need not speak again.
 
-    It uses libraries, which may stumble, in any way, over files that no writer makes: then it fails.
+    It uses libraries, which may stumble, in any way, over files that no writer makes: then it fails. What cannot be
+    reached breaks no claim: that error is raised.
     """
     claim, title = extra.CLAIM, extra.TITLE
     if extra.PRIVATE and opened.private is None:
@@ -217,7 +219,9 @@ def finding(extra: ModuleType, opened: Release) -> Finding:
         if first := opened.blamed.get(broken):
             return Finding(claim, title, "not checked", f"rests on {first}, which does not hold")
         return Finding(claim, title, "failed", str(broken), broken.improbable)
-    except Exception as error:  # noqa: BLE001 - whatever a file makes a check stumble over
+    except Exception as error:  # whatever a file makes a check stumble over
+        if as_error(error).code in AWAY:
+            raise
         return Finding(claim, title, "failed", f"nothing can be shown: {type(error).__name__}: {error}")
     if isinstance(outcome, Unchecked):
         return Finding(claim, title, "not checked", outcome.reason)

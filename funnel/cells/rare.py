@@ -55,14 +55,7 @@ def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Ru
         raise PlanError(
             "rare-values",
             f"column {source.name!r} has {counted(rare, 'value')} that fewer than {counted(support, 'record')} share",
-            advice=f"Group them, or write `rare: {'bin' if source.ordered else 'other'}`.",
-        )
-    if rule == "error" and source.ordered and len(counts[counts > 0]) > MOST_VALUES // 2:
-        raise PlanError(
-            "rare-values",
-            f"column {source.name!r} has {counted(int((counts > 0).sum()), 'value')}: of numbers and dates inside "
-            f"cells, more than {MOST_VALUES // 2} are joined with their neighbours, though none is rare",
-            advice="Round them, give `bins`, or leave `rare` out.",
+            advice="Group or round them, or leave `rare` out.",
         )
     if rare and rule == "bin" and not source.ordered:
         raise PlanError(
@@ -70,7 +63,15 @@ def merge_counted(source: SourceColumn, counts: IntArray, support: int, rule: Ru
             f"column {source.name!r} has rare values and no order, so that they cannot be binned",
             advice="Write `rare: other`, or a mapping under `groups`.",
         )
-    return _ordered(source, counts, support) if source.ordered else _nominal(source, counts, support)
+    merged = _ordered(source, counts, support) if source.ordered else _nominal(source, counts, support)
+    if rule == "error" and merged.values:
+        raise PlanError(
+            "rare-values",
+            f"column {source.name!r} has {counted(int((counts > 0).sum()), 'value')}: of numbers and dates inside "
+            f"cells more than {MOST_VALUES // 2} are joined with their neighbours, though none is rare",
+            advice="Round them, give `bins`, or leave `rare` out.",
+        )
+    return merged
 
 
 def _nominal(source: SourceColumn, counts: IntArray, support: int) -> Merged:

@@ -111,7 +111,7 @@ def _in_order(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iter
     if one.rare != "other" or kind is None:
         return
     if inner_column(public_key("w", one, kind), one, kind).type != "VARCHAR":
-        said = f"inside cells {one.name} stays {kind}, and has no value `other`: rare ones become others of the column"
+        said = f"inside cells {one.name} is no text, and has no value `other`: rare ones are told as others of it"
         yield policy.problem(policy.place(one.name), "wrong-value", said, "Leave `rare` out.")
 
 

@@ -43,6 +43,7 @@ class Rotation:
     `old` and `new` are fingerprints, None where there is no such key yet; `written` is the new key's file. `refused` is
     what the policies of the folder would say to the next run, None where they let it pass. `others` are what the same
     release costs the other promises of the private folder. `certain`: its protocol leaves nothing to chance.
+    `keeps`: the policy goes on with its own key, and `old` is that of another one, whose columns it comes to draw.
     `searched`: it was found by a search that may end with its time, of which another may find another one. `counted`
     are the counts that it was measured at.
     """
@@ -56,6 +57,7 @@ class Rotation:
     others: tuple[PromiseCost, ...] = ()
     certain: bool = False
     searched: bool = False
+    keeps: bool = False
     counted: Counted | None = None
 
     @property
@@ -102,8 +104,13 @@ class Rotation:
             "old_key": self.old,
             "new_key": self.new,
             "written": None if self.written is None else str(self.written),
-            "keep": KEEP if self.old else None,
+            "keep": KEEP if self.gives_up else None,
         }
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether the policy had a key that it needs no more under the new one."""
+        return self.old is not None and not self.keeps
 
     def text(self) -> str:
         """A few lines for a person."""
@@ -150,7 +157,7 @@ class Rotation:
         scheme, _, name = (self.before.policy.draws.key or "").partition(":")
         use = f"`export {name}=$(cat {self.written})`" if scheme == "env" else "name it as draws.key of the policy"
         made = [] if self.written is None else [f"wrote      {self.written}: {use}"]
-        return [f"new key    {self.new}", *made, *([KEEP] if self.old else [])]
+        return [f"new key    {self.new}", *made, *([KEEP] if self.gives_up else [])]
 
 
 def rotate(
@@ -188,15 +195,15 @@ def rotate(
         taking=Taking(fresh=True, held=False), progress=progress,
     )  # fmt: skip
     entries, asked = Journal(policy.private).releases(), asked_by(policy)
-    last = last_asked(asked, entries)
+    last = own = last_asked(asked, entries)
     if last is not None and last.key_fingerprint == key.fingerprint:
         last = asked.unasked(entries, key.fingerprint)  # the policy keeps its key for what another one answered so far
-    old = None if last is None else last.key_fingerprint
+    old, keeps = None if last is None else last.key_fingerprint, last is not own
     _, *others = promise_costs(policy, entries, summary.composed.promises)
     certain = all(one.certain for one in summary.protection.protocols)
     searched = lock is None and "time_limit" in type(policy.mechanism).model_fields
     found = Rotation(before, summary.together, old, None, to, summary.refused, tuple(others), certain, searched,
-                     summary.counted)  # fmt: skip
+                     keeps, summary.counted)  # fmt: skip
     if accept or to is not None:
         _check_next(found)
         # Before the first release there is nothing to enter, and perhaps no folder to enter it in.

@@ -61,8 +61,8 @@ def test_what_no_released_value_shows_is_told_to_readers(command, tmp_path):
     told = html.unescape((release / "report.html").read_text())
     assert (
         "What counts as the true income of a record is its value made coarser before anything was counted: rounded to "
-        "a multiple of 2, put at the nearer end where it lay beyond 0 and 2 and replaced by the nearest that stood for "
-        "enough records where it was rare, or its column had more than 128 values." in told
+        "a multiple of 2, put at the nearer end where it lay beyond 0 and 2 and replaced by the nearest that is "
+        "released where it is none of these itself." in told
     )
     assert "true day of a record is its value made coarser before anything was counted: rounded to the month" in told
     note = "values of income were made coarser before anything was counted: rounded to multiples of 2, those beyond 0"

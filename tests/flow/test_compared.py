@@ -12,6 +12,7 @@ import pytest
 import funnel
 from funnel.audit.audit import EXTRAS, audit_release
 from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, verdict
+from funnel.errors import AGAIN, FAULT
 from funnel.format.canonical import encode
 from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
@@ -153,3 +154,14 @@ TRUE = {
     "the counts that claims are about are those kept as true with noise on every combination, as large as stated",
 }
 """Those that mean by `true` the counts before noise or draws."""
+
+
+def test_a_source_that_is_not_there_breaks_no_claim(command, honest: Path, tmp_path: Path) -> None:
+    """The release is honest: who counts the table again is told that it is not there, or does not answer."""
+    given = ("audit", honest / "releases" / "latest", "--private", honest / "private", "--table")
+    for table, code, said in (
+        (tmp_path / "nowhere.parquet", FAULT, "[source-missing]"),
+        ("postgresql://nobody@127.0.0.1:1/x#t", AGAIN, "[source-unreachable]"),
+    ):
+        audit = command(*given, table)
+        assert audit.code == code and said in audit.err and "FAIL" not in audit.out, audit

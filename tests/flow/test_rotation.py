@@ -143,6 +143,7 @@ def test_a_column_that_another_key_answered_is_what_a_refusal_speaks_of(policy: 
     assert "Columns that another key answered belong in another policy" in (caught.value.advice or "")
     meant = funnel.rotate_key(named(tmp_path, "a", public=["x", "z"]), accept=True)
     assert [meant.old, meant.new] == keys  # that key, and not its own, which it goes on drawing with
+    assert "Keep the old key" not in meant.text() and meant.as_dict()["keep"] is None
 
 
 def test_a_policy_about_other_columns_has_a_key_of_its_own() -> None:

@@ -206,7 +206,7 @@ def test_rounded_columns_inside_cells_are_named_with_what_becomes_of_rare_ones(r
     stated = json.loads((release / "release.json").read_text())["coarsened"]
     assert stated == [{"name": "age", "step": 5, "clip": None, "rare": True, "other": False}]
     told = html.unescape((release / "report.html").read_text())
-    said = "to a multiple of 5 and joined with its neighbours where it was rare, or its column had more than 128 values"
+    said = "to a multiple of 5 and told as one that cells.json lists where it is none of these itself"
     assert said in told
     assert funnel.audit_release(release, tmp_path / "private").passed
 
@@ -248,13 +248,12 @@ def test_what_becomes_of_rare_values_inside_cells_is_said_of_every_type(command,
     flag, number, age = json.loads((release / "cells.json").read_text())["blocks"][0]["columns"]
     assert flag["values"] == ["false"] and None not in number["values"] and "other" in age["values"]
     told = " ".join(html.unescape((release / "report.html").read_text()).split())
-    assert "rarer texts, intervals, months and quarters became “other”" in told
-    assert "missing numbers and dates became the median of the others, and rarer truth values the commonest" in told
+    assert "is told as one of them: a text as “other”, a number or a date as one near it where any is left" in told
     full = " ".join(html.unescape((tmp_path / "private" / release.name / "report.html").read_text()).split())
     assert "A missing value counts as a value of its own, but for rare ones inside cells." in full
     columns[0] = {"name": "flag", "rare": "other"}
     refused = command("run", write_policy(tmp_path, **asked, draws={"kind": "fresh"}))
-    assert refused.code == FAULT and "flag stays BOOLEAN, and has no value `other`" in refused.err
+    assert refused.code == FAULT and "flag is no text, and has no value `other`" in refused.err
 
 
 def test_rare_numbers_inside_cells_have_no_value_other(command, tmp_path):
@@ -262,7 +261,7 @@ def test_rare_numbers_inside_cells_have_no_value_other(command, tmp_path):
     people(tmp_path)
     columns = [{"name": one, "rare": "other"} if one == "age" else one for one in INNER]
     refused = command("run", write_policy(tmp_path, **WIDE | wide(columns=columns)))
-    assert refused.code == FAULT and "inside cells age stays SMALLINT, and has no value `other`" in refused.err
+    assert refused.code == FAULT and "inside cells age is no text, and has no value `other`" in refused.err
     assert nothing_published(tmp_path)
 
 

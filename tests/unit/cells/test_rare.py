@@ -69,14 +69,16 @@ def test_long_columns_of_numbers_are_binned_even_where_values_have_support() -> 
     with pytest.raises(PlanError, match="more than 128 are joined with their neighbours, though none is rare"):
         merge(source("x", list(range(129)) * 3, "INTEGER"), 3, "error")
     assert merge(source("x", list(range(128)) * 3, "INTEGER"), 3, "error").values == 0
+    apart = [one for i in range(129) for one in [i] * (12 if i in (40, 80) else 100)]
+    assert merge(source("x", apart, "INTEGER"), 10, "error").values == 0  # between large ones they stand alone
 
 
 def test_rules() -> None:
     rare = source("x", ["a"] * 20 + ["b"], "VARCHAR")
-    for one, rule in ((rare, "other"), (source("x", [1] * 20 + [2], "INTEGER"), "bin")):
-        with pytest.raises(PlanError, match=f"Group them, or write `rare: {rule}`"):
+    for one in (rare, source("x", [1] * 20 + [2], "INTEGER"), source("x", ["true"] * 20 + ["false"], "BOOLEAN")):
+        with pytest.raises(PlanError, match="Group or round them, or leave `rare` out"):
             merge(one, 3, "error")
-        assert merge(one, 3, rule).values
+        assert merge(one, 3).values
     with pytest.raises(PlanError, match="rare-values"):
         merge(rare, 3, "bin")
     with pytest.raises(PlanError, match="cells-support"):
