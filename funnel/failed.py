@@ -15,10 +15,10 @@ from funnel.errors import AccessError, FunnelError, InternalError, ReleaseError
 _DUCKDB = re.compile(r'"([^"\n]+)": Permission denied')
 """How DuckDB says it, which has no exception of its own for it."""
 _GONE = {
-    errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN,
-    errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN,
+    errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+    errno.ENETUNREACH, errno.ENETDOWN,
 }  # fmt: skip
-"""What a system says of disks and shares that do not answer."""
+"""What a system says of disks and shares that do not answer; ENXIO it says of sockets in place of files, too."""
 
 
 def as_error(error: Exception) -> FunnelError:
