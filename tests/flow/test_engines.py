@@ -224,7 +224,7 @@ def named_by_duckdb(places: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     return found
 
 
-@pytest.mark.long
+@pytest.mark.long(whole=True)
 @pytest.mark.parametrize("parts", [1, 3, 7])
 def test_rows_with_names_are_the_same_files_however_they_are_divided(
     places: Path, named_by_duckdb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
@@ -470,6 +470,7 @@ def test_a_table_in_files_that_was_changed_is_refused_from_what_is_published(
     assert "data-export" in [one.claim for one in audit_release(release, None).of("failed")]
 
 
+@pytest.mark.long
 def test_fresh_draws_of_sets_differ_and_are_audited(places: Path, tmp_path: Path) -> None:
     """Without an entity a row is known by its place, under a number that no other run has."""
     asked: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -31,18 +32,28 @@ def people(folder: Path, rows: int = 20_000, entity: str = "CAST(i * 3 AS VARCHA
         FROM range({rows}) t(i) {more}) TO '{folder}/people.parquet'""")
 
 
-@pytest.fixture
-def locked(tmp_path, key, monkeypatch):
-    """A policy over two blocks with its lock."""
-    monkeypatch.setenv("FUNNEL_KEY", key)
-    people(tmp_path)
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory, key):
+    """The folder of a policy over two blocks with its lock, to be copied."""
+    folder = tmp_path_factory.mktemp("ready")
+    people(folder)
     policy = write_policy(
-        tmp_path, source={"table": "people.parquet", "entity": "id", "missing": "category"}, sensitive=["s"],
+        folder, source={"table": "people.parquet", "entity": "id", "missing": "category"}, sensitive=["s"],
         public=[{"name": "age", "bins": [0, 10, 30]}, ["x", {"name": "z", "top": 2}]],
         privacy={"notion": "lip", "epsilon": 1.5},
     )  # fmt: skip
-    funnel.make_lock(policy)
-    return policy
+    with pytest.MonkeyPatch.context() as inside:
+        inside.setenv("FUNNEL_KEY", key)
+        funnel.make_lock(policy)
+    return folder
+
+
+@pytest.fixture
+def locked(ready, tmp_path, key, monkeypatch):
+    """A policy over two blocks with its lock."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "policy.yaml"
 
 
 def released(policy: Path, *, locked: bool = True) -> tuple[list[str], dict[str, bytes]]:

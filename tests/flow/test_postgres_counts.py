@@ -144,6 +144,7 @@ def test_rows_that_are_somebody_s_come_as_rows(server: Server, tmp_path: Path) -
         assert engine.row("SELECT count(*) FROM pulled") == (3000,)
 
 
+@pytest.mark.long
 def test_the_example_runs_as_it_is_written(postgres: Server, tmp_path: Path, key: str) -> None:
     folder = tmp_path / "postgres"
     shutil.copytree(ROOT / "examples" / "postgres", folder)

@@ -44,6 +44,7 @@ def test_a_run_leaves_nothing_in_the_package(policy, tmp_path, key):
     assert kept.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("open_to", [0o020, 0o002])
 def test_what_others_could_have_written_is_neither_run_nor_added_to(policy, tmp_path, key, open_to):
     kept = tmp_path / "cache/funnel"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +117,19 @@ class Sample:
         return Published(self.manifest, self.protocol, self.released)
 
     def published(self) -> dict[str, Any]:
-        return published(self.shown)
+        return self.content(True)
 
     def full(self) -> dict[str, Any]:
-        return full(self.shown, Evidence(self.counts, self.draws, self.solution, self.terms, self.drift))
+        return self.content(False)
 
     def content(self, public: bool) -> dict[str, Any]:
-        return self.published() if public else self.full()
+        return deepcopy(self._content(public))
+
+    @cache  # noqa: B019 - a few samples, of which many tests ask
+    def _content(self, public: bool) -> dict[str, Any]:
+        if public:
+            return published(self.shown)
+        return full(self.shown, Evidence(self.counts, self.draws, self.solution, self.terms, self.drift))
 
     def stating(self, **changes: Any) -> Sample:
         """The same with another manifest."""

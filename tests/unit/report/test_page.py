@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,12 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(params=[(name, public) for name in SAMPLES for public in (True, False)], ids=str)
 def made(request: pytest.FixtureRequest) -> tuple[dict[str, Any], str]:
-    name, public = request.param
+    return _made(*request.param)
+
+
+@cache
+def _made(name: str, public: bool) -> tuple[dict[str, Any], str]:
+    """What every test of this file reads, and none changes."""
     content = SAMPLES[name].content(public)
     return content, page(content)
 
