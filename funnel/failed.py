@@ -19,6 +19,8 @@ _GONE = {
     errno.ENETUNREACH, errno.ENETDOWN,
 }  # fmt: skip
 """What a system says of disks and shares that do not answer; ENXIO it says of sockets in place of files, too."""
+AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
+"""Codes of errors that say nothing of what was to be read: it is not there, or not within reach."""
 
 
 def as_error(error: Exception) -> FunnelError:
@@ -36,10 +38,6 @@ def as_error(error: Exception) -> FunnelError:
         told = InternalError(type(error).__name__, values=str(error))
     told.__cause__ = error
     return told
-
-
-AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
-"""Codes of errors that say nothing of what was to be read: it is not there, or not within reach."""
 
 
 def _unreachable(error: OSError) -> AccessError:

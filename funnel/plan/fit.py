@@ -46,7 +46,7 @@ def _columns(policy: Policy, schema: Mapping[str, str]) -> Iterator[Problem]:
         kinds, needed = _asked(attribute)
         yield from _typed(policy, schema, policy.place(attribute.name), attribute.name, needed, kinds=kinds)
     for attribute in (one for block in policy.blocks if block.cells for one in block.attributes):
-        yield from _in_order(policy, schema, attribute)
+        yield from _told_apart(policy, schema, attribute)
     if (entity := policy.source.entity) is not None:
         needed, advice = ", which cannot identify a person", "Use a column of integers or text."
         yield from _typed(policy, schema, ("source", "entity"), entity, needed, "entity", advice, other=_INEXACT)
@@ -105,8 +105,8 @@ def _numbers(policy: Policy, one: Attribute) -> Iterator[Problem]:
         yield policy.problem(place, "wrong-value", said, "Use `rare: bin`, or a coarser `round`.")
 
 
-def _in_order(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
-    """What is no text inside cells stays of its type: rare ones have neighbours, and no name for all of them."""
+def _told_apart(policy: Policy, schema: Mapping[str, str], one: Attribute) -> Iterator[Problem]:
+    """Inside cells what is no text stays none: its rare values have no name for all of them."""
     kind = schema.get(column_of(one.name, schema) or "")
     if one.rare != "other" or kind is None:
         return

@@ -89,7 +89,6 @@ def test_wrong_rights_are_named_as_such(told, name):
     assert "internal" not in said
 
 
-@pytest.mark.long
 def test_a_part_of_a_table_that_cannot_be_listed_is_not_left_out(tmp_path: Path) -> None:
     """The engine passes over it without a word, and so do Python's patterns."""
     for year in ("2023", "2024"):

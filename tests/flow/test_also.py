@@ -216,7 +216,6 @@ def test_a_connection_that_ends_in_the_middle_leaves_the_old_table_whole(server,
     assert comment(server, "open.cut").split()[2] == newest.name
 
 
-@pytest.mark.long
 def test_whether_a_lost_commit_was_one_is_not_known(server, tmp_path, table) -> None:
     """A standby that never answers lets the commit wait; whoever ends the connection then ends no more than that."""
     run(tmp_path, table, server, "open.late")

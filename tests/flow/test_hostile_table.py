@@ -147,7 +147,7 @@ def test_values_that_mean_something_elsewhere(
     assert counted["blocks"][0]["values"] == len(VALUES)
 
 
-@pytest.mark.long(whole=True)
+@pytest.mark.long
 @pytest.mark.parametrize("names", NAMES, ids=range(len(NAMES)))
 def test_names_that_mean_something_elsewhere(
     names: list[str], said: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -146,7 +146,7 @@ def test_totals_that_move_are_none_that_stay(released, tmp_path) -> None:
     private = tmp_path / "private"
     edit(release / "release.json", lambda told: told.update(totals="kept"))
     solution = private / release.name / "solution.json"
-    with pytest.raises(Broken, match="stated otherwise than in release"):
+    with pytest.raises(Broken, match=r"stated otherwise than in release\.json"):
         totals.check(Release(release, private))
     edit(solution, unsaid)
     with pytest.raises(Broken, match="nothing is told of totals"):

@@ -137,6 +137,10 @@ def test_a_group_is_known_that_is_merged_as_rare_ones_are(tmp_path: Path) -> Non
     real = max(math.log(max(one, 1 / one)) if one else math.inf for one in moved)
     assert real <= json.loads((release / "release.json").read_text())["leakage"]["srlip"] <= 0.5
     assert failures(funnel.audit_release(release, tmp_path / "private", table=tmp_path / "t.csv")) == set()
+    forged = without(known, [one["level"] for one in known["levels"]].index("grouped"))
+    (tmp_path / "private" / release.name / "known.json").write_bytes(encode(forged))
+    with pytest.raises(Broken, match="a level of town that may be known is not told; expected grouped"):
+        policy_claim.check(Release(release, tmp_path / "private"))
 
 
 def test_the_report_says_against_whom_and_who_is_not_covered(once: tuple[Path, str]) -> None:
@@ -301,6 +305,15 @@ def test_what_may_be_known_is_counted_again(once: tuple[Path, str], tmp_path: Pa
     assert audit(tmp_path / "copy", tmp_path / "copy" / "releases" / name) != set()
 
 
+def without(whole: dict[str, Any], place: int) -> dict[str, Any]:
+    """known.json without one of its levels, as if nobody could know that."""
+    rows, at = Counter[tuple[int, ...]](), len(whole["cells"][0]) - 1 - len(whole["levels"]) + place
+    for *row, count in whole["cells"]:
+        rows[*row[:at], *row[at + 1 :]] += count
+    levels = [one for i, one in enumerate(whole["levels"]) if i != place]
+    return whole | {"levels": levels, "cells": [[*row, count] for row, count in sorted(rows.items())]}
+
+
 def test_no_level_that_may_be_known_can_be_left_out(once: tuple[Path, str], tmp_path: Path) -> None:
     """Of a column whose values are put together the coarser ones alone would tell less of the secret."""
     folder, name = once
@@ -309,13 +322,7 @@ def test_no_level_that_may_be_known_can_be_left_out(once: tuple[Path, str], tmp_
     told = tmp_path / "private" / name / "known.json"
     whole = json.loads(told.read_text())
     for place, level in enumerate(whole["levels"]):
-        rows = Counter[tuple[int, ...]]()
-        at = len(whole["cells"][0]) - 1 - len(whole["levels"]) + place
-        for *row, count in whole["cells"]:
-            rows[*row[:at], *row[at + 1 :]] += count
-        left = {"levels": [one for one in whole["levels"] if one != level],
-                "cells": [[*row, count] for row, count in sorted(rows.items())]}  # fmt: skip
-        told.write_bytes(encode(whole | left))
+        told.write_bytes(encode(without(whole, place)))
         with pytest.raises(Broken, match=f"a level of {level['column']} that may be known is not told"):
             policy_claim.check(Release(folder / "releases" / name, tmp_path / "private"))
 

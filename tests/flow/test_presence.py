@@ -197,7 +197,10 @@ def test_a_filter_that_reads_the_secret_is_told_everywhere(clinic: Path, command
     """By check, plan, run, the ledger, both reports and the audit, in plain words."""
     source = {"table": "people.parquet", "entity": "id", "missing": "category", "filter": "Diagnosis <> 'flu'"}
     path = write_policy(clinic, **(CLINIC | LIP | {"source": source}))
-    said = "filter reads diagnosis, which is sensitive: that somebody is absent from a release tells of their secret"
+    said = (
+        "the filter reads diagnosis, which is sensitive: that somebody is absent from a release tells of their secret, "
+        "and epsilon does not bound that"
+    )
     assert said in command("check", path).out
     assert said in command("check", path, "--json").json["policies"][0]["note"]
     plan = command("plan", path).out

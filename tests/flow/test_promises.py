@@ -463,7 +463,6 @@ def everything_holds(folder: Path) -> bool:
     return api.audit_history(folder / "releases", folder / "private").passed
 
 
-@pytest.mark.long
 def test_two_promises_with_the_same_terms_each_go_by_what_was_told_of_it(folder: Path) -> None:
     """Robust ones, about sets around what each releases: what a third policy tells is added to the figure of each."""
     robust = {"privacy": {"notion": "rldp", "epsilon": 0.2, "radius": 0.001}, "budget": None}

@@ -248,7 +248,10 @@ def test_what_becomes_of_rare_values_inside_cells_is_said_of_every_type(command,
     flag, number, age = json.loads((release / "cells.json").read_text())["blocks"][0]["columns"]
     assert flag["values"] == ["false"] and None not in number["values"] and "other" in age["values"]
     told = " ".join(html.unescape((release / "report.html").read_text()).split())
-    assert "is told as one of them: a text as “other”, a number or a date as one near it where any is left" in told
+    assert (
+        "A rarer value, and of columns with many values some that were not rarer, is told as one of them: a text as "
+        "“other”, a number or a date as one near it where any is left, anything else as another of its column." in told
+    )
     full = " ".join(html.unescape((tmp_path / "private" / release.name / "report.html").read_text()).split())
     assert "A missing value counts as a value of its own, but for rare ones inside cells." in full
     columns[0] = {"name": "flag", "rare": "other"}

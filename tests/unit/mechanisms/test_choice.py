@@ -177,7 +177,6 @@ def two_blocks() -> Joint:
     return Joint(Alphabet(("s",), names[:2]), blocks, cells, counts)
 
 
-@pytest.mark.long
 @given(joint=many_block_joints(), epsilon=st.floats(0.1, 2))
 @settings(SETTINGS, max_examples=3)
 def test_a_searched_split_is_never_worse_than_the_equal_one(joint, epsilon):
