@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 # Before numpy is loaded: matrices are small here, and workers that share the cores would wait for each other's threads.
 for library in ("OPENBLAS", "OMP", "MKL"):
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import settings
 
 import funnel
+
+if TYPE_CHECKING:
+    from xdist.scheduler import WorkStealingScheduling
 
 # No assertion depends on time. A judged run repeats what the last one tried; at the desk, every run tries anew.
 # `--hypothesis-profile=thorough` looks harder, at the theorems in tests/property above all.
@@ -31,6 +35,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def key() -> str:
     """A key for permanent draws."""
     return funnel.new_key()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkStealingScheduling:
+    """Rooms of tests stay together: each worker would start a Spark, a server and every sample of its own else."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

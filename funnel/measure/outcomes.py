@@ -10,6 +10,7 @@ rounding errors of floats a share of n(b+2) 2^-51 is left, and what falls below 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,8 +25,15 @@ _LEAST = 1e-200
 def expected(counts: IntArray, chances: FloatArray, seen: IntArray) -> FloatArray | None:
     """E[K_xy | M] (b, a) for records N_x (a,), Q(y|x) (b, a) and totals M_y (b,), to a relative 1e-9.
 
-    None where there are too many outcomes, or this one is too rare for floats.
+    None where there are too many outcomes, or this one is too rare for floats. A report and its audit ask the same.
     """
+    return _expected(np.int64(counts).tobytes(), np.float64(chances).tobytes(), np.int64(seen).tobytes())
+
+
+@lru_cache(maxsize=2)
+def _expected(records: bytes, shares: bytes, totals: bytes) -> FloatArray | None:
+    counts, seen = np.frombuffer(records, np.int64), np.frombuffer(totals, np.int64)
+    chances = np.frombuffer(shares).reshape(len(seen), len(counts))
     told = np.flatnonzero(seen)
     pivot = told[np.argmax(seen[told])]
     others = [y for y in told.tolist() if y != pivot]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -97,7 +99,7 @@ def manifest_file(release: Drafted, terms_sha256: str) -> Manifest:
         policy_sha256=policy.sha256,
         terms_sha256=terms_sha256,
         plan_sha256=run.plan.sha256,
-        versions=_versions() | ({} if run.source.version is None else {"source": run.source.version}),
+        versions={**_versions()} | ({} if run.source.version is None else {"source": run.source.version}),
         files={},
         partition=partition(policy),
         coarsened=coarsened(terms_file(policy)),
@@ -141,8 +143,9 @@ def _candidates(protection: Protection, digits: int) -> tuple[manifest.Candidate
     )
 
 
-def _versions() -> dict[str, str]:
-    """What the release was made with."""
+@cache
+def _versions() -> Mapping[str, str]:
+    """What releases are made with; whoever asks a library searches the disk for what says so."""
     return {"funnel": __version__, "python": platform.python_version()} | {
         name: version(name) for name in ("duckdb", "numpy", "pyarrow", "scipy")
     }
