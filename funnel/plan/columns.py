@@ -139,11 +139,11 @@ def untouched(index: int, column: str, kind: str) -> tuple[str, str]:
 
 
 def present(column: str, kind: str, *, trim: bool = False) -> str:
-    """The column, with a floating-point NaN read as missing, and where it is trimmed a text of blanks alone."""
+    """The column, with NaN read as missing and -0.0 as 0.0, and where it is trimmed a text of blanks alone as missing."""
     quoted = identifier(column)
     if trim:
         return f"nullif(trim({quoted}, {literal(_BLANKS)}), '')"
-    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END" if kind in FLOATS else quoted
+    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if kind in FLOATS else quoted
 
 
 def there(column: str, kind: str, *, trim: bool = False) -> str:

@@ -82,3 +82,25 @@ def test_neither_does_a_fault_of_the_program(refused, command, monkeypatch) -> N
     monkeypatch.setattr("funnel.api.run", stumble)
     said = command("run", refused("rare"))
     assert (said.code, "KeyError" in said.err, "Smith" in said.err) == (BUG, True, False)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_both_zeros_are_one_value(form: str, tmp_path: Path, command) -> None:
+    """A small negative that was rounded is -0.0, which SQL holds for 0.0; the text of it is another one."""
+    balance = "CASE i % 4 WHEN 0 THEN -0.0::DOUBLE WHEN 1 THEN 0.0 WHEN 2 THEN 1.5 ELSE -1.0 END AS balance"
+    query = f"SELECT i AS id, 's' || (i % 3 % 2) AS s, {balance}, 'c' || (i % 5) AS c FROM range(600) t(i)"
+    table = tmp_path / f"table.{form}"
+    duckdb.sql(f"COPY ({query}) TO '{table}'")
+    assert "-0.0" in str(duckdb.sql(f"SELECT DISTINCT CAST(balance AS VARCHAR) FROM '{table}'").fetchall())
+    cells = {"name": "w", "columns": ["balance", "c"], "cells": {"most": 12, "minimum": 20}}
+    source = {"table": f"table.{form}", "entity": "id"}
+    policy = write_policy(tmp_path, source=source, sensitive=["s"], public=[cells])
+    assert command("check", policy).code == 0
+    assert command("lock", policy).code == 0
+    done = command("run", policy, "--locked", "--json")
+    assert done.code == 0, done.err
+    release = Path(done.json["release"])
+    (block,) = json.loads((release / "cells.json").read_text())["blocks"]
+    assert block["columns"][0]["values"] == ["-1.0", "0.0", "1.5"]
+    audited = command("audit", release, "--private", tmp_path / "private" / release.name, "--table", table)
+    assert audited.code == 0, audited.out
