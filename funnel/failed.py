@@ -14,11 +14,13 @@ from funnel.errors import AccessError, FunnelError, InternalError, ReleaseError
 
 _DUCKDB = re.compile(r'"([^"\n]+)": Permission denied')
 """How DuckDB says it, which has no exception of its own for it."""
-_GONE = {
+GONE = {
     errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
     errno.ENETUNREACH, errno.ENETDOWN,
 }  # fmt: skip
 """What a system says of disks and shares that do not answer; ENXIO it says of sockets in place of files, too."""
+REACH = "Check the disk, or the share that it lies on, then run again."
+"""What helps where one does not answer."""
 AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
 """Codes of errors that say nothing of what was to be read: it is not there, or not within reach."""
 
@@ -46,12 +48,12 @@ def _unreachable(error: OSError) -> AccessError:
         "unreachable",
         f"it cannot be reached: {error.strerror}",
         where=os.fsdecode(error.filename),
-        advice="Check the disk, or the share that it lies on, then run again.",
+        advice=REACH,
     )
 
 
 def _is_gone(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in _GONE and error.filename is not None
+    return isinstance(error, OSError) and error.errno in GONE and error.filename is not None
 
 
 def _behind(error: BaseException | None) -> Iterator[BaseException]:

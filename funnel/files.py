@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from funnel.errors import ReleaseError
+from funnel.failed import GONE, REACH
 
 _RIGHT = "Give this user the right to write here, or name another folder under `release` in the policy."
 _ADVICE = {
@@ -34,11 +35,12 @@ _CHOOSE = "Choose a folder that exists and can be written to."
 def write_error(error: OSError, folder: Path) -> ReleaseError:
     """The error of a folder that could not be written, with advice by cause."""
     reason = error.strerror or type(error).__name__
+    gone = error.errno in GONE
     return ReleaseError(
-        "disk-full" if error.errno in FULL else "release-write",
+        "disk-full" if error.errno in FULL else "unreachable" if gone else "release-write",
         f"the release could not be written: {reason}",
         where=str(folder),
-        advice=_ADVICE.get(error.errno or 0, _ELSE),
+        advice=REACH if gone else _ADVICE.get(error.errno or 0, _ELSE),
     )
 
 

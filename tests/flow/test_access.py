@@ -18,6 +18,7 @@ import pytest
 import funnel
 from funnel.errors import AGAIN, LedgerError
 from funnel.failed import as_error
+from funnel.files import write_error
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -127,6 +128,8 @@ def test_a_share_that_does_not_answer_is_no_bug(number: int) -> None:
     assert (told.code, told.exit_code, told.where) == ("unreachable", AGAIN, "/net/out")
     assert os.strerror(number) in told.message
     assert as_error(OSError(number, os.strerror(number))).code == "internal"  # of what, nobody says
+    written = write_error(OSError(number, os.strerror(number)), Path("/net/out"))
+    assert (written.code, written.exit_code, written.where) == ("unreachable", AGAIN, "/net/out")
 
 
 def test_a_folder_that_is_a_link_to_itself_is_one_error(command, tmp_path: Path, key: str) -> None:
