@@ -6,6 +6,7 @@ Private: nobody but the publisher and its auditor may see it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from funnel.format.fields import Alphabet, Positive, Text
@@ -63,5 +64,6 @@ class CountsFile:
         for axis, block in enumerate(self.blocks, start=1):
             for name in {*block.columns} & {*self.secret.columns}:
                 shown, hidden = block.columns.index(name), self.secret.columns.index(name)
-                if any(block.values[row[axis]][shown] != self.secret.values[row[0]][hidden] for row in self.cells):
+                every = chain(self.cells, self.private.cells if self.private else ())
+                if any(block.values[row[axis]][shown] != self.secret.values[row[0]][hidden] for row in every):
                     yield "cells", f"one value of {name} in a cell", "two values"

@@ -150,7 +150,6 @@ def test_no_title_claims_what_nobody_compared() -> None:
 
 TRUE = {
     "the leakage at the true counts, where the claims are about noisy ones",
-    "every expected total is as near to the true one, and every row as near to the truth, as is stated",
     "the counts that claims are about are those kept as true with noise on every combination, as large as stated",
 }
 """Those that mean by `true` the counts before noise or draws."""

@@ -16,8 +16,8 @@ import pytest
 import funnel
 from funnel.ledger.promises import Tonight
 from tests.flow.conftest import Outcome
-from tests.support.audited import failures
-from tests.support.forging import lines_of, rechain
+from tests.support.audited import detail, failures
+from tests.support.forging import Forged, edit, lines_of, rechain, seal, sha
 from tests.support.nights import Night, Steps, real_leakage, steps_of
 from tests.support.policies import write_policy
 
@@ -275,6 +275,25 @@ def test_a_ledger_that_assumes_less_than_it_does_fails(night: Folder) -> None:
     lines[-1]["entry"]["identity"]["assumes"] = []
     rechain(night.path / "private", lines)
     assert {"ledger-identity", "ledger-entry"} <= night.audited()
+
+
+@pytest.mark.parametrize("whose", ["people's", "nobody's"])
+def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night: Folder, whose: str) -> None:
+    """Rows with other values, said to be those of the night before: by sample, and by counts where there is none."""
+    fresh: dict[str, Any] = {} if whose == "people's" else {"draws": {"kind": "fresh"}}
+    people = everybody()
+    night(people, **fresh)
+    night([(s, "0" if i % 5 == 0 else x) for i, (s, x) in enumerate(people)], **fresh)
+    private = night.path / "private"
+    lines = lines_of(private)
+    first, second = ({"kept": private / one["entry"]["release"], **one["entry"]["identity"]} for one in lines)
+    edit(second["kept"] / "people.json", lambda file: file.update(content=first["content"]))
+    told = sha((second["kept"] / "people.json").read_bytes())
+    lines[-1]["entry"]["identity"] |= {"content": first["content"], "people_sha256": told, "assumes": []}
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one["kept"].name, one["kept"]) for one in (first, second)])
+    report = funnel.audit_release(night.path / "releases" / second["kept"].name, private)
+    assert "its hash says that all rows are those of" in detail(report, "ledger-identity")
 
 
 def test_the_key_of_digests_is_private_and_its_own(night: Folder) -> None:

@@ -18,7 +18,7 @@ from funnel.audit.audit import audit_release
 from funnel.errors import FunnelError, SourceError
 from funnel.plan.recount import recounting
 from tests.support.absence import odds_moved, vanished
-from tests.support.audited import failures, statuses
+from tests.support.audited import detail, failures, statuses
 from tests.support.forging import Forged, edit, lines_of, rechain, seal
 from tests.support.policies import write_policy
 
@@ -320,6 +320,29 @@ def test_whoever_changes_who_is_absent_is_found(clinic: Path) -> None:
         lines[-1]["entry"]["present"] = lie
         rechain(clinic / "private", lines)
         assert "ledger-composed" in failures(audit(clinic, made.release))
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_a_predicate_that_is_not_the_policys_is_found(clinic: Path, missing: str) -> None:
+    """In plan, population and ledger alike; terms and policy tell the filter."""
+    terms = {"privacy": {"notion": "lip", "epsilon": 0.5}, "source__missing": missing}
+    made = run(clinic, source__filter="ward = 'east' AND job <> 'nothing'", **terms)
+    release = Path(made.release)
+    forged = Forged(release, clinic / "private" / release.name)
+    assert failures(audit(clinic, made.release)) == set()
+    own = json.loads((forged.kept / "population.json").read_text())["own"]
+    for other in (own.replace("east", "west"), own.replace("ward", "job"), f"(id > 5) OR {own}"):
+        assert other != own
+        edit(forged.kept / "population.json", lambda old, other=other: old.update(own=other, predicates=[other]))
+        edit(forged.kept / "plan.json", lambda old, other=other: [
+            step.update(own=other) for step in old["steps"] if step["step"] == "everybody"])  # fmt: skip
+        lines = lines_of(clinic / "private")
+        lines[-1]["entry"]["present"]["predicate"] = other
+        rechain(clinic / "private", lines)
+        seal([forged])
+        report = audit(clinic, made.release)
+        assert {"absent", "ledger-composed"} <= failures(report)
+        assert "the predicate of who is in the release is not the policy's" in detail(report, "absent")
 
 
 def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:

@@ -17,7 +17,7 @@ from funnel.audit.kernel.records import Block, _parts, answers
 from funnel.audit.kernel.robust import Ball
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.canonical import encode
-from funnel.format.counts import CountsFile
+from funnel.format.counts import CountsFile, Private
 from funnel.format.fields import Alphabet
 from funnel.format.journal import EstimateEntry, Together
 from funnel.format.manifest import Parameters
@@ -145,6 +145,9 @@ def test_nor_has_it_two_in_another_block():
     assert parsed(CountsFile, "counts.json", write(file)) == file
     with pytest.raises(Broken, match="one value of s"):
         parsed(CountsFile, "counts.json", write(replace(file, cells=((0, 0, 1, 3), (1, 0, 1, 4)))))
+    noisy = Private("estimate", "1", ((0, 1, 0, 3, 1, 0), (0, 0, 1, 0, 0, 1), (1, 0, 1, 4, 0, 0)), (3, 0, 4))
+    with pytest.raises(Broken, match="one value of s"):
+        parsed(CountsFile, "counts.json", write(replace(file, private=noisy)))
 
 
 @pytest.mark.parametrize("locked", [False, True])

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -25,6 +26,8 @@ from funnel.audit.kernel.exact import MOST_CELLS, IntArray
 from funnel.audit.kernel.notions import NOTIONS, Leakage, information
 from funnel.audit.kernel.records import Block
 from funnel.audit.kernel.verdict import Broken, agree
+from funnel.data.alphabet import folded
+from funnel.engine.expressions import ExpressionError, parse
 from funnel.format import population
 from funnel.format.fields import Alphabet, Label
 from funnel.format.journal import NAME, Present, Promise
@@ -258,9 +261,34 @@ def _elsewhere(block: Block) -> Block:
     return replace(block, inputs=(*block.inputs, ELSEWHERE * len(block.columns)), weights=weights)
 
 
+def check_predicate(opened: Release, place: str, told: str | None) -> None:
+    """It lets in whom the terms do: of whom the filter holds and, with `missing: drop`, something of used columns.
+
+    What is missing goes by the types of columns, which the files do not tell. Raises Broken.
+    """
+    asked, drops = opened.terms, opened.terms.missing == "drop"
+    try:
+        own = None if told is None else parse(told)
+        kept = None if asked.filter is None else parse(asked.filter)
+    except ExpressionError as error:
+        raise Broken(place, "who is in the release is told by no predicate", "a condition", str(error)) from None
+    if own is None or not drops:
+        fits = (own and own.sql) == (kept and kept.sql) and not (own is None and drops)
+    else:
+        columns = (one.name for block in (*asked.public, *(wide.columns for wide in asked.wide)) for one in block)
+        used = {*map(folded, chain(asked.sensitive, columns, kept.columns if kept else ()))}
+        # Among other conditions a conjunction has no parentheses of its own.
+        begins = ("",) if kept is None else (f"({kept.sql} AND ", f"{kept.sql[:-1]} AND ")
+        fits = own.sql.startswith(begins) and used >= {*map(folded, own.columns)}
+    if not fits:
+        raise Broken(place, "the predicate of who is in the release is not the policy's", asked.filter, told)
+
+
 def entered(opened: Release, people: Everybody | None, told: Present | None) -> None:
     """What the entry says of who is absent is what was counted, and what the filter reads. Raises Broken."""
     stated = opened.manifest.absent
+    if told is not None and told.predicate is not None:
+        check_predicate(opened, NAME, told.predicate)
     agree(NAME, [("sensitive columns of the filter", () if stated is None else stated.secret, told.secret)]
           if told else [])  # fmt: skip
     if people is None:

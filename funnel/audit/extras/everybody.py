@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from funnel.audit.extras.absence import Everybody, Flags, PromiseTerms
+from funnel.audit.extras.absence import Everybody, Flags, PromiseTerms, check_predicate
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
@@ -18,7 +18,10 @@ from funnel.format.terms import TermsFile
 from funnel.policy.terms import leaves_out
 
 CLAIM = "absent"
-TITLE = "release.json says whom the policy leaves out, and those whom population.json has in the release are the counts"
+TITLE = (
+    "release.json says whom the policy leaves out, and those whom its filter has in the release by population.json are"
+    " the counts"
+)
 PRIVATE = True
 _NOBODY = "that there are none is the ledger's word, by which a bound is stated of all releases together"
 
@@ -35,6 +38,7 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(f"nobody counted those who are absent, and {bound}")
     people = Everybody(opened, opened.population, PromiseTerms.of(opened))
     agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
+    check_predicate(opened, NAME, opened.population.own)
     present = people.present()
     agree(NAME, [("records of each cell", opened.by_label(), _cells(people, present))])
     absent = int(people.number.sum()) - int(people.number[present].sum())

@@ -33,7 +33,7 @@ from funnel.format.solution import NAME, Totals
 from funnel.policy.groups import climb
 
 CLAIM = "totals"
-TITLE = "every expected total is as near to the true one, and every row as near to the truth, as is stated"
+TITLE = "every expected total is as near to that of counts.json, and every row as near to its own, as is stated"
 PRIVATE = True
 _POINT, _HALF = 256, 128
 """Binary digits behind the point of prices, and of sides that are no fractions of counts."""
