@@ -139,9 +139,9 @@ def _counts(column: str, likely: _First, *, text: bool, texts: bool) -> str:
 
 
 def _cast(column: str, kind: str, *, texts: bool) -> str:
-    """SQL: a value as of a type, NULL where it is none; to a whole number DuckDB would round a fraction."""
-    whole = texts and kind == "BIGINT"
-    value = f"CASE WHEN contains({column}, '.') THEN NULL ELSE {column} END" if whole else column
+    """SQL: a value as of a type, NULL where it is none; DuckDB would round a fraction, and cut the hours off a day."""
+    cut = {"BIGINT": ".", "DATE": ":"}.get(kind) if texts else None
+    value = column if cut is None else f"CASE WHEN contains({column}, '{cut}') THEN NULL ELSE {column} END"
     return f"TRY_CAST({value} AS {kind})"
 
 

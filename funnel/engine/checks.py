@@ -24,7 +24,7 @@ _REFUSED = {
     LONG: (
         "column-type",
         "have a {column} beyond 2^53 among floating-point numbers, where several whole numbers are one",
-        "Give the column as text, there or in a view of the table, or tell it more coarsely with `bins` or `round`.",
+        "Give the column as text, there or in a view of the table; a public one may be told by `bins` instead.",
     ),
     NO_DATE: (
         "not-a-date",

@@ -344,7 +344,8 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         anew if fixed else widen,
         *([rotate] if policy.draws.kind == "permanent" else []),
         *([] if fixed else [anew]),
-        "Where each of these would end a promise: let the last release stand, or write `accept: unbounded` into the "
-        "policy with a new lock; the page says so before all else.",
+        "Where each of these would end a promise or pass the budget: let the last release stand, or write "
+        f"`accept: unbounded` into the policy{' in place of `budget`' * (policy.budget is not None)} with a new lock; "
+        "the page says so before all else.",
     ]
     return [f"({place}) {one}" for place, one in enumerate(found, 1)]

@@ -11,7 +11,10 @@ from funnel.text import counted
 
 @dataclass(frozen=True)
 class Merged:
-    """How many values of a column became another one, and of how many records together."""
+    """How many values of a column became another one, and of how many records together.
+
+    Not all of these need be rare: where rare ones are too few, the next go with them.
+    """
 
     column: str
     values: int
@@ -19,7 +22,7 @@ class Merged:
 
     def words(self) -> str:
         """For the one who runs it."""
-        whole = f"{counted(self.values, 'rare value')} of {counted(self.records, 'record')}"
+        whole = f"{counted(self.values, 'value')} of {counted(self.records, 'record')}"
         return f"{self.column}: {whole}{' together' * (self.values > 1)} became another one"
 
 

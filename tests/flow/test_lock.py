@@ -142,6 +142,17 @@ def test_nights_under_a_lock_with_the_real_commands(cli, command, folder):
 
 
 @pytest.mark.long
+def test_of_drift_beside_a_budget_the_last_exit_is_one_that_a_policy_may_have(command, folder):
+    policy = write_policy(folder, **BASE, budget=0.6)
+    assert command("lock", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    people(folder, FAR)
+    refused = command("run", policy, "--locked")
+    assert "write `accept: unbounded` into the policy in place of `budget` with a new lock" in refused.err
+    assert command("check", write_policy(folder, **BASE, accept="unbounded")).code == 0
+    assert command("check", write_policy(folder, **BASE, accept="unbounded", budget=0.6)).code == 1
+
+
 def test_drift_has_exits_and_each_works(command, folder):
     """A night refused for drift names what to do, in order, as commands; each is carried out as it stands there."""
     policy, lock = write_policy(folder, **BASE), folder / "policy.lock.yaml"

@@ -119,6 +119,17 @@ def test_a_csv_is_read_once_after_a_look_at_its_first_rows(tmp_path, monkeypatch
     assert not any("sample_size = -1" in one for one in asked)
 
 
+def test_texts_with_a_time_of_day_are_no_dates(tmp_path):
+    """A cast to a date cuts the time off, and no release does."""
+    times = "TIMESTAMP '2024-01-01' + INTERVAL (i % 48) HOUR"
+    query = f"SELECT {times} AS time, CAST({times} AS DATE) AS day FROM range(400) t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/t.csv'")
+    source = find(tmp_path / "t.csv")
+    with open_engine(source) as engine:
+        found = glance(engine, source)
+    assert [one.kind for one in found.columns] == ["VARCHAR", "DATE"]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_types_and_numbers_of_values_are_found_whatever_the_file(tmp_path, ending):
     query = "SELECT i AS id, i / 4 AS f, 'a' || (i % 5) AS t, nullif(i % 50, 7) AS n FROM range(20000) t(i)"
