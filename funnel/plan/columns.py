@@ -139,7 +139,7 @@ def untouched(index: int, column: str, kind: str) -> tuple[str, str]:
 
 
 def present(column: str, kind: str, *, trim: bool = False) -> str:
-    """The column, with NaN read as missing and -0.0 as 0.0, and where it is trimmed a text of blanks alone as missing."""
+    """The column, NaN read as missing and -0.0 as 0.0; where it is trimmed, a text of blanks alone as missing, too."""
     quoted = identifier(column)
     if trim:
         return f"nullif(trim({quoted}, {literal(_BLANKS)}), '')"

@@ -241,6 +241,16 @@ def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
     assert night.audited() == set()
 
 
+def test_rows_that_were_the_same_beneath_noise_have_other_counts(night: Folder) -> None:
+    values = {"s": ["a", "b"], "x": ["0", "1", "2"]}
+    private = {"estimate": {"kind": "private", "epsilon": 1.0, "minimum": 1, "values": values}}
+    people = everybody()
+    night(people, **private)
+    done = night(people, name="plain", estimate__minimum=1, accept=["unbounded", "test"])
+    assert done.code == 0, done.err
+    assert night.audited() == set()
+
+
 @pytest.mark.long
 def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     """Changed it fails by name; without the one it was compared with, a release cannot be said to be of the same."""

@@ -43,9 +43,11 @@ def check(opened: Release) -> str | Unchecked:
     fits(opened, own.digest)
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
-    for night in () if blind else earlier:
-        if night.content == own.content:
-            _same(own, night)
+    # The last one does: those before it are held to each other where it is audited.
+    plain = [(night, one) for night, one in zip(earlier, before, strict=True) if not one.noisy]
+    same, then = next((pair for pair in reversed(plain) if pair[0].content == own.content), (None, entry))
+    if same is not None and not blind:
+        _same(own, same, locked_alike=then.lock == entry.lock)
     found = identify(own, earlier, blind=blind)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
@@ -65,10 +67,11 @@ def check(opened: Release) -> str | Unchecked:
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}"
 
 
-def _same(own: Night, night: Night) -> None:
+def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
     """Two nights of which one hash says that all rows are the same: so are digests and counts. Raises Broken.
 
-    Values are compared where both nights mean and name the same by them, counts where that is so of all.
+    Values are compared where both nights mean and name the same by them, counts where that is so of all, and one lock
+    or none says what becomes of rare ones.
     """
     one, other = own.digest, night.digest
     alike = [(mine, then) for mine in own.drawn for then in night.drawn
@@ -84,7 +87,7 @@ def _same(own: Night, night: Night) -> None:
             pairs += [(name, both.texts(1, name), both.texts(0, name)) for name in names]
     # Whose value a lock does not know may be in the digest, and in no count.
     left = any(each.present is not None and each.present.unseen for each in (own, night))
-    if len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret and not left:
+    if locked_alike and len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret and not left:
         pairs += [(name, night.count(name), own.count(name)) for name in names]
     for name, then, now in pairs:
         if then != now and None not in (then, now):

@@ -152,7 +152,10 @@ def unreadable(source: Source, error: Exception) -> SourceError:
         advice = "Convert it, for example with `iconv -f latin1 -t utf-8`; from Excel, `-f utf-16` may be right."
     elif isinstance(error, _OF_VALUES) and not any(word in told for word in _OF_FILES):
         said = f"the source table holds what cannot be read ({type(error).__name__})"
-        advice = "Check the types of its columns, what the filter makes of them, and whether a number is too large for `round`."
+        advice = (
+            "Check the types of its columns, what the filter makes of them, and whether a number is too large for "
+            "`round`."
+        )
         values = str(error).splitlines()[0]
         return SourceError("source-unreadable", said, where=source.name, values=values, advice=advice)
     else:
