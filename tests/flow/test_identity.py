@@ -244,9 +244,9 @@ def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
 def test_rows_that_were_the_same_beneath_noise_have_other_counts(night: Folder) -> None:
     values = {"s": ["a", "b"], "x": ["0", "1", "2"]}
     private = {"estimate": {"kind": "private", "epsilon": 1.0, "minimum": 1, "values": values}}
-    people = everybody()
-    night(people, **private)
-    done = night(people, name="plain", estimate__minimum=1, accept=["unbounded", "test"])
+    people, fresh = everybody(), {"draws": {"kind": "fresh"}}
+    night(people, **private, **fresh)
+    done = night(people, name="plain", estimate__minimum=1, accept=["unbounded", "test"], **fresh)
     assert done.code == 0, done.err
     assert night.audited() == set()
 

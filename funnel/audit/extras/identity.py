@@ -68,27 +68,28 @@ def check(opened: Release) -> str | Unchecked:
 
 
 def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
-    """Two nights of which one hash says that all rows are the same: so are digests and counts. Raises Broken.
+    """Two nights of which one hash says that all rows are the same: so are digests, or of nobody's rows the counts.
 
-    Values are compared where both nights mean and name the same by them, counts where that is so of all, and one lock
-    or none says what becomes of rare ones.
+    Values are compared where both nights mean and name the same by them; of counts, where one lock or none has put rare
+    values together. Raises Broken.
     """
     one, other = own.digest, night.digest
-    alike = [(mine, then) for mine in own.drawn for then in night.drawn
+    if one is None or other is None:
+        return
+    alike = [mine for mine in own.drawn for then in night.drawn
              if (mine.columns, mine.base, mine.meaning) == (then.columns, then.base, then.meaning)]  # fmt: skip
-    names = [name for mine, _ in alike for name in mine.columns]
-    pairs = list[tuple[str, object, object]]()
-    if one is not None and other is not None:
-        pairs.append(("rows", other.rows, one.rows))
-        if one.entity is not None and one.key == other.key:
-            both = Shared(own, night, (one, other))
-            kept = both.secret_kept()
-            pairs += [("people", [len(both)] * 2, both.sizes), ("secrets", True, kept is None or bool(kept.all()))]
-            pairs += [(name, both.texts(1, name), both.texts(0, name)) for name in names]
-    # Whose value a lock does not know may be in the digest, and in no count.
-    left = any(each.present is not None and each.present.unseen for each in (own, night))
-    if locked_alike and len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret and not left:
-        pairs += [(name, night.count(name), own.count(name)) for name in names]
+    names = [name for mine in alike for name in mine.columns]
+    pairs: list[tuple[str, object, object]] = [("rows", other.rows, one.rows)]
+    if one.entity is None:
+        # Whose value a lock does not know is in no count.
+        left = any(each.present is not None and each.present.unseen for each in (own, night))
+        whole = len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret
+        pairs += [(name, night.count(name), own.count(name)) for name in names if whole and locked_alike and not left]
+    elif one.key == other.key:
+        both = Shared(own, night, (one, other))
+        kept = both.secret_kept()
+        pairs += [("people", [len(both)] * 2, both.sizes), ("secrets", True, kept is None or bool(kept.all()))]
+        pairs += [(name, both.texts(1, name), both.texts(0, name)) for name in names]
     for name, then, now in pairs:
         if then != now and None not in (then, now):
             what = f"its hash says that all rows are those of {night.release}: {name} of them are not"
