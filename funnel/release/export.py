@@ -315,7 +315,8 @@ def _refuse_equal(names: Sequence[str]) -> None:
         shown = next(name for name in names if name.casefold() == repeated[0])
         raise PlanError(
             "duplicate-column",
-            f"two released columns would be named {shown!r}",
+            "two released columns would have one name",
+            values=f"{shown!r}",
             advice="Write `release: set` under `mechanism`: then a block's values share one column.",
         )
 
@@ -325,7 +326,7 @@ def _refuse_unread(names: Sequence[str]) -> None:
     if lost is not None:
         raise PlanError(
             "wrong-value",
-            f"a released column would be named {lost!r}: readers of CSV lose blanks around a name, and a carriage "
-            "return in it",
+            "a released column would have blanks around its name, or a carriage return in it: readers of CSV lose them",
+            values=f"{lost!r}",
             advice="Write `release: set` under `mechanism`, or `format: parquet` under `release`.",
         )

@@ -35,8 +35,13 @@ def folder(column: str, value: str | None) -> str:
 
     Two dots are escaped as well: some readers of packages refuse every path in which they are.
     """
-    name = f"{quote(column, safe='')}={MISSING if value is None else quote(value, safe='')}"
+    name = f"{key(column)}={MISSING if value is None else quote(value, safe='')}"
     return name.replace("..", "%2E%2E")
+
+
+def key(column: str) -> str:
+    """How a folder's name names its column; DuckDB takes it for the column's name as it stands."""
+    return quote(column, safe="").replace("..", "%2E%2E")
 
 
 def value_of(file: str, column: str) -> str | None:
@@ -78,8 +83,9 @@ def check_folders(column: str | None, most: int, blocks: Iterable[Alphabet], row
         long = len(folder(column, value)) > LONGEST
         if long or value == MISSING:
             why = f"needs more than the {LONGEST} bytes that a name may have" if long else "names missing values"
-            said = f"a value of {column} can be no name of a folder: {(value or '')[:40]!r} {why}"
-            raise PlanError("partition", said, advice="Give it another name (`groups`), or take another column.")
+            said = f"a value of {column} can be no name of a folder: it {why}"
+            advice = "Give it another name (`groups`), or take another column."
+            raise PlanError("partition", said, advice=advice, values=f"{(value or '')[:40]!r}")
 
 
 def ranks(column: pa.Array) -> IntArray:
