@@ -20,7 +20,7 @@ from funnel.errors import DrawError, LedgerError, LockError
 from funnel.ledger.journal import Journal
 from funnel.ledger.view import PromiseCost, promise_costs
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
-from funnel.lock.pin import changed_terms, differing, lock_path, new_lock, with_room
+from funnel.lock.pin import KEEPING, changed_terms, differing, lock_path, new_lock, with_room
 from funnel.lock.pinned import keep_counts, keep_names, kept_estimate
 from funnel.plan.compiled import Limits, planned
 from funnel.plan.domain import domain
@@ -33,9 +33,6 @@ from funnel.policy.terms import terms
 from funnel.progress import Report, silent
 from funnel.release.holding import alone
 from funnel.release.keys import load_key
-
-_KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
-"""The terms that may change while a protocol stays: how much may be told, and not what is drawn for whom."""
 
 
 def relock(
@@ -73,10 +70,10 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     the protocol leaks at the current counts. Raises LockError where it leaks more than the policy allows there.
     """
     old = read_lock(lock_path(policy))
-    other = sorted(set(changed_terms(policy, old)) - set(_KEEPING))
+    other = sorted(set(changed_terms(policy, old)) - set(KEEPING))
     if old.noisy is not None or other:
         said = f"{', '.join(other)} changed, so its protocol is not of this policy"
-        advice = f"A protocol is kept where only {', '.join(_KEEPING)} change; else `funnel lock` makes another."
+        advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else `funnel lock` makes another."
         if old.noisy is not None:
             said, advice = "one over a private estimate never drifts", "`funnel lock --force` makes another."
         raise LockError("lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)), advice=advice)

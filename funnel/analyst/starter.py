@@ -159,7 +159,7 @@ privacy:
   epsilon: 1.0                 # nats; smaller is more private
   knows: {_known(found.public)}                     # nor of who knows so many of the person's true public columns
 mechanism:
-  kind: invariant              # raw totals stay right on average; `optimal` keeps most information
+  kind: invariant              # raw totals stay right on average; `optimal` keeps more information
 {_draws(found)}release:
   to: releases/{slug}
   private: private/{slug}   # counts and evidence; keep it away from readers of the release

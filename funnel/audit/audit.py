@@ -127,7 +127,8 @@ class AuditReport:
         """What no file can show, of this release; the first only where the source was not counted again."""
         source = next((one.status for one in self.extras if one.claim == table.CLAIM), None)
         first, *rest = kernel.UNKNOWABLE
-        return (table.COUNTED if source == "passed" else f"{first} ({table.AGAIN})", *rest)
+        again = first if self.pruned else f"{first} ({table.AGAIN})"
+        return (table.COUNTED if source == "passed" else again, *rest)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form: release (path), passed, verdict, unknowable, findings (claim, title, status, detail, by).
@@ -178,7 +179,7 @@ def audit_release(
     """
     key = None if public_key is None else read_public_key(public_key)
     if private is not None and (gone := pruned_folder(release, private)) is not None:
-        return _pruned(Left(gone, private, public_key=key), private)
+        return _pruned(Left(gone, private, public_key=key, recount=recount), private)
     folder = release_folder(release)
     if private is not None and not private.is_dir():
         raise ReleaseError(
@@ -199,6 +200,8 @@ def _pruned(left: Left, private: Path) -> AuditReport:
         extras = tuple(Finding(one.CLAIM, one.TITLE, "not checked", why) for one in told)
     else:
         extras = tuple(finding(one, left) for one in told)
+    if left.recount is not None:
+        extras += (Finding(table.CLAIM, table.TITLE, "not checked", "of a pruned release no table is counted again"),)
     return AuditReport(left.release, found, extras, pruned=True)
 
 

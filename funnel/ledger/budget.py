@@ -87,8 +87,8 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     other = edited(policy, entries)
     if (own := _with_one_more(policy, entries, other=other)) is not None:
         ends.append(own)
-    way = (f": {_EDITED}", _RENAMED) if other else ("", _LOST)
-    _check_ends(policy, ends, known, lambda one: way if is_own(one, policy) else ("", f"{_OTHERWISE}{_UNFOUND}"))
+    why, way = (f": {_EDITED}", _RENAMED) if other else ("", _LOST)
+    _check_ends(policy, ends, known, lambda one: (why, way) if is_own(one, policy) else ("", _OTHERWISE), _UNFOUND)
 
 
 def _check_noise(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
@@ -135,12 +135,16 @@ def _way_out(policy: Policy, found: Composed, one: Promise) -> tuple[str, str]:
 
 
 def _check_ends(
-    policy: Policy, ends: Sequence[Promise], known: Sequence[Promise], way: Callable[[Promise], tuple[str, str]]
+    policy: Policy,
+    ends: Sequence[Promise],
+    known: Sequence[Promise],
+    way: Callable[[Promise], tuple[str, str]],
+    unfound: str = "",
 ) -> None:
     """Refuse a release after which promises are as in `ends`, unless its policy accepts every one that is broken.
 
     `known` are all promises of other policies: who accepts one, accepts what else was promised under that name. `way`
-    says why there is no bound of one, and what helps. Raises LedgerError.
+    says why there is no bound of one, and what helps; `unfound`, what is not known yet. Raises LedgerError.
     """
     for one in ends:
         if is_own(one, policy) and one.together.figure is not None:
@@ -164,7 +168,8 @@ def _check_ends(
         said,
         where=policy.file,
         advice=f"{_left_alone(policy)} {advice}; or write {_words(policy, names)} into the policy"
-        f"{_given_up(one, names, alive)}, and {_tellers(names)} of it. `funnel ledger` lists what was promised.",
+        f"{_given_up(one, names, alive)}, and {_tellers(names)} of it{unfound}. `funnel ledger` lists what was "
+        "promised.",
     )
 
 
@@ -238,8 +243,8 @@ def _check_budget(policy: Policy, found: Together) -> None:
         f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
         f"the budget is {policy.budget:.15g}",
         where=policy.file,
-        advice=f"{_left_alone(policy)} An unchanged protocol under the same key, with permanent draws, adds nothing; a "
-        "smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel ledger` lists what was released.",
+        advice=f"{_left_alone(policy)} A smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel "
+        "ledger` lists what was released.",
     )
 
 

@@ -84,13 +84,13 @@ def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
 
 
 def _agreed(lines: Sequence[Line], asked: KeyScope, last: ReleaseEntry, fingerprint: str) -> bool:
-    """Whether the change to this key was entered after the release that it is to follow."""
+    """Whether the change to this key was entered for the policy's next release."""
     return any(one.new == fingerprint for one in _meant(lines, asked, last))
 
 
 def _meant(lines: Sequence[Line], asked: KeyScope, last: ReleaseEntry) -> list[KeyEntry]:
-    """The changes of key that were agreed to for a policy after a release."""
-    place = next(place for place, line in enumerate(lines) if line.entry is last)
+    """The changes of key that were agreed to for a policy since its own last release, if there is one."""
+    place = next(place for place, line in enumerate(lines) if line.entry is last) if last.name == asked.name else 0
     later = (line.entry for line in lines[place:] if isinstance(line.entry, KeyEntry))
     return [one for one in later if one.name == asked.name]
 

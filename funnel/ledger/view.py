@@ -370,7 +370,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
 
 
 def _nats(figure: float | None) -> str:
-    return "infinite" if figure is None else f"{figure:.4f}"
+    return "infinite" if figure is None else f"{figure:.15g}"
 
 
 def _known(figure: float | None) -> str:

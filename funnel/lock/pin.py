@@ -36,6 +36,8 @@ from funnel.policy.terms import terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
 from funnel.version import __version__
 
+KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
+"""The terms that may change while a protocol stays: how much may be told, and not what is drawn for whom."""
 _AGAIN = "Make it anew with `funnel lock --force`, which shows what changes for privacy; review that, and commit it."
 _CELLS = (
     " Where something was released by the cells of this one, the new one is refused if those come out otherwise, as "
@@ -105,11 +107,13 @@ def lock_of(policy: Policy) -> Lock:
     lock = read_lock(path)
     wrong = differing(policy, lock)
     if wrong:
+        stays = lock.noisy is None and {*KEEPING} >= {*changed_terms(policy, lock)}
+        keep = f"`funnel lock --keep {policy.file}` keeps its protocol under what the policy says now."
         raise LockError(
             "lock-policy",
             "the lock is not of this policy as it stands: " + "; ".join(wrong),
             where=os.fspath(path),
-            advice=f"Undo the change, or: {_again(lock)}",
+            advice=f"Undo the change, or: {keep if stays else _again(lock)}",
         )
     return lock
 

@@ -153,6 +153,19 @@ def test_of_drift_beside_a_budget_the_last_exit_is_one_that_a_policy_may_have(co
     assert command("check", write_policy(folder, **BASE, accept="unbounded", budget=0.6)).code == 1
 
 
+def test_a_lock_of_another_budget_is_kept_under_the_new_one(command, folder):
+    """Where only what may be told changes: the advice is not to solve anew, and works."""
+    assert command("lock", write_policy(folder, **BASE, budget=0.6)).code == 0
+    policy = write_policy(folder, **BASE, accept="unbounded")
+    refused = command("run", policy, "--locked")
+    assert refused.code == 1 and f"Undo the change, or: `funnel lock --keep {policy}` keeps its protocol" in refused.err
+    pinned = (folder / "policy.lock.yaml").read_text()
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    assert "--force" in command("run", write_policy(folder, **BASE, source__filter="true"), "--locked").err
+    assert pinned != (folder / "policy.lock.yaml").read_text()
+
+
 def test_drift_has_exits_and_each_works(command, folder):
     """A night refused for drift names what to do, in order, as commands; each is carried out as it stands there."""
     policy, lock = write_policy(folder, **BASE), folder / "policy.lock.yaml"

@@ -13,6 +13,7 @@ from funnel.audit.audit import AuditReport
 from funnel.audit.history import HistoryReport
 from funnel.errors import ReleaseError
 from tests.support.forging import edit, lines_of, rechain
+from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, TUESDAY, people
 from tests.support.policies import write_policy
 
@@ -48,6 +49,22 @@ def nights(home: Path) -> list[str]:
 
 def audited(home: Path) -> HistoryReport:
     return funnel.audit_history(home / "releases", home / "private", public_key=home / "sign.pub")
+
+
+def test_no_table_is_counted_again_for_a_pruned_release(command, made: Path, tmp_path: Path) -> None:
+    """And it is not said to be: whichever table is given."""
+    first = nights(made)[0]
+    asked = ("audit", made / "releases" / first, "--private", made / "private", "--table", tmp_path / "no.parquet")
+    (found,) = [one for one in command(*asked, "--json").json["findings"] if one["claim"] == "source-counts"]
+    assert (found["status"], found["detail"]) == ("not checked", "of a pruned release no table is counted again")
+    told = command(*asked)
+    assert told.code == 0 and "not checked" in told.out and "--table FILE" not in told.out
+
+
+def test_the_kernel_by_itself_misses_what_was_pruned(made: Path) -> None:
+    first = nights(made)[0]
+    found = check(made / "releases" / first, made / "private" / first)
+    assert {one.claim for one in found if one.status == "failed"} >= {"file-list", "file-hashes"}
 
 
 def failing(report: AuditReport) -> set[str]:

@@ -95,6 +95,19 @@ def test_the_key_in_use_is_no_new_one(command, policy: Path, tmp_path: Path) -> 
     funnel.run(named(tmp_path, "a"))
 
 
+def test_consent_waits_for_the_first_release_of_a_policy(policy: Path, tmp_path: Path) -> None:
+    """Another one that releases the column every night comes before it."""
+    funnel.run(policy)
+    funnel.write_key(tmp_path / "b.key")
+    with pytest.raises(DrawError, match="was drawn with key"):
+        funnel.run(named(tmp_path, "b", name="second"))
+    funnel.rotate_key(named(tmp_path, "b", name="second"), accept=True)
+    funnel.run(named(tmp_path, "a"))
+    second = funnel.run(named(tmp_path, "b", name="second"))
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed, second
+    funnel.run(named(tmp_path, "a"))
+
+
 def test_consent_is_for_one_change_only(policy: Path, tmp_path: Path) -> None:
     """From a to b and back to a, each agreed to; b once more was not."""
     funnel.run(policy)
