@@ -84,8 +84,8 @@ def send(also: Also, folder: Path) -> Sent:
     sink = Sink(address, also.old, partial(_unwritten, also, folder))
     told = TableComment(manifest.release, manifest.name)
     try:
-        with connected(folder / manifest.data) as connection:
-            relation, columns = _table(connection, opened)
+        with connected(folder / manifest.data) as engine:
+            relation, columns = _table(engine(), opened)
             rows = len(relation)
             written = sink.write(told, columns, rows, lambda: relation.to_arrow_reader(BATCH))
     except KeyboardInterrupt:

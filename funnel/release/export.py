@@ -7,11 +7,12 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,8 @@ _REFUSALS = {"no space": errno.ENOSPC, "too large": errno.EFBIG, "quota": errno.
 """Words in errors that carry no number."""
 _PART = 1 << 14
 """Sets whose lists are written at a time."""
+Engine: TypeAlias = "Callable[[], duckdb.DuckDBPyConnection]"
+"""Opened by whoever asks first: it gives columns their types, and writes CSV."""
 Window = tuple[int, int]
 """Rows of a table by their places: the first, and where they end."""
 
@@ -144,18 +147,18 @@ def export(
     if counted:
         shown, times = [*shown, pa.array(times)], np.ones_like(times)
     texts = pa.table({f"v{i}": column for i, column in enumerate(shown)})
-    with connected(target.path) as connection:
-        distinct = typed(connection, texts, columns, types)
+    with connected(target.path) as engine:
+        distinct = typed(engine, texts, columns, types)
         if target.folders is not None:
             order = ranks(distinct[columns.index(target.folders[0])]).argsort(kind="stable")
             distinct, times = [column.take(pa.array(order)) for column in distinct], times[order]
         schema = pa.schema([(name, one.type) for name, one in zip(columns, distinct, strict=True)])
         batches = _batches(distinct, schema, np.cumsum(times), window)
-        write_table(connection, protocols, schema, batches, target, statistics=counted)
+        write_table(engine, protocols, schema, batches, target, statistics=counted)
 
 
 def write_table(
-    connection: duckdb.DuckDBPyConnection,
+    engine: Engine,
     protocols: Sequence[AnyProtocol],
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
@@ -169,18 +172,18 @@ def write_table(
     take Arrow as long to find as all else, and the file is small. Parquet has room for notes by key, too.
     """
     if target.folders is None:
-        _write_file(connection, protocols, schema, batches, target, statistics=statistics)
+        _write_file(engine, protocols, schema, batches, target, statistics=statistics)
         return
     own = schema.remove(schema.get_field_index(target.folders[0]))
     for name, rows in parts(batches, *target.folders):
         path = target.path / f"{name}.{target.form}"
         if path.stem == FIRST:  # a folder that is there already, under a name in other letters, is an error
             path.parent.mkdir(parents=True)
-        _write_file(connection, protocols, own, rows, replace(target, path=path), statistics=statistics)
+        _write_file(engine, protocols, own, rows, replace(target, path=path), statistics=statistics)
 
 
 def _write_file(
-    connection: duckdb.DuckDBPyConnection,
+    engine: Engine,
     protocols: Sequence[AnyProtocol],
     schema: pa.Schema,
     batches: Iterator[pa.RecordBatch],
@@ -198,37 +201,46 @@ def _write_file(
             for batch in batches:
                 writer.write_batch(batch)
         return
+    connection = engine()
     connection.register("rows", pa.RecordBatchReader.from_batches(schema, batches))
     options = f"FORMAT csv, HEADER{_quoting(protocols)}"
     connection.execute(f"COPY (SELECT * FROM rows) TO {literal(str(target.path))} ({options})")
 
 
 def typed(
-    connection: duckdb.DuckDBPyConnection, texts: pa.Table, columns: Sequence[str], types: Sequence[str]
+    engine: Engine, texts: pa.Table, columns: Sequence[str], types: Sequence[str]
 ) -> list[pa.Array]:
     """Texts v0, v1, … (m,) in the types of the table; what stays text is dictionary-encoded."""
-    connection.register("released", texts)
-    found = connection.sql(selection(columns, types)).to_arrow_table().columns
+    found = texts.columns
+    if {*types} != {"VARCHAR"}:
+        engine().register("released", texts)
+        found = engine().sql(selection(columns, types)).to_arrow_table().columns
     whole = [column.combine_chunks() for column in found]
     return [column.dictionary_encode() if pa.types.is_string(column.type) else column for column in whole]
 
 
 @contextmanager
-def connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def connected(target: Path) -> Iterator[Engine]:
     """A connection that reaches the target's folder alone: names and types are from files, which may be others' work.
 
-    What goes wrong inside is raised as a ReleaseError.
+    To open one takes longer than to write most tables. What goes wrong inside is raised as a ReleaseError.
     """
     import duckdb
 
-    try:
-        with duckdb.connect(":memory:") as connection:
+    with ExitStack() as stack:
+
+        @cache
+        def engine() -> duckdb.DuckDBPyConnection:
+            connection = stack.enter_context(duckdb.connect(":memory:"))
             connection.execute(f"SET allowed_directories = [{literal(str(target.parent))}]")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            yield connection
-    except (duckdb.Error, OSError) as error:
-        raise write_error(refused(str(error)), target.parent) from None
+            return connection
+
+        try:
+            yield engine
+        except (duckdb.Error, OSError) as error:
+            raise write_error(refused(str(error)), target.parent) from None
 
 
 def refused(told: str) -> OSError:

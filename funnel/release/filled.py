@@ -99,11 +99,11 @@ def export_filled(
 ) -> None:
     """Write the table of a release with wide blocks, as `export` does; `rows` hold its `keys`. Raises ReleaseError."""
     columns = filled(protocols, released, blocks, rows, locked=locked, window=window)
-    with connected(target.path) as connection:
-        kinds = key_types(connection, keys) if keys else []
+    with connected(target.path) as engine:
+        kinds = key_types(engine(), keys) if keys else []
         own = [column.cast(kind) for column, kind in zip(rows.keys if rows else (), kinds, strict=True)]
         values = [
-            typed(connection, pa.table({"v0": pa.array(one.values, pa.string())}), [one.name], [one.type])[0]
+            typed(engine, pa.table({"v0": pa.array(one.values, pa.string())}), [one.name], [one.type])[0]
             for one in columns
         ]
         if target.folders is not None:
@@ -114,7 +114,7 @@ def export_filled(
         fields = [(key.name, kind) for key, kind in zip(keys, kinds, strict=True)]
         fields += [(one.name, kind.type) for one, kind in zip(columns, values, strict=True)]
         batches = _batches(own, columns, values, pa.schema(fields))
-        write_table(connection, protocols, pa.schema(fields), batches, target)
+        write_table(engine, protocols, pa.schema(fields), batches, target)
 
 
 def _batches(

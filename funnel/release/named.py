@@ -26,7 +26,16 @@ from funnel.errors import SourceError
 from funnel.files import writing
 from funnel.format.manifest import Key
 from funnel.format.released import ReleasedFile
-from funnel.release.export import BATCH, Target, connected, set_columns, text_columns, typed, write_table
+from funnel.release.export import (
+    BATCH,
+    Engine,
+    Target,
+    connected,
+    set_columns,
+    text_columns,
+    typed,
+    write_table,
+)
 from funnel.release.folders import ranks
 from funnel.release.formulas import formulas_among
 
@@ -180,15 +189,15 @@ def export_named(
     `rows` are at least one, in the order of their keys, in batches of any length: key columns, then output codes of
     each block.
     """
-    with connected(target.path) as connection:
-        kinds = key_types(connection, keys)
-        shown = [*_shown(connection, protocols, released)]
+    with connected(target.path) as engine:
+        kinds = key_types(engine(), keys)
+        shown = [*_shown(engine, protocols, released)]
         names = [key.name for key in keys] + list(released.columns)
         if target.folders is not None:
             rows = _by_folder(rows, len(keys), *_folder_of(protocols, shown, target.folders[0]))
         batches = (_labelled(batch, kinds, shown, names) for batch in _cut(rows))
         first = next(batches)
-        write_table(connection, protocols, first.schema, chain([first], batches), target)
+        write_table(engine, protocols, first.schema, chain([first], batches), target)
 
 
 def _folder_of(
@@ -248,7 +257,7 @@ def key_types(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> lis
 
 
 def _shown(
-    connection: duckdb.DuckDBPyConnection, protocols: Sequence[AnyProtocol], released: ReleasedFile
+    engine: Engine, protocols: Sequence[AnyProtocol], released: ReleasedFile
 ) -> Iterator[Shown]:
     """How the answers of each block are shown, in the types of the table."""
     columns = zip(released.columns, released.types, strict=True)
@@ -260,7 +269,7 @@ def _shown(
         else:
             own = [next(columns) for _ in outputs.columns]
             texts = pa.table({f"v{i}": part for i, part in enumerate(text_columns(outputs.values))})
-            yield partial(_taken, typed(connection, texts, *zip(*own, strict=True)))
+            yield partial(_taken, typed(engine, texts, *zip(*own, strict=True)))
 
 
 def _taken(values: Sequence[pa.Array], codes: IntArray) -> list[pa.Array]:

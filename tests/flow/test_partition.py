@@ -141,8 +141,8 @@ def test_the_audit_writes_every_file_again(made, case):
     assert not failures(found)
     detail = next(one.detail for one in found.findings if one.claim == "data-export")
     assert "the same bytes when written again" in detail
-    with connected(release / "data") as connection:
-        sent, columns = _table(connection, Opened(release))
+    with connected(release / "data") as engine:
+        sent, columns = _table(engine(), Opened(release))
         rows = len(sent)
     opened = funnel.open_release(release)
     assert opened.table().num_rows == rows

@@ -352,11 +352,11 @@ def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]
     if not others:  # an engine takes longer to open than most tables to read
         return found
     try:
-        with connected(path) as connection:
+        with connected(path) as engine:
             for name, kind, labels in others:
                 found[name] = labels
                 for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
-                    (found[name],) = typed(connection, pa.table({"v0": found[name]}), [name], [asked])
+                    (found[name],) = typed(engine, pa.table({"v0": found[name]}), [name], [asked])
     except FunnelError as error:
         raise Broken(NAME, f"{name} is of a type that does not hold its labels", "another", str(error)) from None
     return found
