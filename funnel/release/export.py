@@ -210,9 +210,9 @@ def _write_file(
 def typed(
     engine: Engine, texts: pa.Table, columns: Sequence[str], types: Sequence[str]
 ) -> list[pa.Array]:
-    """Texts v0, v1, … (m,) in the types of the table; what stays text is dictionary-encoded."""
+    """Texts v0, v1, … (m,) in the types of the table, or what has a type as text; texts are dictionary-encoded."""
     found = texts.columns
-    if {*types} != {"VARCHAR"}:
+    if {*types} != {"VARCHAR"} or not all(map(pa.types.is_string, texts.schema.types)):
         engine().register("released", texts)
         found = engine().sql(selection(columns, types)).to_arrow_table().columns
     whole = [column.combine_chunks() for column in found]
