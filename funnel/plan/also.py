@@ -21,7 +21,7 @@ from funnel.ledger.journal import Journal
 from funnel.policy import Policy
 from funnel.policy.release import Also
 from funnel.release.export import BATCH, connected
-from funnel.release.folders import in_order, key
+from funnel.release.folders import escaped, in_order
 from funnel.release.holding import alone
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _table(
     """The released rows in types that both sides have, and the columns there, with their types."""
     manifest, released = opened.manifest, opened.released
     paths = f"[{listed(literal(str(opened.release / name)) for name in in_order(manifest.tables))}]"
-    types = {one.name: one.type for one in manifest.identify}
+    types = {key.name: key.type for key in manifest.identify}
     counted = manifest.rows_of_data == "counts"
     types |= dict(zip(*with_count(released.columns, released.types, counted=counted), strict=True))
     folders = f"hive_partitioning = {manifest.folders is not None}, hive_types_autocast = false"
@@ -133,7 +133,7 @@ def _table(
             f"allow_quoted_nulls = false, {folders})"
         )
     columns = [(name, *stored(kind)) for name, kind in types.items()]
-    in_files = {} if manifest.folders is None else {manifest.folders: key(manifest.folders)}
+    in_files = {} if manifest.folders is None else {manifest.folders: escaped(manifest.folders)}
     cast = listed(
         f"CAST({identifier(in_files.get(name, name))} AS {sent}) AS {identifier(name)}" for name, sent, _ in columns
     )

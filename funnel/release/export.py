@@ -85,10 +85,12 @@ def released_file(
     rows = np.column_stack([codes, counts])
     weighed = row_weights(cells, protocols, rows, locked=locked)
     found = [one for protocol in protocols for one in _columns(protocol, plain, cells, bool(keys), weighed)]
-    _refuse_equal([*keys, *(name for name, _ in found)])
+    outputs = [one.outputs for one in protocols if isinstance(one.outputs, Sets) and one.outputs.form == "bits"]
+    bits = {name: f"{'+'.join(one.columns)}=…" for one in outputs for name in one.names}
+    _refuse_equal([*keys, *(name for name, _ in found)], bits)
     names, kinds = (tuple(part) for part in zip(*found, strict=True))
     if form == "csv":
-        _refuse_unread(names)
+        _refuse_unread(names, bits)
     return ReleasedFile("funnel-released/1", names, kinds, grid(rows))
 
 
@@ -321,24 +323,27 @@ def places(ends: IntArray, start: int, stop: int) -> IntArray:
     return np.repeat(np.arange(first, last + 1), np.diff(inside, prepend=start))
 
 
-def _refuse_equal(names: Sequence[str]) -> None:
+def _refuse_equal(names: Sequence[str], bits: Mapping[str, str]) -> None:
+    """Raises PlanError; it tells those of `bits` without people's values."""
     repeated = [name for name, times in Counter(map(str.casefold, names)).items() if times > 1]
     if repeated:
         shown = next(name for name in names if name.casefold() == repeated[0])
         raise PlanError(
             "duplicate-column",
-            "two released columns would have one name",
-            values=f"{shown!r}",
+            f"two released columns would be named {bits.get(shown, shown)!r}",
             advice="Write `release: set` under `mechanism`: then a block's values share one column.",
+            values=repr(shown) if shown in bits else None,
         )
 
 
-def _refuse_unread(names: Sequence[str]) -> None:
+def _refuse_unread(names: Sequence[str], bits: Mapping[str, str]) -> None:
+    """As `_refuse_equal`."""
     lost = next((name for name in names if name != bare(name)), None)
     if lost is not None:
         raise PlanError(
             "wrong-value",
-            "a released column would have blanks around its name, or a carriage return in it: readers of CSV lose them",
-            values=f"{lost!r}",
+            f"a released column would be named {bits.get(lost, lost)!r}: readers of CSV lose blanks around a name, and "
+            "a carriage return in it",
             advice="Write `release: set` under `mechanism`, or `format: parquet` under `release`.",
+            values=repr(lost) if lost in bits else None,
         )

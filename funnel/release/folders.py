@@ -31,17 +31,17 @@ MOST = 10_000
 
 
 def folder(column: str, value: str | None) -> str:
-    """The name of the folder of the rows that have this value: ASCII without anything that a shell or a glob reads.
+    """The name of the folder of the rows that have this value."""
+    return f"{escaped(column)}={MISSING if value is None else escaped(value)}"
 
-    Two dots are escaped as well: some readers of packages refuse every path in which they are.
+
+def escaped(text: str) -> str:
+    """A column or value as folders name it: ASCII without anything that a shell or a glob reads.
+
+    Two dots are escaped as well: some readers of packages refuse every path in which they are. DuckDB takes a column's
+    name as it stands here.
     """
-    name = f"{key(column)}={MISSING if value is None else quote(value, safe='')}"
-    return name.replace("..", "%2E%2E")
-
-
-def key(column: str) -> str:
-    """How a folder's name names its column; DuckDB takes it for the column's name as it stands."""
-    return quote(column, safe="").replace("..", "%2E%2E")
+    return quote(text, safe="").replace("..", "%2E%2E")
 
 
 def value_of(file: str, column: str) -> str | None:

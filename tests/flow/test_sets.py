@@ -184,6 +184,8 @@ def test_bits_of_values_that_differ_in_case_alone_have_no_names(tmp_path, releas
         released(**options, mechanism=BITS)
     assert caught.value.code == "duplicate-column"
     assert "release: set" in caught.value.advice
+    assert "two released columns would be named 'x=…'" in caught.value.text()  # what stands behind it is a person's
+    assert "'x=A'" in caught.value.text(values=True)
     _, release, private = released(**options)
     assert funnel.audit_release(release, private).passed
 

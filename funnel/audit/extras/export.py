@@ -347,15 +347,12 @@ def _in_table(path: Path, form: str, columns: Sequence[tuple[str, str, pa.Array]
     A label has one spelling whatever the type: of 0.10 with two decimals it is 0.1, and no other reader of dates
     knows those before the year 1 or after 9999. Texts are what they are. Raises Broken.
     """
-    found, name = {name: labels.dictionary_encode() for name, _, labels in columns}, ""
-    others = [one for one in columns if one[1] != "VARCHAR"]
-    if not others:  # an engine takes longer to open than most tables to read
-        return found
+    found, name = dict[str, pa.Array](), ""
     try:
         with connected(path) as engine:
-            for name, kind, labels in others:
+            for name, kind, labels in columns:
                 found[name] = labels
-                for asked in (kind, "VARCHAR")[: 1 + (form == "csv")]:
+                for asked in dict.fromkeys((kind, "VARCHAR")[: 1 + (form == "csv")]):
                     (found[name],) = typed(engine, pa.table({"v0": found[name]}), [name], [asked])
     except FunnelError as error:
         raise Broken(NAME, f"{name} is of a type that does not hold its labels", "another", str(error)) from None

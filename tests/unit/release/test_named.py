@@ -90,7 +90,7 @@ def test_the_bytes_depend_on_the_rows_alone(tmp_path: Path, form: str, monkeypat
 
 def test_a_key_named_like_a_released_column_is_refused() -> None:
     """To a reader that ignores case, as most do."""
-    with pytest.raises(PlanError, match="two released columns would have one name"):
+    with pytest.raises(PlanError, match="two released columns would be named 'X'"):
         released_file((PROTOCOL,), ("x",), ("VARCHAR",), np.array([[0]]), np.array([1]), ("id", "X"))
 
 
