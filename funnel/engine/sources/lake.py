@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LOG, _HUDI, _METADATA = "_delta_log", ".hoodie", ".metadata.json"
 """What tells tables of Delta, Hudi and Iceberg."""
+_MAPPING = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,14 @@ def delta(folder: Path) -> Delta:
     """The newest version of a Delta table. Raises SourceError."""
     module = library("deltalake", "delta", str(folder))
     try:
-        return Delta(str(folder), module.DeltaTable(str(folder)).version())
+        table = module.DeltaTable(str(folder))
     except module.exceptions.DeltaError as error:
         raise _damaged("Delta", str(folder), error) from None
+    # Its files call columns otherwise than the table does; the library reads them by the names in the files.
+    if table.metadata().configuration.get(_MAPPING, "none") != "none":
+        said = f"the Delta table calls its columns otherwise than its files do (`{_MAPPING}`), which cannot be read"
+        raise refused(said, folder, "Write it anew without that, or export its rows.")
+    return Delta(str(folder), table.version())
 
 
 def iceberg(folder: Path) -> Iceberg:

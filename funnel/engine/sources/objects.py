@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from funnel.data.alphabet import folded
-from funnel.engine.sources.base import changed, missing, refused
+from funnel.engine.sources.base import changed, refused
 from funnel.engine.sources.folders import is_aside, is_parquet
 from funnel.engine.sources.lake import lake_among, no_lake
 from funnel.engine.sources.parquet import ENDINGS
@@ -82,7 +82,8 @@ def objects(address: str) -> Objects:
     """The Parquet objects under an address. Raises SourceError."""
     found = _listed(address)
     if not found:
-        raise missing(address)
+        said = "no Parquet object is there"
+        raise SourceError("source-missing", said, where=address, advice="Name a folder of the bucket, or one object.")
     return Objects(address, found)
 
 

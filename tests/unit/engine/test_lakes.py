@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -135,6 +136,22 @@ def test_what_a_lake_keeps_of_its_past_is_not_counted(tmp_path: Path) -> None:
         find(hudi.parent)
 
 
+def test_a_delta_table_whose_files_call_its_columns_otherwise_is_refused(tmp_path: Path) -> None:
+    """After RENAME COLUMN the library reads the column that was called so when files were written: the secret's."""
+    deltalake.write_deltalake(tmp_path / "people", ROWS)
+    assert read(find(tmp_path / "people")) == EXPECTED
+    log = next((tmp_path / "people" / "_delta_log").glob("*.json"))
+    steps = [json.loads(line) for line in log.read_text().splitlines()]
+    for step in steps:
+        if "metaData" in step:
+            step["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+        if "protocol" in step:
+            step["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+    log.write_text("\n".join(map(json.dumps, steps)))
+    with pytest.raises(SourceError, match="calls its columns otherwise than its files do"):
+        find(tmp_path / "people")
+
+
 def test_a_damaged_lake_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
     (tmp_path / "delta" / "_delta_log" / "00000000000000000000.json").write_text("{")
@@ -182,7 +199,7 @@ def test_parquet_in_an_object_store_is_read_and_moves_are_noticed(store: str, sy
     assert caught.value.code == "source-changed"
     with pytest.raises(SourceError) as caught:
         find(f"s3://towns/nobody?{store}")
-    assert caught.value.code == "source-missing"
+    assert (caught.value.code, caught.value.message) == ("source-missing", "no Parquet object is there")
 
 
 def test_objects_that_are_no_part_of_the_table_are_not_counted(store: str, system: Any) -> None:
