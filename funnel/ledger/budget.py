@@ -85,8 +85,10 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     _check_noise(policy, entries)
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
     other = edited(policy, entries)
-    if (own := _with_one_more(policy, entries, other=other)) is not None:
-        ends.append(own)
+    if (before := own_before(policy, entries)) is not None:
+        told = without_bound(before.together) if other else before.together
+        _check_told(policy, told)
+        ends.append(replace(before, together=told))
     why, way = (f": {_EDITED}", _RENAMED) if other else ("", _LOST)
     _check_ends(policy, ends, known, lambda one: (why, way) if is_own(one, policy) else ("", _OTHERWISE), _UNFOUND)
 
@@ -102,18 +104,6 @@ def _check_noise(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     ends = [replace(one, together=without_bound(one.together)) for one in known if one.ended is None]
     way = f": {no_proof([NOISY])}", _LOST if len(before) > 1 else _ALIKE
     _check_ends(policy, [own, *ends], known, lambda _: way)
-
-
-def _with_one_more(policy: Policy, entries: Sequence[ReleaseEntry], *, other: bool) -> Promise | None:
-    """The policy's own promise after one more release, as far as nothing has to be counted: a figure never falls.
-
-    `other`: it would be another promise. None before its first.
-    """
-    before = own_before(policy, entries)
-    if before is None:
-        return None
-    told = without_bound(before.together) if other else before.together
-    return replace(before, together=replace(told, releases=len(entries) + 1))
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
@@ -233,9 +223,23 @@ def _counts(policy: Policy) -> str:
     return over_counts(policy.estimate.epsilon is not None)
 
 
+def _check_told(policy: Policy, found: Together) -> None:
+    """What earlier releases told is within the policy's own budget: what was told stays told."""
+    if not _beyond(policy, found):
+        return
+    raise LedgerError(
+        "budget",
+        f"earlier releases told up to {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
+        f"the budget is {policy.budget:.15g}",
+        where=policy.file,
+        advice=f"{_left_alone(policy)} What was told stays told: another release needs a larger `budget` or, for other "
+        "people, another private folder. `funnel ledger` lists what was released.",
+    )
+
+
 def _check_budget(policy: Policy, found: Together) -> None:
     """The composed leakage is within the policy's own budget."""
-    if policy.budget is None or found.figure is None or rational(found.figure) <= rational(policy.budget):
+    if not _beyond(policy, found):
         return
     before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
     raise LedgerError(
@@ -246,6 +250,13 @@ def _check_budget(policy: Policy, found: Together) -> None:
         advice=f"{_left_alone(policy)} A smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel "
         "ledger` lists what was released.",
     )
+
+
+def _beyond(policy: Policy, found: Together) -> bool:
+    """Whether a finite figure is beyond the policy's budget."""
+    if policy.budget is None or found.figure is None:
+        return False
+    return rational(found.figure) > rational(policy.budget)
 
 
 def _over(one: Promise, dry: str | None) -> str:
