@@ -90,6 +90,24 @@ def test_a_plan_that_lacks_a_step_or_has_one_under_another_name_fails(made: Forg
         assert "policy" in {one.claim for one in audit_release(made.folder, made.private).of("failed")}
 
 
+def test_a_plan_that_does_otherwise_than_the_policy_says_fails(made: Forged) -> None:
+    """Also where it says what plans of other policies may say: noise, a search, sets, files of a table."""
+    path = made.kept / "plan.json"
+    whole = path.read_bytes()
+    for title, change in (
+        ("count", {"blocks": [["age"]]}), ("count", {"noise": 0.5}),
+        ("solve", {"shares": [0.5]}), ("solve", {"candidates": ["optimal"]}), ("solve", {"search": True}),
+        ("solve", {"beliefs": 0.02}), ("draw", {"parted": 100}), ("write", {"sets": "bits"}),
+        ("write", {"counted": True}), ("write", {"partition": [None, 100]}), ("write", {"keys": ["id"]}),
+    ):  # fmt: skip
+        path.write_bytes(whole)
+        edit(path, lambda old, title=title, change=change: [
+            step.update(change) for step in old["steps"] if step["step"] == title
+        ])  # fmt: skip
+        seal([made])
+        assert "policy" in {one.claim for one in audit_release(made.folder, made.private).of("failed")}, change
+
+
 def test_protocol_json_says_how_values_are_drawn_in_no_other_words(made: Forged) -> None:
     edit(made.folder / "protocol.json", lambda old: old.update(rule="Every value is drawn without a look at anybody."))
     seal([made])

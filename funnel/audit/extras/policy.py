@@ -39,7 +39,7 @@ def check(opened: Release) -> str:
         if (found := getattr(opened.terms, name)) != expected:
             raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
     _check_known(opened, policy)
-    steps = _planned(opened)
+    steps = _planned(opened, policy)
     if opened.manifest.locked is None:
         return f"{len(vars(asked))} terms, and {steps} of the plan's steps"
     try:
@@ -75,21 +75,42 @@ def _check_known(opened: Release, policy: Policy) -> None:
                 raise Broken(KNOWN, f"a level of {one.name} that may be known is not told", missing[0], "none")
 
 
-def _planned(opened: Release) -> int:
-    """How many steps of the plan say what the terms do; its SQL follows from the table, too. Raises Broken."""
+def _planned(opened: Release, policy: Policy) -> int:
+    """How many steps of the plan say what the policy does; its SQL follows from the table, too. Raises Broken."""
     terms, locked = opened.terms, opened.manifest.locked
-    promise = {"notion": terms.notion, "epsilon": terms.epsilon, "mechanism": terms.mechanism["kind"]}
-    minimum = 1 if locked else terms.estimate.minimum
+    notion, mechanism, estimate = policy.privacy, policy.mechanism, policy.estimate
+    choice = mechanism.choice(notion.notion, secret_public=policy.secret_public)
+    noise, parted = estimate.epsilon, policy.parted
+    promise = {
+        "notion": notion.notion, "epsilon": notion.epsilon, "mechanism": mechanism.kind, "beliefs": estimate.beliefs,
+    }  # fmt: skip
     known: dict[str, dict[str, Any]] = {
-        "count": {"secret": list(terms.sensitive), "minimum": minimum},
-        "solve": promise,
-        "measure the lock": promise | {"lock": locked.checksum if locked else None},
-        "draw": {"kind": terms.draws},
-        "write": {"format": terms.format_of_data, "columns": _released(terms)}
-        | ({"counted": True} if terms.rows_of_data == "counts" else {})
-        | ({"partition": [terms.partition.column, terms.partition.rows]} if terms.partition else {})
-        | ({"keys": list(terms.identify), "key_types": [key.type for key in opened.manifest.identify]}
-           if terms.identify else {}),
+        "count": {
+            "secret": list(policy.sensitive),
+            "blocks": [list(block.labels) for block in policy.blocks],
+            "minimum": 1 if locked else estimate.minimum,
+            "noise": None if locked else noise,
+        },
+        "solve": promise
+        | {
+            "shares": list(policy.shares()),
+            "candidates": [] if choice is None else list(choice.ready),
+            "search": notion.split == "optimal" and len(policy.blocks) > 1,
+        },
+        "measure the lock": promise | {"lock": locked.checksum if locked else None, "noise": noise},
+        "draw": {
+            "kind": terms.draws,
+            "parted": parted.rows if parted and parted.column is None and terms.identify else None,
+        },
+        "write": {
+            "format": terms.format_of_data,
+            "columns": _released(terms),
+            "sets": mechanism.form_of_sets(),
+            "keys": list(terms.identify),
+            "key_types": [key.type for key in opened.manifest.identify],
+            "counted": terms.rows_of_data == "counts",
+            "partition": None if parted is None else [parted.column, parted.rows],
+        },
     }
     if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
         types = dict(zip(opened.released.columns, opened.released.types, strict=True))
@@ -117,6 +138,7 @@ def _released(terms: TermsFile) -> list[str]:
 
 
 def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
+    """What the plan's steps say, and what they have to: a plan leaves out what is none, empty or false."""
     for step in plan["steps"]:
         for key, expected in known.get(step["step"], {}).items():
-            yield step[key], expected
+            yield step.get(key) or None, expected or None
