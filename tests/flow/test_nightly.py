@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+import yaml
 
 import funnel
 from funnel.errors import AGAIN
@@ -74,6 +75,32 @@ def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
         assert "other thing" not in done.stdout
     verdicts = ["weaker", "stronger", "incomparable", "incomparable"]
     assert outcomes == [(code, f"privacy: {told}") for code, told in zip((1, 0, 1, 0), verdicts, strict=True)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("policy.YAML", lambda text: text),
+        ("policy.yaml", lambda text: re.sub(r"(?m)^(\w+):", r'"\1" :', text)),
+        ("policy.yml", lambda text: json.dumps(yaml.safe_load(text))),
+        ("policy.yaml", lambda text: re.sub("(?m)^", "  ", text)),
+        ("policy.yaml", lambda text: re.sub(r"(?m)^(sensitive|privacy):", r"? \1\n:", text)),
+    ],
+)
+def test_the_git_check_knows_a_policy_in_whatever_style_it_is_written(shell, tmp_path, name, written):
+    work = tmp_path / "work"
+    for words in (("init", "-q"), ("config", "user.email", "a@b.c"), ("config", "user.name", "a")):
+        shell("git", *words)
+    for epsilon, code in ((0.2, 0), (0.3, 1)):
+        policy = write_policy(work, **SMALL | {"privacy": {"notion": "ldp", "epsilon": epsilon}})
+        text = written(policy.read_text())
+        policy.unlink()
+        (work / name).write_text(text)
+        shell("git", "add", ".")
+        done = shell(NIGHTLY / "pre-commit")
+        assert (done.returncode, f"{name}:" in done.stdout) == (code, True), done.stdout + done.stderr
+        shell("git", "commit", "-qm", "as it is")
 
 
 @pytest.mark.long
