@@ -79,7 +79,7 @@ CATALOGUE: dict[str, str] = {
     "solver-time": "the solver did not finish in its time limit",
     "solver-size": "the problem is too large for the available solver",
     "solver-failed": "the solver failed",
-    "nothing-to-release": "no informative release satisfies the notion",
+    "nothing-to-release": "no informative release that satisfies the notion was found",
     "precision": "the bound needs finer weights than the sampler has",
     # draws and release
     "key-missing": "the key is not where the policy says",

@@ -91,8 +91,8 @@ class Estimated:
                     "below-minimum",
                     f"{lost:,} of the declared values of {what} cannot be told from none at all through the noise: no "
                     f"noisy count of theirs reaches {least:,}",
-                    advice="Declare fewer or wider values, or accept a larger `estimate.epsilon`; under `ldp` or `lip` "
-                    "small counts are kept, but the promise is then about the noisy counts alone.",
+                    advice="Declare fewer or wider values, or accept a larger `estimate.epsilon`; a notion that is not "
+                    "robust may ask for less, but its promise is about the noisy counts alone.",
                 )
 
     def truth(self, arranged: Joint) -> Joint:

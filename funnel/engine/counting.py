@@ -55,7 +55,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
     Raises SourceError; its own where a column is an identifier.
     """
     if secret_published:
-        _check_secret(joint, minimum)
+        _check_secret(joint, minimum, noisy)
     for index, block in enumerate(joint.blocks):
         counts = joint.table(index).sum(axis=0)
         rare = np.flatnonzero(counts < minimum)
@@ -68,7 +68,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
             raise SourceError(
                 "below-minimum",
                 f"{len(rare)} of {counted(len(block), 'value')} of {' + '.join(block.columns)} "
-                f"{_have(len(rare), minimum)}",
+                f"{_have(len(rare), minimum, noisy)}",
                 values=shown,
                 advice=f"{_merge(block, joint.secret.columns, noisy=noisy, missing=missing)}; or lower "
                 "`estimate.minimum` if that disclosure is acceptable.",
@@ -119,17 +119,19 @@ def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool, missing: bool
     )
 
 
-def _have(rare: int, minimum: int) -> str:
+def _have(rare: int, minimum: int, noisy: bool) -> str:
+    if noisy:
+        return f"{'has a noisy count' if rare == 1 else 'have noisy counts'} below {minimum:,}"
     return f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}"
 
 
-def _check_secret(joint: Joint, minimum: int) -> None:
+def _check_secret(joint: Joint, minimum: int, noisy: bool) -> None:
     rare = rare_secrets(joint, minimum)
     if rare:
         raise SourceError(
             "below-minimum",
             f"{rare} of {counted(len(joint.secret), 'value')} of {' + '.join(joint.secret.columns)} "
-            f"{_have(rare, minimum)}, and this mechanism publishes how each value of the secret is treated",
+            f"{_have(rare, minimum, noisy)}, and this mechanism publishes how each value of the secret is treated",
             advice="Use `mechanism: optimal` (under `mutual-information`: `greedy-funnel`), which does not, or merge "
             "rare values of the secret in the source.",
         )

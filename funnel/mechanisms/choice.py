@@ -22,7 +22,7 @@ PASSED_OVER = {
     "solver-time": "it did not finish in the time allowed",
     "solver-size": _NOT_HERE,
     "alphabet-too-large": _NOT_HERE,
-    "nothing-to-release": "nothing that it could release keeps the bound",
+    "nothing-to-release": "it found nothing to release that keeps the bound",
     "precision": "the bound needs finer weights than it can draw from",
     "below-minimum": _NOT_HERE,
 }

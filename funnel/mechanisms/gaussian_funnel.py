@@ -50,7 +50,7 @@ class GaussianFunnel(Mechanism):
         if protocol is None:
             raise SolverError(
                 "nothing-to-release",
-                "no noise along the directions of the Gaussian model keeps the bound on this table",
+                "no noise along the directions of the Gaussian model was found that keeps the bound on this table",
                 status="empty",
                 advice="Allow a larger epsilon, or use mechanism: greedy-funnel.",
             )

@@ -63,7 +63,7 @@ class IndependentReporting(Mechanism):
                 return Solved(protocol, None, how)
         raise SolverError(
             "nothing-to-release",
-            f"no weights of independent reporting keep {demand.notion.notion} on this table",
+            f"no weights of independent reporting were found that keep {demand.notion.notion} on this table",
             status="empty",
             advice="Use mechanism: polyopt, or a larger epsilon.",
         )

@@ -270,7 +270,7 @@ def _lower_budgets(mechanism: Mechanism, found: Protection, progress: Callable[[
     if kept is None:
         raise SolverError(
             "nothing-to-release",
-            f"no budgets of blocks solved apart keep {found.notion.notion} together",
+            f"no budgets of blocks solved apart were found that keep {found.notion.notion} together",
             status="empty",
             advice="Use `solve: sequential` or `solve: joint`.",
         )
@@ -293,8 +293,8 @@ def _refuse_rare(arranged: Arranged, minimum: int) -> None:
             raise SourceError(
                 "below-minimum",
                 f"{rare:,} of {counted(len(block), 'combination')} of {' + '.join(block.columns)} "
-                f"{'has' if rare == 1 else 'have'} fewer than {counted(minimum, 'record')}, "
-                f"and they are one alphabet here ({arranged.why})",
+                f"{'has a count' if rare == 1 else 'have counts'} below {minimum:,}, and they are one alphabet here "
+                f"({arranged.why})",
                 values=shown,
                 advice="Make the columns coarser with `groups` or `bins` (a secret that is released too, in the "
                 "source), release fewer of them, or lower `estimate.minimum` if that disclosure is acceptable.",

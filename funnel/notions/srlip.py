@@ -137,7 +137,7 @@ class Srlip(BeliefNotion):
         why = (
             f"{shape.combinations:,} combinations of public values are too many for one alphabet"
             if shape.combinations > JOINT
-            else f"some combination of public values has fewer than {minimum:,} records"
+            else f"some combination of public values has a count below {minimum:,}"
         )
         conditions = self.knowledge.conditions(shape.blocks)
         if conditions <= SEQUENTIAL:

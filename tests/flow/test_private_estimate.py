@@ -156,6 +156,7 @@ def test_what_does_not_stand_any_more_is_spent_again_until_the_budget_is_used_up
     with pytest.raises(FunnelError) as failed:
         funnel.run(impossible)
     assert failed.value.code == "below-minimum"
+    assert "have noisy counts below 10,000" in failed.value.message  # How many records there are is not told.
     assert "`rare" not in (failed.value.advice or "")  # which its policy would refuse
     with pytest.raises(FunnelError) as refused:
         funnel.run(policy(tmp_path, estimate__budget=2.5))

@@ -21,7 +21,7 @@ TOGETHER = PEOPLE.format("'a' || i // 9 AS x, 'b' || i % 9 AS y, 'Smith' || i % 
 ROBUST = {"privacy": {"notion": "rldp", "epsilon": 1.0}, "mechanism": "polyopt", "public": ["x", "y", "z"]}
 REFUSED = {
     "rare": (RARE, {}, "1 of 2 values of x has fewer than 10 records", "'Smith' (3)"),
-    "combinations": (TOGETHER, ROBUST, "combinations of x + y + z have fewer than 5 records", "Smith0"),
+    "combinations": (TOGETHER, ROBUST, "combinations of x + y + z have counts below 5", "Smith0"),
     "no number": (NUMBERS, {"source__filter": "CAST(x AS INTEGER) < 9"}, "what cannot be read", "Smith"),
     "formula": (FORMULA, {"release__format": "csv"}, "for formulas", "=Smith()"),
 }  # fmt: skip

@@ -126,6 +126,19 @@ def test_reasons_are_fixed_words_without_figures_of_the_table(monkeypatch):
     assert "4,711" not in reason
 
 
+def test_what_a_search_did_not_find_is_not_said_to_be_impossible(monkeypatch):
+    """Its table may be one that another mechanism serves: then there is a protocol that keeps the bound."""
+
+    def constant(self, joint, demand):
+        raise SolverError("nothing-to-release", "no", status="empty")
+
+    monkeypatch.setattr(MECHANISMS["optimal"], "solve", constant)
+    found = choose(TABLE, made("lip", 0.5), AUTO, (1.0,))
+    (reason,) = [one.reason for one in found.candidates if one.mechanism == "optimal"]
+    assert reason == "it found nothing to release that keeps the bound"
+    assert any(one.normalised for one in found.candidates)
+
+
 def test_when_all_refuse_each_says_why(monkeypatch):
     for kind, (code, status) in {
         "optimal": ("solver-size", "size"),

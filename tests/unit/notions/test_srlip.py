@@ -199,7 +199,7 @@ def test_the_way_is_chosen_by_size():
     assert len(srlip().arrange(small, 10).joint.blocks) == 1
     rare = srlip().arrange(small, 50)
     assert rare.notion.solve == "sequential"
-    assert "fewer than 50" in rare.why
+    assert "a count below 50" in rare.why
     large = joint_of(np.full((2, 40, 40, 15), 1))
     assert srlip().arrange(large, 1).notion.solve == "per-attribute"
     assert srlip(solve="joint").arrange(small, 50).notion.solve == "joint"
