@@ -1,6 +1,7 @@
 """The Python interface: what the command line does, as functions.
 
 Each function imports the rooms that it needs when it is called: whoever checks a policy does not wait for solvers.
+Where an argument itself means nothing, such as `threads=0`, it is a ValueError that is raised.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ def make_lock(
     from funnel.analyst.relock import keep_lock, relock
     from funnel.plan.compiled import Limits
 
+    if room is not None and not 0 <= room < 1:
+        raise ValueError(f"`room` is a part of epsilon, such as 0.05, and not {room}")
     if keep:
         return keep_lock(load(policy), limits=Limits(memory, threads), progress=progress)
     return relock(load(policy), limits=Limits(memory, threads), room=room, force=force, progress=progress)
@@ -257,6 +260,8 @@ def prune(policy: Path | str, keep: int, *, dry_run: bool = False) -> Pruned:
     """
     from funnel.release.prune import prune as pruned
 
+    if keep < 1:
+        raise ValueError(f"`keep` is one release or more, and not {keep}")
     loaded = load(policy)
     to, private = (loaded.path(folder) for folder in (loaded.release.to, loaded.release.private))
     return pruned(to, private, loaded.name, keep, dry=dry_run)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Sequence
 
+SIZE = r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B"
+"""How an amount of memory is written, such as 2GB."""
+
 
 def human(column: str) -> str:
     """A column's name as a reader says it: `marital_status` becomes `marital status`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from funnel.analyst.glance import ColumnProfile, Glance, glance, records
+from funnel.data.alphabet import folded
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
 from funnel.plan.columns import BINNED
@@ -67,6 +68,13 @@ def starter(table: Path, folder: Path, *, names: Sequence[str] = (), trim: bool 
     left out.
     Raises SourceError.
     """
+    if len({folded(name) for name in names}) < len(names):
+        raise SourceError(
+            "source-header",
+            "two columns cannot have one name; upper and lower case make no difference",
+            where=str(table),
+            advice="Name each column, in order.",
+        )
     source = find(table.absolute(), dialect=Dialect(names=tuple(names)) if names else None)
     headed = bool(names) and source.is_headed()
     if headed:

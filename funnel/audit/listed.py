@@ -27,7 +27,7 @@ def feed_of(to: Path, private: Path, lines: Sequence[Line]) -> str | Unchecked:
     seen = _seen(to, private, lines)
     signing = {policy: key for policy, own in seen.items() if (key := _key_of(to, own))}
     if not signing:
-        return Unchecked(NOT_CLAIMED + "no policy of this ledger signs")
+        return Unchecked(NOT_CLAIMED + "no policy signs whose newest release of this ledger lies here")
     file = parsed(FeedFile, NAME, content(to / NAME))
     for policy, key in signing.items():
         found = file.of(policy)

@@ -15,7 +15,7 @@ EPILOG = "Examples: funnel init census.parquet --to census.yaml; funnel init exp
 
 def init(
     table: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="A file, a glob, a folder of partitions, or people.duckdb#table.", show_default=False
         ),
@@ -32,7 +32,9 @@ def init(
     """Read a table once and write a commented starter policy: the secret guessed, keys left out, the rest public."""
     from funnel import api
 
-    target = to or Path(table.name.split(".")[0] + ".yaml")
+    if "://" in table:
+        raise typer.BadParameter("files are read here: begin with one that holds some rows of that table")
+    target = to or Path(Path(table).name.split(".")[0] + ".yaml")
     columns = [] if names is None else [one.strip() for one in names.split(",")]
     text = api.starter_policy(table, target.parent if str(target) != "-" else Path(), names=columns, trim=trim)
     if str(target) == "-":

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from funnel.text import SIZE
+
 
 def _size(text: str) -> str:
     """A size that the engine understands."""
-    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B", text):
+    if not re.fullmatch(SIZE, text):
         raise typer.BadParameter("a size such as 500MB or 4GB")
     return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from funnel.plan.build import compile_plan
 from funnel.plan.population import NOTHING, Wanted
 from funnel.plan.stages import Plan
 from funnel.policy import Policy
+from funnel.text import SIZE
 
 if TYPE_CHECKING:
     from funnel.lock.lock import Lock
@@ -21,10 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the engine may use: memory as DuckDB writes it, threads (None: all cores)."""
+    """What the engine may use: memory such as 2GB or 1.5GiB, threads (None: all cores). Raises ValueError."""
 
     memory: str = "2GB"
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(SIZE, self.memory):
+            raise ValueError(f"memory is a number with a unit, such as 2GB, and not {self.memory!r}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads are one or more, and not {self.threads}")
 
 
 USUAL = Limits()

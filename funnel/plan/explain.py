@@ -114,9 +114,8 @@ def _summary(stage: stages.Stage) -> str:
             how += "; whose rows they are is looked at in the same reading" if stage.whose else ""
             return f"{stage.kind} draws, one per record and block{how}"
         case stages.Write():
-            shown = {None: "", "set": ", a list of values each", "bits": ", a 0/1 column for each value"}[
-                stage.sets
-            ]
+            forms = {"set": "one column of lists", "bits": "a 0/1 column for each value"}
+            shown = f", {forms[stage.sets]} for each block that is randomised" if stage.sets else ""
             keys = f"{', '.join(stage.keys)} untouched, then " if stage.keys else ""
             order = "key" if stage.keys else "released value"
             count = ", each distinct row once with its count" if stage.counted else ""

@@ -56,6 +56,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from private_estimate(document.data)
     yield from rounded_beliefs(document.data)
     yield from _counted(document.data)
+    yield from _sets(document.data)
     yield from parted(document.data)
     yield from _settings(document.data)
     yield from _readable(document.data)
@@ -333,6 +334,19 @@ def _counted(data: Any) -> Iterator[Finding]:
         if one.role == "public" and folded(one.column) == COUNT:
             said = f"`{shortened(one.column)}` is the name of the column that says how often each row was drawn"
             yield Finding(one.path, "duplicate-column", said, "Write `rows: records` under `release`.")
+
+
+def _sets(data: Any) -> Iterator[Finding]:
+    """The sets of a block of several columns are one column, under all of their names: no other has that name."""
+    if at(data, "mechanism", "release") != "set":
+        return
+    names = [folded("+".join(block)) for block in _blocks(data) or () if len(block) > 1]
+    plain = [one for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]
+    same = [(one.path, one.column) for one in plain if folded(one.column) in names]
+    same += [(("public",), name) for place, name in enumerate(names) if name in names[:place]]
+    for path, name in same:
+        said = f"`{shortened(name)}` is what the sets of a block of several columns are called"
+        yield Finding(path, "duplicate-column", said, "Rename a column in the source, or write `release: bits`.")
 
 
 def _readable(data: Any) -> Iterator[Finding]:

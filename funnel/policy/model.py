@@ -64,6 +64,10 @@ class Csv(Section):
         if self.header is False and self.names is None:
             said = "without a header columns have no names: name every column under `names`"
             raise PydanticCustomError("wrong-value", "{said}", {"said": said, "at": ("header",)})
+        called = [folded(name) for name in self.names or ()]
+        if twice := [place for place, name in enumerate(called) if name in called[:place]]:
+            said = "two columns cannot have one name; upper and lower case make no difference"
+            raise PydanticCustomError("duplicate-column", "{said}", {"said": said, "at": ("names", twice[0])})
         return self
 
 

@@ -134,7 +134,8 @@ def check_address(table: str, offered: tuple[str, ...] = SCHEMES) -> str:
     person, told, _ = rest.partition("/")[0].rpartition("@")
     if (told and ":" in person) or (found and "password" in rest.lower()):
         raise PydanticCustomError(
-            "wrong_value", "no password belongs into a policy: give it in PGPASSWORD or in ~/.pgpass"
+            "wrong_value", "no password belongs into a policy: a database has it from PGPASSWORD or ~/.pgpass, an "
+            "object store from AWS_… and its like"
         )
     if scheme.startswith("postgres") and not rest.partition("#")[2]:
         raise PydanticCustomError(

@@ -176,11 +176,31 @@ def test_the_interface_is_there_before_what_few_commands_need():
     assert done.stdout.split() == []
 
 
+def test_a_table_of_a_database_is_not_said_to_be_missing_by_what_reads_files(command, tmp_path):
+    done = command("init", "s3://bucket/people/", "--to", tmp_path / "p.yaml")
+    assert (done.code, "files are read here" in done.err) == (2, True)
+
+
+def test_an_argument_that_means_nothing_is_a_value_error(tmp_path):
+    """Not the table's fault, nor anybody's guess: the command line refuses the same as wrong usage."""
+    policy = write_policy(tmp_path)
+    for call in (
+        lambda: funnel.run(policy, memory="abc"),
+        lambda: funnel.run(policy, threads=0),
+        lambda: funnel.make_lock(policy, room=1.0),
+        lambda: funnel.prune(policy, 0),
+    ):
+        with pytest.raises(ValueError, match=r"memory|threads|room|keep"):
+            call()
+
+
 def test_a_csv_without_a_header_is_noticed_and_can_be_named(command, tmp_path):
     table = tmp_path / "people.csv"
     table.write_text("".join(f"{i},{' ' * (i % 2)}t{i % 3},{'flu' if i % 5 else 'none'}\n" for i in range(300)))
     refused = command("init", table, "--to", tmp_path / "p.yaml")
     assert (refused.code, "--names" in refused.err) == (1, True)
+    twice = command("init", table, "--to", tmp_path / "p.yaml", "--names", "id,town,Town")
+    assert (twice.code, "two columns cannot have one name" in twice.err) == (1, True)
     done = command("init", table, "--to", tmp_path / "p.yaml", "--names", "id,town,disease", "--trim")
     assert done.code == 0, done.err
     text = (tmp_path / "p.yaml").read_text()

@@ -177,6 +177,15 @@ def test_a_list_that_another_publisher_signed_is_not_that_of_these_releases(home
     assert audited(home) == {"newest"}
 
 
+def test_of_a_policy_that_signs_elsewhere_nothing_is_said_of_this_folder(home: Path, command) -> None:
+    """One ledger may be of several folders; lists are of policies whose releases lie in the one that is looked at."""
+    other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"})
+    assert command("run", other).code == 0
+    found = funnel.audit_history(home / "b", home / "private").findings
+    (told,) = [one for one in found if one.claim == "history-feed"]
+    assert told.detail.endswith("no policy signs whose newest release of this ledger lies here")
+
+
 def test_a_run_after_a_kill_between_release_and_feed_lists_both(home: Path) -> None:
     shutil.copy(home / "1.json", home / "releases" / FEED)
     funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}))

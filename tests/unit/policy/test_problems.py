@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.spoilt import SPOILT
@@ -123,6 +125,25 @@ def test_a_text_of_another_form_is_not_called_blank_and_a_large_epsilon_not_infi
     assert found.message == "`metadata.url` cannot be the text 'www.city.org'"
     (found,) = problems(good(epsilon="  epsilon: 101"))
     assert "a positive number of nats, 100 at most, not the number 101" in found.message
+
+
+def test_columns_of_a_csv_are_named_once() -> None:
+    clean, expected = marked(good(missing="  csv: {names: [age, size, ‸Age]}"), "duplicate-column")
+    assert places(clean) == expected
+
+
+def test_the_sets_of_a_block_are_called_as_no_other_column() -> None:
+    """What a run would find out once everything is drawn follows from the policy alone."""
+
+    def written(public: str, form: str) -> str:
+        text = f"{GOOD[: GOOD.index('public:')]}public: {public}\n{GOOD[GOOD.index('privacy:') :]}"
+        return re.sub("mechanism: .*", f"mechanism: {{kind: unary-encoding, release: {form}}}", text)
+
+    for public in ("[[age, size], ‸Age+Size]", "‸[[age, 'b+c'], ['age+b', c]]"):
+        clean, expected = marked(written(public, "set"), "duplicate-column")
+        assert places(clean) == expected
+    accepted(written("[[age, size], age+size]", "bits"))
+    accepted(written("[age, size, age+size]", "set"))
 
 
 @pytest.mark.parametrize(
