@@ -156,11 +156,13 @@ class Domain:
         own = self.parts[part]
         place = own.columns.index(name)
         texts = tuple(dict.fromkeys(t for value in own.values if (t := value[place]) is not None))
+        read = [one for one in _uses(text) if folded(one.column) == folded(name)]
         kind = own.types[place] or _guessed(texts)
+        if own.types[place] is None and kind in ("BIGINT", "DOUBLE") and _of_texts(name, read, text):
+            kind = "VARCHAR"
         column = _Operand(part, place, name, kind, texts)
         if kind != "VARCHAR":
             return column
-        read = [one for one in _uses(text) if folded(one.column) == folded(name)]
         compared = [one for use in read for one in use.constants or () if one is not None]
         edges = _intervals(texts)
         if edges and not (all(use.constants is not None for use in read) and set(compared) <= set(texts)):
@@ -211,14 +213,26 @@ def _typed(schema: Mapping[str, str]) -> str:
 
 
 def _guessed(texts: Sequence[str]) -> str:
-    """The type of values of which nothing says it: whole numbers, numbers, dates, else texts."""
+    """The type of values of which nothing says it: whole numbers, numbers, dates, else texts.
+
+    Each is one that is written so and not otherwise: `07` and `7` are two values.
+    """
     for kind, read in (("BIGINT", int), ("DOUBLE", float), ("DATE", date.fromisoformat)):
         try:
-            if texts and all(read(one) is not None for one in texts):
+            if texts and all(str(read(one)).removesuffix(".0") == one for one in texts):
                 return kind
         except ValueError:
             continue
     return "VARCHAR"
+
+
+def _of_texts(name: str, read: Sequence[Use], text: str) -> bool:
+    """Whether a column of what may be numbers is compared with texts; that is the same where it is for equality."""
+    quoted = [use for use in read if "VARCHAR" in use.types]
+    if any(use.operator not in _EQUAL for use in quoted):
+        said = f"nothing says whether {name} holds numbers or texts, of which others are smaller"
+        raise _refused(text, said, "Write numbers without quotes.")
+    return bool(quoted)
 
 
 def _check_named(column: _Operand, read: Sequence[Use], text: str) -> None:

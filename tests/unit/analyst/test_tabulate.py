@@ -370,6 +370,27 @@ def test_conditions_are_sql_and_of_intervals_those_that_edges_decide(where, same
     assert one.standard_error == pytest.approx(other.standard_error)
 
 
+def test_texts_of_which_nothing_says_what_they_are_stay_as_many_as_they_are() -> None:
+    """Sets do not tell the type of a column: `07` is not 7, and of quoted numbers nobody knows which is smaller."""
+    from funnel.analyst.domain import Domain, Factor
+
+    def where(texts: str, condition: str) -> list[float]:
+        values = tuple((text,) for text in texts.split())
+        return Domain([Factor(("x",), values, (None,))]).condition(condition).tolist()
+
+    assert where("07 7 8 8.0", "x = '7'") == [0, 1, 0, 0]
+    assert where("07 7 8 8.0", "x = '07'") == [1, 0, 0, 0]
+    assert where("1_0 10 2", "x = '1_0'") == [1, 0, 0]
+    assert where("7 8 10", "x = '10'") == [0, 0, 1]
+    assert where("7 8 10", "x < 9") == [1, 1, 0]
+    assert where("7 8.5 10", "x < 8.7") == [1, 1, 0]
+    assert where("2026-01-31 2026-02-01", "x >= DATE '2026-02-01'") == [0, 1]
+    with pytest.raises(funnel.ReleaseError, match="nothing says whether x holds numbers or texts"):
+        where("7 8 10", "x < '9'")
+    assert Domain([Factor(("x",), (("7",), ("10",)), ("BIGINT",))]).condition("x < '9'").tolist() == [1, 0]
+
+
+
 def test_dates_in_intervals_go_by_days():
     from funnel.analyst.domain import Domain, Factor
 
