@@ -22,8 +22,8 @@ class Faithful:
     """What one release leaves as it is, on average over its draws.
 
     `unchanged`: the share of records of which every released value is the true one. `accuracy`: by column, the share
-    that shows its own value there. For each block, of the values told (b,) and in records: `errors`, standard errors of
-    the raw totals, and `biases`, by how much these are too high on average.
+    that shows its own value there. For each block, of the values told and those that never are, in records: `errors`,
+    standard errors of the raw totals, and `biases`, by how much these are too high on average.
     """
 
     unchanged: float
@@ -130,10 +130,12 @@ def _estimated(counts: IntArray, protocol: AnyProtocol) -> FloatArray | None:
 
 def _raw(counts: IntArray, protocol: AnyProtocol) -> tuple[FloatArray, FloatArray]:
     """Of one block with N[s, x] (c, a): the roots of Σ N[s,x] Q(y|s,x) (1 - Q(y|s,x)), for records are drawn
-    independently, and Σ N[s,x] Q(y|s,x) - N[y], (b,) each."""
+    independently, and Σ N[s,x] Q(y|s,x) - N[y], of b values told and behind them of those that are never told, of
+    which there are N[x] too few."""
     chances = protocol.telling()
     records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
     true = dict(zip(protocol.inputs.values, counts.sum(axis=0).tolist(), strict=True))
-    own = np.array([true.get(value, 0) for value in protocol.told.values])
+    own = np.array([true.pop(value, 0) for value in protocol.told.values])
     spread, mean = (np.einsum("sx,ysx->y", records, one) for one in (chances * (1 - chances), chances))
-    return np.sqrt(spread), mean - own
+    untold = np.array([*true.values()])
+    return np.sqrt(np.append(spread, 0.0 * untold)), np.append(mean - own, -untold)

@@ -93,6 +93,15 @@ def test_raw_totals_are_off_by_their_bias_and_their_noise() -> None:
     assert told.error == pytest.approx(np.sqrt(4 + 3))
 
 
+def test_the_total_of_a_value_that_is_never_released_is_off_by_all_of_it() -> None:
+    block = Alphabet(("x",), (("a",), ("b",)))
+    joint = Joint.from_table([[12, 4]])
+    joint = Joint(joint.secret, (block,), joint.cells, joint.counts)
+    told = faithful(joint, [Protocol(block, Alphabet(("x",), (("a",),)), 0, np.array([[[1, 1]]]))])
+    assert told.biases[0] == pytest.approx([4, -4])
+    assert told.error == pytest.approx(4)
+
+
 def test_a_set_shows_the_value_where_it_holds_no_other() -> None:
     joint = Joint.from_table([[5, 3], [1, 4]])
     coins = UnaryProtocol(joint.blocks[0], 2, 2, 1)
