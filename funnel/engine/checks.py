@@ -28,7 +28,7 @@ _REFUSED = {
     ),
     NO_DATE: (
         "not-a-date",
-        "have a {column} that is not a date as ISO 8601 writes it, such as 2026-01-31",
+        "have a {column} that is not a date written as 2026-01-31 is",
         "Repair the source, or leave such rows out with `source.filter`.",
     ),
 }

@@ -186,6 +186,9 @@ def _grouped(text: str, level: Mapping[str, str]) -> str:
     return f"coalesce(({found}), {text})" if level else text
 
 
+_DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+
 def _dated(name: str, value: str, part: Calendar, kind: str) -> ColumnKey:
     """Dates as far as they are to be told: of a day or a week (its Monday) a date, of a year a number."""
     day, (form, released) = _day(value, kind), _PRECISION[part]
@@ -205,9 +208,10 @@ _PRECISION: dict[Calendar, tuple[str, str]] = {
 
 
 def _day(value: str, kind: str) -> str:
-    """The date in a value; NULL where a text is none. Times with a zone are those of UTC."""
+    """The date in a value; NULL where a text begins with none. Times with a zone are those of UTC."""
     if kind == "VARCHAR":
-        return f"TRY_CAST(trim({value}) AS DATE)"
+        # To the engine 26-1-31 is a day of the year 26, and `epoch` one, too.
+        return f"CASE WHEN regexp_matches({value}, {literal(_DATE)}) THEN TRY_CAST(trim({value}) AS DATE) END"
     return f"CAST({value}{' AT TIME ZONE ' + literal('UTC') if kind.endswith('ZONE') else ''} AS DATE)"
 
 
@@ -222,7 +226,7 @@ def _rounded(name: str, value: str, step: float, clip: tuple[float, float] | Non
     exact = Decimal(repr(step)).normalize()
     decimals = max(-int(exact.as_tuple().exponent), 0)
     released = "BIGINT" if decimals == 0 else f"DECIMAL(18,{decimals})"
-    count = _exact_steps if kind.startswith("DECIMAL") else _steps
+    count = _exact_steps if kind.startswith("DECIMAL") else _whole_steps if kind in _LONG else _steps
     steps = f"CAST({count(value, step, clip, kind)} AS BIGINT)"
     times = f"CAST({steps} * CAST({literal(format(exact, 'f'))} AS DECIMAL(18,{decimals})) AS {released})"
     raw = f"CASE WHEN {value} IS NULL THEN NULL ELSE {times} END"
@@ -237,10 +241,21 @@ def _steps(value: str, step: float, clip: tuple[float, float] | None, kind: str)
     return f"floor({kept} / {_number(step)} + 0.5)"
 
 
+_LONG = ("BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+"""Whole numbers of which not all are floats."""
+
+
+def _whole_steps(value: str, step: float, clip: tuple[float, float] | None, kind: str) -> str:
+    """The same of a whole number, in whole numbers where it is too long for floats, which are the faster."""
+    short = f"{value} BETWEEN -{1 << 31} AND {1 << 31} THEN CAST({_steps(value, step, clip, kind)} AS BIGINT)"
+    return f"CASE WHEN {short} ELSE CAST({_exact_steps(value, step, clip, kind)} AS BIGINT) END"
+
+
 def _exact_steps(value: str, step: float, clip: tuple[float, float] | None, kind: str) -> str:
     """The same of a decimal number in whole numbers: as floats 0.15 / 0.1 is less than one and a half."""
     given = [Decimal(repr(one)) for one in (step, *(clip or ()))]
-    places = max(int(kind.rstrip(")").split(",")[1]), *(-int(one.as_tuple().exponent) for one in given), 0)
+    own = int(kind.rstrip(")").split(",")[1]) if kind.startswith("DECIMAL") else 0
+    places = max(own, *(-int(one.as_tuple().exponent) for one in given), 0)
     unit, *ends = (f"{int(one.scaleb(places))}::HUGEINT" for one in given)
     whole = f"CAST(CAST({value} AS DECIMAL(38,{places})) * {10**places}::HUGEINT AS HUGEINT)"
     kept = f"greatest({ends[0]}, least({ends[1]}, {whole}))" if ends else whole
@@ -270,7 +285,8 @@ def _binned(value: str, edges: tuple[float | date, ...], kind: str) -> str:
     if isinstance(edges[0], date):
         day = _day(value, kind)
         return _checked(value, day, _bins(day, edges))
-    return _bins(value, edges)
+    # To an engine an edge beside a number of single precision is one, too: 16777217 is 16777216 then.
+    return _bins(f"CAST({value} AS DOUBLE)" if kind in FLOATS else value, edges)
 
 
 def _bins(value: str, edges: tuple[float | date, ...]) -> str:

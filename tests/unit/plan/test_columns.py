@@ -100,13 +100,15 @@ def test_dates_are_cut_into_bins(tmp_path):
 
 
 @pytest.mark.parametrize("column", [{"round": "month"}, {"bins": ["2020-01-01"]}])
-def test_a_text_that_is_no_date_is_counted_and_refused(tmp_path, column):
-    value = "if(i % 60 = 0, '31.12.2025', '2025-12-31')"
+@pytest.mark.parametrize("odd", ["31.12.2025", "epoch", "25-12-31", "2025/12/31", "2025-02-30"])
+def test_a_text_that_is_no_date_is_counted_and_refused(tmp_path, column, odd):
+    """Also one that the engine would make a date of, some other day at that."""
+    value = f"if(i % 60 = 0, '{odd}', '2025-12-31')"
     with pytest.raises(funnel.SourceError) as caught:
         labels(policy(tmp_path, value, {"name": "x"} | column))
     assert caught.value.code == "not-a-date"
     assert "4 rows have a x" in str(caught.value)
-    assert "31.12" not in str(caught.value)
+    assert odd not in str(caught.value)
 
 
 def test_dates_and_bins_are_released_with_their_types(tmp_path, key, monkeypatch):
@@ -153,6 +155,27 @@ def test_decimals_are_rounded_as_they_are_written(tmp_path, column, values):
     """As a float 0.15 is 1.4999… tenths; halves go up, also below zero."""
     value = "CAST([-0.25, -0.15, 0.04, 0.15][i % 4 + 1] AS DECIMAL(12,2))"
     assert labels(policy(tmp_path, value, {"name": "x"} | column)) == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "value", "told"),
+    [
+        ("BIGINT", 1, (1 << 52) + 1, (1 << 52) + 1),
+        ("BIGINT", 1000, 1234567890123456499, 1234567890123456000),
+        ("BIGINT", 1000, -1234567890123456500, -1234567890123456000),
+        ("UBIGINT", 10, 1 << 62, (1 << 62) - 4),
+        ("BIGINT", 7, 24, 21),
+    ],
+)
+def test_whole_numbers_are_rounded_to_the_nearest_multiple_however_long(tmp_path, kind, step, value, told):
+    query = f"CAST([{value}, 0][i // 2 % 2 + 1] AS {kind})"
+    assert labels(policy(tmp_path, query, {"name": "x", "round": step})) == sorted(["0", str(told)])
+
+
+def test_an_edge_is_not_rounded_to_the_precision_of_what_it_cuts(tmp_path):
+    query = "CAST([16777216, 5][i // 2 % 2 + 1] AS FLOAT)"
+    column = {"name": "x", "bins": [0, 10, 16777217]}
+    assert labels(policy(tmp_path, query, column)) == ["[0, 10)", "[10, 16777217)"]
 
 
 def test_decimals_are_released_as_decimals(tmp_path, key, monkeypatch):
