@@ -125,7 +125,7 @@ def _releases(folder: Path) -> list[str]:
         advice = "Check that it is a folder and that you may read it."
         what = f"the folder cannot be listed: {error.strerror}"
         raise ReleaseError("release-unreadable", what, where=str(folder), advice=advice) from error
-    return [name for name in names if re.fullmatch(_ID, name) and not (folder / name).is_symlink()]
+    return [name for name in names if re.fullmatch(_ID, name)]
 
 
 def audit_history(

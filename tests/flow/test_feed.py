@@ -177,6 +177,18 @@ def test_a_list_that_another_publisher_signed_is_not_that_of_these_releases(home
     assert audited(home) == {"newest"}
 
 
+def test_a_release_that_is_a_link_is_one_of_the_folder(home: Path) -> None:
+    """Readers open it like any other: one of another ledger is named, one that moved to another disk is there."""
+    first = nights(home)[0]
+    (home / "releases" / first).rename(home / first)
+    (home / "releases" / first).symlink_to(home / first)
+    assert funnel.audit_history(home / "releases", home / "private").passed
+    foreign = first[:-6] + "0f0f0f"
+    (home / "releases" / foreign).symlink_to(home / first)
+    found = funnel.audit_history(home / "releases", home / "private")
+    assert "history-entered" in {one.claim for one in found.failed}
+
+
 def test_of_a_policy_that_signs_elsewhere_nothing_is_said_of_this_folder(home: Path, command) -> None:
     """One ledger may be of several folders; lists are of policies whose releases lie in the one that is looked at."""
     other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"})
