@@ -38,7 +38,7 @@ def write_error(error: OSError, folder: Path) -> ReleaseError:
     gone = error.errno in GONE
     return ReleaseError(
         "disk-full" if error.errno in FULL else "unreachable" if gone else "release-write",
-        f"the release could not be written: {reason}",
+        f"it could not be written: {reason}",
         where=str(folder),
         advice=REACH if gone else _ADVICE.get(error.errno or 0, _ELSE),
     )

@@ -81,7 +81,7 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)
     epsilon = policy.privacy.epsilon
     left = 1 - found.measured.own.nats / epsilon if epsilon else 0.0
-    room = math.floor(max(left, 0) * 1e4) / 1e4
+    room = min(math.floor(max(left, 0) * 1e4), 9_999) / 1e4  # all of it is no room that a new lock could have
     return _settled(policy, found, old, room, limits, force=True, fixed=old.fixed or old.made)
 
 

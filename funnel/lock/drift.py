@@ -60,7 +60,7 @@ def drift(
 
 
 def told(found: DriftFile) -> dict[str, Any]:
-    """The drift for `run --json`: how many values came and went, and not which ones.
+    """The drift for `run --json`: how many values came and went, and not which ones; rows once for each block.
 
     Nothing of a lock over a private estimate: figures of the current counts themselves have no noise.
     """
@@ -94,8 +94,8 @@ def words(found: DriftFile) -> str:
         (len(found.gone_secrets or ()), "secret value", " gone"),
         (found.new_keys or 0, "row", " with a new key"),
         (found.gone_keys or 0, "key", " gone"),
-        (_rows(found, "other"), "row", " under other"),
-        (_rows(found, "drop"), "row", " dropped"),
+        (_rows(found, "other"), "row", f" under other{_times(found, 'other')}"),
+        (_rows(found, "drop"), "row", f" dropped{_times(found, 'drop')}"),
     )
     return "; ".join([*parts, *(counted(number, what) + more for number, what, more in counts if number)])
 
@@ -103,6 +103,12 @@ def words(found: DriftFile) -> str:
 def _rows(found: DriftFile, rule: str) -> int:
     """Records of unseen values that went the way of this rule; one with several counts once for each block."""
     return sum(one.rows for one in found.unseen if one.rule == rule)
+
+
+def _times(found: DriftFile, rule: str) -> str:
+    """That a row may have been counted several times."""
+    several = len({one.columns for one in found.unseen if one.rule == rule}) > 1
+    return " (one for each block)" if several else ""
 
 
 def _gone(joint: Joint) -> Iterator[Label]:

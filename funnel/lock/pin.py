@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def lock_of(policy: Policy) -> Lock:
     wrong = differing(policy, lock)
     if wrong:
         stays = lock.noisy is None and {*KEEPING} >= {*changed_terms(policy, lock)}
-        keep = f"`funnel lock --keep {policy.file}` keeps its protocol under what the policy says now."
+        keep = f"`funnel lock --keep {quote(str(policy.file))}` keeps its protocol under what the policy says now."
         raise LockError(
             "lock-policy",
             "the lock is not of this policy as it stands: " + "; ".join(wrong),
@@ -319,7 +320,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
 
     Of a bound of nothing no part is left to drift, and no other one may stand in the policy; fresh draws have no key.
     """
-    file, then, now = policy.file, lock.leakage.get(moved.measure), moved.leakage_now
+    file, then, now = quote(str(policy.file)), lock.leakage.get(moved.measure), moved.leakage_now
     found, fixed = [], policy.privacy.exact_zero
     if not fixed and all(map(math.isfinite, needed.values())):
         allowed = " and ".join(f"`{key}: {round_up(nats, 4):.15g}`" for key, nats in needed.items())
@@ -345,7 +346,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there."
     )
     found += [
-        anew if fixed else widen,
+        *([anew] if fixed else [widen] if room > lock.room else []),
         *([rotate] if policy.draws.kind == "permanent" else []),
         *([] if fixed else [anew]),
         "Where each of these would end a promise or pass the budget: let the last release stand, or write "

@@ -243,9 +243,15 @@ def _check_next(found: Rotation) -> None:
 def _agreed(policy: Policy, named: Key | None, to: Path | None) -> str | None:
     """The fingerprint of the new key, made in `to` unless it is the one `named` already, and entered as meant."""
     new = named or (None if to is None else write_key(to))
-    if new is not None:
+    if new is None:
+        return None
+    try:
         agree(Journal(policy.private), asked_by(policy), new.fingerprint)
-    return None if new is None else new.fingerprint
+    except BaseException:
+        if named is None and to is not None:
+            to.unlink(missing_ok=True)
+        raise
+    return new.fingerprint
 
 
 def _check_place(policy: Policy, to: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_folder_that_is_a_link_to_itself_is_one_error(command, tmp_path: Path,
     """And no ledger that was lost."""
     people(tmp_path, MONDAY)
     (tmp_path / "loop").symlink_to("loop")
-    for place, said in (("to", "the release could not be written"), ("private", "Too many levels of symbolic links")):
+    for place, said in (("to", "it could not be written"), ("private", "Too many levels of symbolic links")):
         policy = write_policy(tmp_path, **SMALL | {f"release__{place}": "loop/here"})
         refused = command("run", policy, env={"FUNNEL_KEY": key})
         assert refused.code == 1 and said in refused.err and "backup" not in refused.err

@@ -21,6 +21,7 @@ import yaml
 import funnel
 from funnel.errors import LockError, SourceError
 from funnel.format import canonical
+from funnel.lock.drift import _times
 from tests.flow.conftest import nothing_published
 from tests.support.people import FRESH
 from tests.support.policies import write_policy
@@ -282,6 +283,23 @@ def test_a_lock_that_leaves_no_room_is_kept(command, folder):
     kept = command("lock", "--keep", write_policy(folder, **perfect, budget=1.0))
     assert kept.code == 0, kept.err
     assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0
+
+
+def test_a_protocol_that_tells_nothing_is_kept_with_a_room_that_another_lock_could_have(command, folder):
+    """Advice after drift names that room, and all of epsilon is none."""
+    people(folder, [(s, x, 60) for s in ("s0", "s1") for x in "abc"])
+    policy = write_policy(folder, **BASE)
+    assert command("lock", policy).code == 0
+    assert command("lock", "--keep", write_policy(folder, **BASE, budget=1.0)).code == 0
+    room = yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"]
+    assert 0 < room < 1
+    assert command("lock", policy, "--room", str(room)).code == 1  # There is another lock.
+
+
+def test_of_unseen_values_in_several_blocks_it_is_said_that_rows_count_for_each():
+    unseen = [SimpleNamespace(columns=(column,), rule="drop") for column in "xy"]
+    assert _times(SimpleNamespace(unseen=unseen), "drop") == " (one for each block)"
+    assert _times(SimpleNamespace(unseen=unseen[:1]), "drop") == _times(SimpleNamespace(unseen=unseen), "other") == ""
 
 
 @pytest.mark.parametrize("whose", [{"entity": "id"}, {}], ids=["one reading", "several"])

@@ -229,6 +229,21 @@ def test_a_key_is_never_overwritten_and_never_published(policy: Path, tmp_path: 
     assert len(Journal(tmp_path / "private").lines()) == 1, "the release alone"
 
 
+def test_a_key_that_could_not_be_entered_is_not_made(policy: Path, tmp_path: Path, monkeypatch) -> None:
+    """Else the same command, once there is room on the disk, is refused because its key is there."""
+    funnel.run(policy)
+
+    def full(*_: object) -> None:
+        raise ReleaseError("disk-full", "it could not be written", where=str(tmp_path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("funnel.plan.rotate.agree", full)
+        with pytest.raises(ReleaseError):
+            funnel.rotate_key(policy, tmp_path / "b.key")
+    assert not (tmp_path / "b.key").exists()
+    funnel.rotate_key(policy, tmp_path / "b.key")
+
+
 def test_a_budget_that_a_new_key_would_break_refuses_the_rotation(policy: Path, tmp_path: Path) -> None:
     first = funnel.run(policy).as_dict()
     tight = named(tmp_path, "a", budget=first["composed"]["figure"] + 1e-3)
