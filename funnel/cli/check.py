@@ -1,4 +1,4 @@
-"""`funnel check`: every error of a policy at once."""
+"""`funnel check`: what is wrong with policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Validate policies: every error at once, with file, line, column and what to do.
+    """Validate policies: errors of all sections at once, with file, line, column and what to do.
 
     Where its table is at hand it is counted, and what a run would refuse of it before it solves is an error, too.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -41,4 +42,5 @@ def init(
         print(text, end="")
         return
     write_new(target, text)
-    say(f"wrote {target}: review it and say in `description` what it is for, then run `funnel check {target}`")
+    then = f"funnel check {quote(str(target))}"
+    say(f"wrote {target}: review it and say in `description` what it is for, then run `{then}`")

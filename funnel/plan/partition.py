@@ -54,7 +54,7 @@ def partition(
         if kept:
             found.append(in_cells(block, wide, kept[wide.name], sources))
             continue
-        _check_texts(wide, sources)
+        _check_texts(block, sources)
         made = _made(block, wide, sources, stage.support)
         found.append(Partition(made.cells, (), made))
     engine.prepare(macros(policy, stage, [one.cells for one in found]))
@@ -67,19 +67,21 @@ def in_cells(
     """A wide block's columns in the cells of a lock. Raises SourceError for values that these do not know."""
     from funnel.lock.unseen import check_seen
 
-    _check_texts(wide, sources)
+    _check_texts(block, sources)
     check_seen(block, cells, sources)
     return Partition(cells, sources, None)
 
 
-def _check_texts(wide: stages.WideBlock, sources: Sequence[SourceColumn]) -> None:
+def _check_texts(block: Block, sources: Sequence[SourceColumn]) -> None:
     """Refuse texts and whole numbers that tell who somebody is; fractions are measured, and binned.
 
-    Raises SourceError.
+    Months and quarters of dates have no order here, and are no texts of people. Raises SourceError.
     """
+    measured = {one.name for one in block.attributes if one.is_measured}
     for one in sources:
         if not one.ordered or one.type in NARROW:
-            check_identifier(one.name, len(one.values), int(one.counts.sum()), text=not one.ordered)
+            text = not one.ordered and one.name not in measured
+            check_identifier(one.name, len(one.values), int(one.counts.sum()), text=text)
 
 
 def _made(block: Block, wide: stages.WideBlock, sources: Sequence[SourceColumn], support: int) -> Made:

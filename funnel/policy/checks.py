@@ -65,12 +65,16 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _folders(document.data, directory)
 
 
+_SAID = {"description", "metadata"}
+"""What an author says in words of his own."""
+
+
 def _unfinished(data: Any, path: Path = ()) -> Iterator[Finding]:
     """What a starter policy leaves to its author to say."""
     if isinstance(data, dict | list):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
             yield from _unfinished(value, (*path, key))
-    elif isinstance(data, str) and data.startswith("TODO"):
+    elif isinstance(data, str) and path and path[0] in _SAID and re.match(r"TODO\b", data):
         said = f"`{dotted(path)}` is unfinished: {shortened(data)}"
         yield Finding(path, "unfinished", said, "Write what is to stand here, without the word TODO.")
 
@@ -229,7 +233,8 @@ def _knows(data: Any) -> Iterator[Finding]:
             if name in public:
                 yield Finding(path, "duplicate-column", f"`{shortened(name)}` is named twice", "Keep one of them.")
             else:
-                yield Finding(path, "unknown-column", f"`{shortened(name)}` is no public column", choice(name, public))
+                left = [one for one in public if one not in known]
+                yield Finding(path, "unknown-column", f"`{shortened(name)}` is no public column", choice(name, left))
 
 
 def _blocks(data: Any) -> list[tuple[str, ...]] | None:
@@ -264,7 +269,8 @@ def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Itera
             named[fits[0]] += 1
         if len(fits) != 1 or named[fits[0]] > 1:
             wrong = True
-            yield _misnamed((*path, name), len(fits), blocks)
+            left = [columns for columns in blocks if not any(one in split for one in spellings(columns))]
+            yield _misnamed((*path, name), len(fits), left)
     absent = ["+".join(columns) for columns, times in zip(blocks, named, strict=True) if not times]
     if absent and not wrong:
         yield Finding(
@@ -279,7 +285,10 @@ def _names(split: dict[str, Any], blocks: list[tuple[str, ...]] | None) -> Itera
 
 
 def _misnamed(path: Path, fits: int, blocks: list[tuple[str, ...]]) -> Finding:
-    """A name in the split that stands for no block, for several, or for one that was named before."""
+    """A name in the split that stands for no block, for several, or for one that was named before.
+
+    `blocks` are those that nobody names.
+    """
     name = str(path[-1])
     reasons = {0: "is not a public block", 1: "was named before in another spelling"}
     advice = choice(name, ["+".join(columns) for columns in blocks]) if fits == 0 else None

@@ -201,10 +201,10 @@ class Attribute(Section):
             raise _wrong("the first end of `clip` must be below the second", "clip")
         if self.unseen == "other" and (self.is_measured or self.rare == "bin"):
             raise _wrong("numbers and dates have no value `other`; use `error` or `drop`", "unseen")
-        if self.rare == "bin" and (not self.keeps_kind or self.round in ("month", "quarter")):
-            raise _wrong(f"what `{given[0]}` makes are no numbers or dates; use `other`", "rare")
         if self.merges_rare and self.top is not None:
             raise _wrong("`top` makes one value of all others already; leave one of the two out", "rare")
+        if self.rare == "bin" and (not self.keeps_kind or self.round in ("month", "quarter")):
+            raise _wrong(f"what `{given[0]}` makes are no numbers or dates; use `other`", "rare")
         if self.trim and self.is_measured:
             raise _wrong("numbers and dates have no blanks to leave out", "trim")
         return self

@@ -139,7 +139,9 @@ def nearest(word: str, allowed: Collection[str]) -> str | None:
 
 
 def choice(word: str, allowed: Collection[str]) -> str:
-    """A suggestion for a word that is not allowed: the one that was meant, or all there are."""
+    """A suggestion for a word that is not allowed: the one that was meant, or all there are, if any."""
+    if not allowed:
+        return "Leave it out."
     meant = nearest(word, allowed)
     return f"Did you mean `{shortened(meant)}`?" if meant else f"Use {listed(allowed)}."
 

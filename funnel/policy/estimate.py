@@ -66,7 +66,8 @@ def _domain(data: Any, values: Any) -> Iterator[Finding]:
     for column, name in named.items():
         if column not in used:
             said = f"`{shortened(name)}` is neither sensitive nor public"
-            advice = choice(name, [one.column for one in used.values()]) if used else "Leave it out."
+            open_ = [one.column for place, one in used.items() if place not in named and place not in reductions]
+            advice = choice(name, open_)
             yield Finding((*_PLACE, name), "unknown-column", said, advice, key=True)
         elif reductions.get(column) == "bins":
             said = f"the values of `{shortened(name)}` are its bins"

@@ -202,7 +202,10 @@ class _Reader:
             if value is None and path:
                 self.document.broken.add(path)
                 self.document.refuse(
-                    mark, "wrong-type", f"`{dotted(path)}` has no value", "Give it a value, or leave it out."
+                    mark,
+                    "wrong-type",
+                    f"`{dotted(path)}` has no value",
+                    "Give it a value; what is not required may be left out.",
                 )
             return value
         except ValueError as error:

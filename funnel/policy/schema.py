@@ -14,7 +14,8 @@ _NAMES = {"notion": "Name of the privacy notion", "kind": "Name of the mechanism
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of one policy file, made from the models that the loader validates with.
 
-    It accepts every policy that the loader accepts; what only shows between sections is left to the loader.
+    It accepts every policy that the loader accepts; what shows between values alone, and how numbers are written, is
+    left to the loader.
     """
     schema: dict[str, Any] = _without_null(Policy.model_json_schema())
     for definition in (schema, *schema["$defs"].values()):

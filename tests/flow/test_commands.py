@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -174,6 +176,17 @@ def test_the_interface_is_there_before_what_few_commands_need():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_commands_that_are_named_can_be_given_to_a_shell(command, tmp_path):
+    table, key = tmp_path / "a table.csv", tmp_path / "a key"
+    table.write_text("id,town,disease\n" + "".join(f"{i},t{i % 3},{'flu' if i % 5 else 'none'}\n" for i in range(300)))
+    made = command("init", table, "--to", tmp_path / "a policy.yaml")
+    for said in (made, command("key", "new", "--signing", "--to", key)):
+        assert said.code == 0, said.err
+        (named,) = re.findall(r"`funnel ([^`]*)`", " ".join((said.out + said.err).split()))
+        assert command(*shlex.split(named)).code in (0, 1)
+        assert len(shlex.split(named)) == len(named.split("'")[0].split()) + 1
 
 
 def test_a_table_of_a_database_is_not_said_to_be_missing_by_what_reads_files(command, tmp_path):

@@ -119,6 +119,20 @@ def test_a_csv_is_read_once_after_a_look_at_its_first_rows(tmp_path, monkeypatch
     assert not any("sample_size = -1" in one for one in asked)
 
 
+@pytest.mark.parametrize("kind", ["VARCHAR", "DATE"])
+def test_months_of_birth_are_no_texts_that_tell_who_somebody_is(tmp_path, kind):
+    """What is told more coarsely is not refused for how it is written."""
+    born = f"CAST(DATE '1950-01-01' + CAST(hash(i) % 12000 AS INTEGER) AS {kind})"
+    query = f"SELECT i AS id, 't' || i % 4 AS town, ['yes', 'no'][i % 2 + 1] AS income, {born} AS born"
+    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{tmp_path}/t.parquet'")
+    path = tmp_path / "starter.yaml"
+    path.write_text(finished(funnel.starter_policy(tmp_path / "t.parquet", tmp_path)))
+    assert funnel.check(path).ok, funnel.check(path).text()
+    path.write_text(path.read_text().replace("- born", "- {name: born, round: month}"))
+    assert "round: month" in path.read_text()
+    assert funnel.check(path).ok, funnel.check(path).text()
+
+
 def test_texts_with_a_time_of_day_are_no_dates(tmp_path):
     """A cast to a date cuts the time off, and no release does."""
     times = "TIMESTAMP '2024-01-01' + INTERVAL (i % 48) HOUR"

@@ -144,7 +144,14 @@ def test_a_delta_table_whose_files_call_its_columns_otherwise_is_refused(tmp_pat
     steps = [json.loads(line) for line in log.read_text().splitlines()]
     for step in steps:
         if "metaData" in step:
-            step["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+            mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "9"}
+            step["metaData"]["configuration"] |= mapped
+            schema = json.loads(step["metaData"]["schemaString"])
+            for number, field in enumerate(schema["fields"], 1):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"{field['name']}-before",
+                }  # fmt: skip
+            step["metaData"]["schemaString"] = json.dumps(schema)
         if "protocol" in step:
             step["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
     log.write_text("\n".join(map(json.dumps, steps)))

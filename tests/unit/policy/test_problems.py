@@ -127,6 +127,34 @@ def test_a_text_of_another_form_is_not_called_blank_and_a_large_epsilon_not_infi
     assert "a positive number of nats, 100 at most, not the number 101" in found.message
 
 
+def test_a_column_may_be_called_as_what_is_to_be_done() -> None:
+    text = f"{GOOD[: GOOD.index('public:')]}public: [TODO, TODO_date]\n{GOOD[GOOD.index('privacy:') :]}"
+    accepted(text)
+    clean, expected = marked(good(description="description: ‸TODO say what for"), "unfinished")
+    assert places(clean) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (good(split="  split: {education: 0.25, age: 0.25, country: 0.25, place: 0.25}"), "`occupation+hours`"),
+        (good(notion="  notion: srlip\n  knows: [age, agee]"), None),
+    ],
+)
+def test_what_is_there_already_is_not_what_was_meant(text: str, told: str | None) -> None:
+    (found,) = problems(text)
+    assert "`age`" not in (found.suggestion or "")
+    assert told is None or told in (found.suggestion or "")
+
+
+def test_of_a_column_with_most_frequent_values_no_rare_ones_are_left_to_merge() -> None:
+    """Else `rare: bin` is answered by the advice of `rare: other`, which is refused as well."""
+    public = "public: [{name: age, top: 3, rare: bin}]"
+    text = f"{GOOD[: GOOD.index('public:')]}{public}\n{GOOD[GOOD.index('privacy:') :]}"
+    (found,) = problems(text)
+    assert "leave one of the two out" in found.message
+
+
 def test_columns_of_a_csv_are_named_once() -> None:
     clean, expected = marked(good(missing="  csv: {names: [age, size, ‸Age]}"), "duplicate-column")
     assert places(clean) == expected
