@@ -17,6 +17,8 @@ _NEARLY = 0.8
 """How much fewer values may be counted than there are."""
 _COMMA = (r"[-+]?\d+(,\d+)?", r"[-+]?\d+,(\d{1,2}|\d{4,})")
 """Patterns of numbers with a decimal comma: what all texts are, and one is at least (1,234 may be over a thousand)."""
+_DAY = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*"
+"""The pattern of a date as a policy reads one."""
 _DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{4}"
 """The same of dates that begin with the day, or the month: nobody can tell, and DuckDB reads neither."""
 _AT_ONCE = 32
@@ -139,9 +141,9 @@ def _counts(column: str, likely: _First, *, text: bool, texts: bool) -> str:
 
 
 def _cast(column: str, kind: str, *, texts: bool) -> str:
-    """SQL: a value as of a type, NULL where it is none; DuckDB would round a fraction, and cut the hours off a day."""
-    cut = {"BIGINT": ".", "DATE": ":"}.get(kind) if texts else None
-    value = column if cut is None else f"CASE WHEN contains({column}, '{cut}') THEN NULL ELSE {column} END"
+    """SQL: a value as of a type, NULL where it is none; DuckDB would round fractions, and knows many ways to a date."""
+    cut = {"BIGINT": f"NOT contains({column}, '.')", "DATE": f"regexp_full_match({column}, {literal(_DAY)})"}.get(kind)
+    value = f"CASE WHEN {cut} THEN {column} END" if texts and cut else column
     return f"TRY_CAST({value} AS {kind})"
 
 

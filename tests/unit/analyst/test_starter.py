@@ -119,6 +119,16 @@ def test_a_csv_is_read_once_after_a_look_at_its_first_rows(tmp_path, monkeypatch
     assert not any("sample_size = -1" in one for one in asked)
 
 
+@pytest.mark.parametrize("written", ["%Y/%m/%d", "%Y-%-m-%-d"])
+def test_a_date_that_no_policy_reads_is_none_to_begin_with(tmp_path, written):
+    born = f"strftime(DATE '1950-01-01' + CAST(hash(i) % 12000 AS INTEGER), '{written}')"
+    query = f"SELECT i AS id, 't' || i % 4 AS town, ['yes', 'no'][i % 2 + 1] AS income, {born} AS born"
+    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{tmp_path}/t.csv'")
+    path = tmp_path / "starter.yaml"
+    path.write_text(finished(funnel.starter_policy(tmp_path / "t.csv", tmp_path)))
+    assert funnel.check(path).ok, funnel.check(path).text()
+
+
 @pytest.mark.parametrize("kind", ["VARCHAR", "DATE"])
 def test_months_of_birth_are_no_texts_that_tell_who_somebody_is(tmp_path, kind):
     """What is told more coarsely is not refused for how it is written."""
