@@ -23,13 +23,13 @@ from funnel.audit.listed import feed_of, latest_of
 from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
+from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.pruned import FOLDER
 from funnel.ledger.promises import standing
 from funnel.ledger.view import ended
 from funnel.text import some
 
-_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 _MOST_NAMED = 5
 TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
@@ -125,7 +125,12 @@ def _releases(folder: Path) -> list[str]:
         advice = "Check that it is a folder and that you may read it."
         what = f"the folder cannot be listed: {error.strerror}"
         raise ReleaseError("release-unreadable", what, where=str(folder), advice=advice) from error
-    return [name for name in names if re.fullmatch(_ID, name)]
+    return [name for name in names if re.fullmatch(RELEASE_ID, name) or _is_release(folder / name)]
+
+
+def _is_release(path: Path) -> bool:
+    """Whether a folder of another name holds a release; what runs left aside has names that begin with a dot."""
+    return path.name != "latest" and not path.name.startswith(".") and path.is_dir() and holds_files(path)
 
 
 def audit_history(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
+from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
 
 Numbered = list[tuple[int, ReleaseEntry]]
@@ -64,7 +66,7 @@ def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
     link = to / "latest"
     target = Path(os.path.realpath(link))  # which may lead to itself
     inside = link.is_symlink() and target.parent == to.resolve() and (target / manifest.NAME).is_file()
-    found = target.name if inside else None
+    found = target.name if inside and re.fullmatch(RELEASE_ID, target.name) else None
     if found is None or found < there[-1].release:
         raise Broken("latest", "it does not point at the newest release", there[-1].release, found)
     return found

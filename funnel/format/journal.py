@@ -42,8 +42,8 @@ class Drawn:
 class Seen:
     """How a sample compares with that of an earlier release, `since`: the least of both that can be compared.
 
-    `people` is the share of tonight's who were in it, `unchanged` the share of these whose values are the same in all
-    columns that both have; None where nobody was.
+    `people` is the share of tonight's who were read for it, also where its lock left them out, `unchanged` the share
+    of these whose values are the same in all columns that both have; None where nobody was.
     """
 
     since: ReleaseId

@@ -96,7 +96,7 @@ def assumed(identity: Identity) -> str:
     if (seen := identity.seen) is None:
         return told
     same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"
-    return f"{told}; of a sample {seen.people:.2%} were in {seen.since}{same}"
+    return f"{told}; of a sample {seen.people:.2%} were among those read for {seen.since}{same}"
 
 
 def _anew(

@@ -189,6 +189,17 @@ def test_a_release_that_is_a_link_is_one_of_the_folder(home: Path) -> None:
     assert "history-entered" in {one.claim for one in found.failed}
 
 
+def test_a_release_under_any_name_is_one_of_the_folder(home: Path) -> None:
+    """Also where `latest` leads to it: by its name it would be newer than all."""
+    first = nights(home)[0]
+    shutil.copytree(home / "releases" / first, home / "releases" / "march")
+    found = funnel.audit_history(home / "releases", home / "private")
+    assert {one.claim for one in found.failed} == {"history-entered", "history-names"}
+    put(home, "march")
+    found = funnel.audit_history(home / "releases", home / "private")
+    assert {one.claim for one in found.failed} == {"history-entered", "history-names", "history-latest"}
+
+
 def test_of_a_policy_that_signs_elsewhere_nothing_is_said_of_this_folder(home: Path, command) -> None:
     """One ledger may be of several folders; lists are of policies whose releases lie in the one that is looked at."""
     other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"})

@@ -63,7 +63,7 @@ def check(opened: Release) -> str | Unchecked:
             raise
         return Unchecked("digests of earlier releases are not kept any more")
     seen = identity.seen
-    people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were in {seen.since}"
+    people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}"
 
 

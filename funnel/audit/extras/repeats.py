@@ -20,12 +20,14 @@ from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 
 CLAIM = "draws-repeat"
-TITLE = "who is drawn for as in an earlier release, by the same key and protocol, is answered as there"
+TITLE = (
+    "of those drawn for as in an earlier release, by the same key and protocol, as many of each value have each answer"
+)
 PRIVATE = True
 
 
 def check(opened: Release) -> str | Unchecked:
-    """No more answers changed than people whose values did. Raises Broken."""
+    """No more answers of a value are new than people who have it. Raises Broken."""
     *before, entry = opened.entries
     if entry.draws != "permanent":
         return Unchecked(NOT_CLAIMED + "draws are fresh")
