@@ -109,7 +109,7 @@ def connected(
 
     driver = library("adbc_driver_postgresql.dbapi", "postgres", where)
     try:
-        with closing(driver.connect(server)) as connection:
+        with closing(driver.connect(_in_unicode(server))) as connection:
             try:
                 yield connection
             except (OSError, pa.ArrowException):  # in the middle of its rows, without a state of SQL
@@ -117,6 +117,11 @@ def connected(
                 raise raised(Refusal(*_MIDWAY)) from None
     except driver.Error as error:
         raise raised(_refusal(str(error.sqlstate or ""), str(error), own)) from None
+
+
+def _in_unicode(server: str) -> str:
+    """The address of a session in UTF-8, as statements and rows are sent, whatever a database or a role speaks."""
+    return f"{server}{'&' if '?' in server else '?'}client_encoding=UTF8"
 
 
 def _refusal(state: str, told: str, own: dict[str, Said]) -> Refusal:

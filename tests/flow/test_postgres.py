@@ -71,6 +71,26 @@ def test_the_same_release_as_from_a_file(server: Server, tmp_path: Path) -> None
     )
 
 
+def test_letters_are_what_they_are_whatever_a_role_or_the_environment_speaks(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another encoding a filter on 'Köln' met nobody there, and let everybody in."""
+    server.run(
+        "CREATE TABLE towns AS SELECT i AS id, (ARRAY['u', 'v'])[i % 2 + 1] AS answer, "
+        "(ARRAY['Köln', 'Bern', 'Århus'])[i / 2 % 3 + 1] AS town, (ARRAY['a', 'b'])[i / 6 % 2 + 1] AS x "
+        "FROM generate_series(0, 599) t(i); GRANT SELECT ON towns TO reader"
+    )
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    address = server.address(table="public.towns")
+    for source in ({"entity": "id"}, {}):
+        terms = {"sensitive": ["answer"], "public": ["x"], "draws": {"kind": "fresh"}}
+        asked = {"table": address, "filter": "town <> 'Köln'"} | source
+        assert funnel.run(write_policy(tmp_path, source=asked, **terms), dry_run=True).joint.rows == 400
+        terms["public"] = ["town"]
+        joint = funnel.run(write_policy(tmp_path, source={"table": address} | source, **terms), dry_run=True).joint
+        assert joint.blocks[0].values == (("Bern",), ("Köln",), ("Århus",))
+
+
 def test_only_what_the_plan_reads_comes(server: Server, tmp_path: Path) -> None:
     with DuckDB(find(server.address())) as engine:
         engine.schema()
