@@ -322,9 +322,11 @@ class _Study:
         """Solve one mechanism at one epsilon, from beliefs rounded to a step."""
         if mechanism.reads_secret and self._secret_rare:
             return Point(epsilon, None, None, None, PASSED_OVER["below-minimum"])
+        if (bound := notion.asked_at(epsilon)) is None:
+            return Point(epsilon, None, None, None, "the policy's `lower` is below this epsilon")
         try:
             with clock.within(self._seconds):
-                bound, minimum = notion.at(epsilon), self._minimum
+                minimum = self._minimum
                 found = protect(self._joint, bound, mechanism, self._shares, minimum=minimum, beliefs=step)
         except (SolverError, PlanError) as error:
             return Point(epsilon, None, None, None, why_not(error))

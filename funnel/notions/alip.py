@@ -111,3 +111,8 @@ class Alip(TableNotion):
         """Both bounds in the same proportion: along a chain of blocks, rises and falls add up."""
         lower = None if self.lower is None else max(self.lower * epsilon / self.epsilon, epsilon)
         return self.model_copy(update={"epsilon": epsilon, "lower": lower})
+
+    def asked_at(self, epsilon: float) -> Self | None:
+        """With the bound on the fall as it is, which is never below that on the rise."""
+        possible = self.lower is None or self.lower >= epsilon
+        return self.model_copy(update={"epsilon": epsilon}) if possible else None

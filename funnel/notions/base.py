@@ -320,7 +320,11 @@ class Notion(BaseModel, ABC):
         return self.exact_epsilon.ratio_below()
 
     def at(self, epsilon: float) -> Self:
-        """The same notion with another epsilon."""
+        """The same notion with another epsilon, and in proportion whatever goes with it."""
+        return self.model_copy(update={"epsilon": epsilon})
+
+    def asked_at(self, epsilon: float) -> Self | None:
+        """As a policy would ask for it with this epsilon and all else as it is; None where it cannot."""
         return self.model_copy(update={"epsilon": epsilon})
 
 

@@ -82,6 +82,22 @@ def test_what_reads_the_secret_is_refused_where_some_secret_is_rare(tmp_path):
     assert reasons["optimal"] is None
 
 
+def test_a_bound_on_the_fall_is_the_policys_at_every_epsilon(tmp_path, key, monkeypatch):
+    """A run with another epsilon keeps it; where it would be below, there is no such policy."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    terms = {"sensitive": ["relationship"], "public": ["sex"], "mechanism": "optimal"}
+    policy = write_policy(tmp_path, **terms, privacy={"notion": "alip", "epsilon": 0.2, "lower": 0.4})
+    found = funnel.compare(policy, (0.1, 0.3, 0.5))
+    optimal = next(line for line in found.lines if line.mechanism == "optimal")
+    for point in optimal.points[:2]:
+        asked = {"notion": "alip", "epsilon": point.epsilon, "lower": 0.4}
+        run = funnel.run(write_policy(tmp_path, **terms, privacy=asked), dry_run=True)
+        assert point.normalised == pytest.approx(run.measured.normalised)
+    assert (optimal.points[2].normalised, optimal.points[2].reason) == (
+        None, "the policy's `lower` is below this epsilon",
+    )  # fmt: skip
+
+
 def test_perfect_privacy_has_one_epsilon(tmp_path):
     policy = write_policy(tmp_path, sensitive=["relationship"], public=["sex"], privacy={"notion": "perfect"})
     assert {point.epsilon for line in funnel.compare(policy).lines for point in line.points} == {0.0}
