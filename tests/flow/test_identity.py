@@ -309,8 +309,8 @@ def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night:
 def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder) -> None:
     """Of rows that are nobody's the hash is of their table's name, too, which an auditor may keep elsewhere."""
     private, table = night.path / "private", night.path / "t.parquet"
-    whole, fresh = ", and the digest of people", {"draws": {"kind": "fresh"}}
-    for terms, said in (({}, whole), (fresh, f"{whole}, but for its hash of all rows")):
+    whole, fresh = ", and the digest of people but for the table's name", {"draws": {"kind": "fresh"}}
+    for terms, said in (({}, whole), (fresh, f"{whole} and its hash of all rows")):
         release = night(everybody(), name=f"p{len(said)}", accept="unbounded", **terms).json["release"]
         found = funnel.audit_release(release, private, table=table)
         assert found.passed and detail(found, "source-counts").endswith(said), found.text()

@@ -345,6 +345,25 @@ def test_a_predicate_that_is_not_the_policys_is_found(clinic: Path, missing: str
         assert "the predicate of who is in the release is not the policy's" in detail(report, "absent")
 
 
+def test_people_by_the_secret_of_another_promise_are_the_same_people(clinic: Path) -> None:
+    """What absence tells of that secret is reckoned with them, whom no count of this release holds."""
+    run(clinic, name="first", sensitive=["ward"], **LIP, budget=None, source__missing="category")
+    made = run(clinic, source__filter="id < 1500", source__missing="category", **LIP)
+    release = Path(made.release)
+    forged = Forged(release, clinic / "private" / release.name)
+    assert failures(audit(clinic, made.release)) == set()
+    path = forged.kept / "population.json"
+    assert [one["secret"]["columns"] for one in json.loads(path.read_text())["people"]] == [["diagnosis"], ["ward"]]
+
+    def twice(old: dict[str, Any]) -> None:
+        for cell in old["people"][1]["cells"]:
+            cell[-1] *= 2
+
+    edit(path, twice)
+    seal([forged])
+    assert "absent" in failures(audit(clinic, made.release))
+
+
 def test_a_filter_is_no_predicate_of_another_table(clinic: Path) -> None:
     """Who is in a release by `ward` of one table, `ward` of another does not say: here all of it are in the east."""
     leaning = "CASE WHEN id % (CASE diagnosis WHEN 'flu' THEN 2 ELSE 9 END) = 0 THEN 'west' ELSE 'east' END"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import funnel
@@ -54,6 +55,24 @@ def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path:
     status, detail, failed = told(last)
     assert (status, failed) == ("failed", {"draws-repeat"}), detail
     assert f"other answers than in {first.folder.name}" in detail
+
+
+def test_two_locks_that_leave_out_as_many_people_leave_out_others(tmp_path: Path) -> None:
+    """Nothing is known then of who is answered as before: the honest release of the second night was refused."""
+    funnel.write_key(tmp_path / "draw.key")
+    terms = SMALL | {"draws__key": "file:draw.key", "public": ["x", {"name": "z", "unseen": "drop"}]}
+    terms |= {"privacy": {"notion": "lip", "epsilon": 1.0}, "estimate": {"minimum": 5}, "accept": "unbounded"}
+    policy = write_policy(tmp_path, **terms)
+    for unknown in ("p", "q"):
+        for left_out in (f"WHERE z <> '{unknown}'", ""):
+            query = "SELECT i AS id, 's' || hash(i) % 2 AS s, 'x' || hash(i + 1000) % 3 AS x"
+            query = f"SELECT * FROM ({query}, ['p', 'q', 'r', 'r'][i % 4 + 1] AS z FROM range(240) t(i)) {left_out}"
+            duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.parquet'")
+            if left_out:
+                funnel.make_lock(policy, force=True)
+        made = Path(funnel.run(policy, locked=True).release)
+        report = funnel.audit_release(made, tmp_path / "private")
+        assert not report.of("failed")
 
 
 def test_fresh_draws_repeat_nothing(tmp_path: Path) -> None:

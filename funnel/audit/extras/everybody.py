@@ -13,7 +13,7 @@ from funnel.engine.expressions import ExpressionError
 from funnel.format import manifest, terms
 from funnel.format.fields import Label
 from funnel.format.manifest import Absent
-from funnel.format.population import NAME
+from funnel.format.population import NAME, People
 from funnel.format.terms import TermsFile
 from funnel.policy.terms import leaves_out
 
@@ -39,6 +39,8 @@ def check(opened: Release) -> str | Unchecked:
     people = Everybody(opened, opened.population, PromiseTerms.of(opened))
     agree(NAME, [("own predicate", _planned(opened), opened.population.own)])
     check_predicate(opened, NAME, opened.population.own)
+    others = {f"people by {' + '.join(one.secret.columns)}": one for one in opened.population.people}
+    agree(NAME, [(name, _all(people.people), _all(one)) for name, one in others.items()])
     present = people.present()
     agree(NAME, [("records of each cell", opened.by_label(), _cells(people, present))])
     absent = int(people.number.sum()) - int(people.number[present].sum())
@@ -60,6 +62,15 @@ def _planned(opened: Release) -> str | None:
     steps = json.loads(opened.read(PLAN))["steps"]
     own: str | None = next(step["own"] for step in steps if step["step"] == "everybody")
     return own
+
+
+def _all(people: People) -> Counter[tuple[object, ...]]:
+    """Everybody by what they would be drawn for and the predicates that hold, whatever their secret is."""
+    found = Counter[tuple[object, ...]]()
+    for _, *x, predicates, number in people.cells:
+        labels = (one.values[code - 1] if code else None for one, code in zip(people.blocks, x, strict=True))
+        found[*labels, predicates] += number
+    return found
 
 
 def _cells(people: Everybody, present: Flags) -> Counter[tuple[Label, ...]]:

@@ -94,8 +94,12 @@ def _values(one: DrawnBlock, code: int) -> tuple[Label, ...]:
 
 
 def _same_rows(entry: ReleaseEntry, early: ReleaseEntry) -> bool:
-    """Whether the same people had the same values in all, and the same of them are in both releases."""
-    return (entry.identity.content, entry.present) == (early.identity.content, early.present)
+    """Whether the same people had the same values in all, and the same of them are in both releases.
+
+    Two locks may leave out as many people, and others.
+    """
+    locked = entry.present is not None and entry.present.unseen and entry.lock != early.lock
+    return not locked and (entry.identity.content, entry.present) == (early.identity.content, early.present)
 
 
 def _listed(opened: Release, early: ReleaseEntry, one: DrawnBlock) -> Counter[tuple[Label, ...]] | None:

@@ -105,7 +105,7 @@ def _digested(opened: Release, found: PeopleFile | None) -> str:
     for key in told:
         if getattr(found, key) != getattr(stated, key):
             raise Broken(PEOPLE, f"{key} is not that of the source", "the source's", "another")
-    return ", and the digest of people" + ("" if same else ", but for its hash of all rows")
+    return ", and the digest of people but for the table's name" + ("" if same else " and its hash of all rows")
 
 
 def _check_known(opened: Release, found: Recounted) -> None:
