@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from difflib import get_close_matches
@@ -29,6 +29,12 @@ MOST = 5_000_000
 _INTERVAL = re.compile(r"\[(\S+), (\S+)\)")
 _EQUAL = ("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN")
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "FLOAT", "DOUBLE", "UBIGINT")
+_WRITTEN: tuple[tuple[str, re.Pattern[str], Callable[[str], Hashable]], ...] = (
+    ("BIGINT", re.compile(r"0|-?[1-9][0-9]*"), int),
+    ("DOUBLE", re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]+)?"), float),
+    ("DATE", re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), date.fromisoformat),
+)
+"""How whole numbers, numbers and dates are told."""
 _SHOWN = 8
 _Point = float | date
 
@@ -215,11 +221,11 @@ def _typed(schema: Mapping[str, str]) -> str:
 def _guessed(texts: Sequence[str]) -> str:
     """The type of values of which nothing says it: whole numbers, numbers, dates, else texts.
 
-    Each is one that is written so and not otherwise: `07` and `7` are two values.
+    Different texts stay different values: of `07` and `7`, or `8` and `8.0`, nobody could tell one from the other.
     """
-    for kind, read in (("BIGINT", int), ("DOUBLE", float), ("DATE", date.fromisoformat)):
+    for kind, pattern, read in _WRITTEN:
         try:
-            if texts and all(str(read(one)).removesuffix(".0") == one for one in texts):
+            if texts and all(map(pattern.fullmatch, texts)) and len({*map(read, texts)}) == len(texts):
                 return kind
         except ValueError:
             continue
@@ -229,7 +235,7 @@ def _guessed(texts: Sequence[str]) -> str:
 def _of_texts(name: str, read: Sequence[Use], text: str) -> bool:
     """Whether a column of what may be numbers is compared with texts; that is the same where it is for equality."""
     quoted = [use for use in read if "VARCHAR" in use.types]
-    if any(use.operator not in _EQUAL for use in quoted):
+    if quoted and (len(quoted) < len(read) or any(use.operator not in _EQUAL for use in quoted)):
         said = f"nothing says whether {name} holds numbers or texts, of which others are smaller"
         raise _refused(text, said, "Write numbers without quotes.")
     return bool(quoted)

@@ -285,8 +285,10 @@ def _binned(value: str, edges: tuple[float | date, ...], kind: str) -> str:
     if isinstance(edges[0], date):
         day = _day(value, kind)
         return _checked(value, day, _bins(day, edges))
-    # To an engine an edge beside a number of single precision is one, too: 16777217 is 16777216 then.
-    return _bins(f"CAST({value} AS DOUBLE)" if kind in FLOATS else value, edges)
+    # To an engine an edge beside a number of single precision is one, too: 16777217 is 16777216 then. And the number is
+    # what it is told as: the 0.7 of single precision is below that of double.
+    single = kind in ("FLOAT", "REAL")
+    return _bins(f"CAST(CAST({value} AS VARCHAR) AS DOUBLE)" if single else value, edges)
 
 
 def _bins(value: str, edges: tuple[float | date, ...]) -> str:

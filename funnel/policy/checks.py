@@ -347,7 +347,9 @@ def _counted(data: Any) -> Iterator[Finding]:
 
 def _sets(data: Any) -> Iterator[Finding]:
     """The sets of a block of several columns are one column, under all of their names: no other has that name."""
-    if at(data, "mechanism", "release") != "set":
+    kind = at(data, "mechanism", "kind") or at(data, "mechanism")
+    form = MECHANISMS[kind].model_fields.get("release") if isinstance(kind, str) and kind in MECHANISMS else None
+    if form is None or (at(data, "mechanism", "release") or form.default) != "set":
         return
     names = [folded("+".join(block)) for block in _blocks(data) or () if len(block) > 1]
     plain = [one for one in (*mentions(data), *keys(data)) if one.role in ("public", "identify")]

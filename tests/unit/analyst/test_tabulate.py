@@ -384,9 +384,14 @@ def test_texts_of_which_nothing_says_what_they_are_stay_as_many_as_they_are() ->
     assert where("7 8 10", "x = '10'") == [0, 0, 1]
     assert where("7 8 10", "x < 9") == [1, 1, 0]
     assert where("7 8.5 10", "x < 8.7") == [1, 1, 0]
+    assert where("9.0 9.5 10.0", "x >= 9.5") == [0, 1, 1]
+    assert where("1.50 2.25 1e-07", "x > 1") == [1, 1, 0]
+    assert where("8 8.0", "x = '8'") == [1, 0]
     assert where("2026-01-31 2026-02-01", "x >= DATE '2026-02-01'") == [0, 1]
     with pytest.raises(funnel.ReleaseError, match="nothing says whether x holds numbers or texts"):
         where("7 8 10", "x < '9'")
+    with pytest.raises(funnel.ReleaseError, match="nothing says whether x holds numbers or texts"):
+        where("7 8 10", "x = '7' OR x > 8")
     assert Domain([Factor(("x",), (("7",), ("10",)), ("BIGINT",))]).condition("x < '9'").tolist() == [1, 0]
 
 

@@ -176,6 +176,8 @@ def test_an_edge_is_not_rounded_to_the_precision_of_what_it_cuts(tmp_path):
     query = "CAST([16777216, 5][i // 2 % 2 + 1] AS FLOAT)"
     column = {"name": "x", "bins": [0, 10, 16777217]}
     assert labels(policy(tmp_path, query, column)) == ["[0, 10)", "[10, 16777217)"]
+    query = "CAST([0.3, 0.7][i // 2 % 2 + 1] AS FLOAT)"
+    assert labels(policy(tmp_path, query, {"name": "x", "bins": [0, 0.3, 0.7]})) == ["[0.3, 0.7)", "[0.7, ∞)"]
 
 
 def test_decimals_are_released_as_decimals(tmp_path, key, monkeypatch):
