@@ -129,8 +129,15 @@ def _releases(folder: Path) -> list[str]:
 
 
 def _is_release(path: Path) -> bool:
-    """Whether a folder of another name holds a release; what runs left aside has names that begin with a dot."""
-    return path.name != "latest" and not path.name.startswith(".") and path.is_dir() and holds_files(path)
+    """Whether a folder of another name holds a release; what runs left aside has names that begin with a dot.
+
+    A link to a release beside it, as `latest` is, is no other one.
+    """
+    if path.name == "latest" or path.name.startswith(".") or not path.is_dir():
+        return False
+    target = path.parent / path.readlink() if path.is_symlink() else path
+    beside = re.fullmatch(RELEASE_ID, target.name) and target.parent.resolve() == path.parent.resolve()
+    return not beside and holds_files(path)
 
 
 def audit_history(

@@ -121,6 +121,7 @@ def connected(
 
 def _in_unicode(server: str) -> str:
     """The address of a session in UTF-8, as statements and rows are sent, whatever a database or a role speaks."""
+    server = server.rstrip("?&")
     return f"{server}{'&' if '?' in server else '?'}client_encoding=UTF8"
 
 

@@ -345,10 +345,11 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
         "Rotate after that, where it shows no finite bound of old and new protocol under one key: "
         f"`funnel key rotate --locked {file}` shows the cost of a new key under the lock that is then there."
     )
+    first, then_ = ([widen], [anew]) if room > lock.room and not fixed else ([anew], [])
     found += [
-        *([anew] if fixed else [widen] if room > lock.room else []),
+        *first,
         *([rotate] if policy.draws.kind == "permanent" else []),
-        *([] if fixed else [anew]),
+        *then_,
         "Where each of these would end a promise or pass the budget: let the last release stand, or write "
         f"`accept: unbounded` into the policy{' in place of `budget`' * (policy.budget is not None)} with a new lock; "
         "the page says so before all else.",

@@ -182,6 +182,7 @@ def test_a_release_that_is_a_link_is_one_of_the_folder(home: Path) -> None:
     first = nights(home)[0]
     (home / "releases" / first).rename(home / first)
     (home / "releases" / first).symlink_to(home / first)
+    (home / "releases" / "stable").symlink_to(first)
     assert funnel.audit_history(home / "releases", home / "private").passed
     foreign = first[:-6] + "0f0f0f"
     (home / "releases" / foreign).symlink_to(home / first)
