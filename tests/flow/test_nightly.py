@@ -92,6 +92,9 @@ def test_the_git_check_knows_a_policy_in_whatever_style_it_is_written(shell, tmp
     work = tmp_path / "work"
     for words in (("init", "-q"), ("config", "user.email", "a@b.c"), ("config", "user.name", "a")):
         shell("git", *words)
+    # Neither another policy's lock, whose name begins alike, nor what only speaks of such things is a policy.
+    (work / "policy.young.lock.yaml").write_text("a: 1\n")
+    (work / "openapi.yaml").write_text("properties:\n  sensitive: {}\n  privacy: {}\n")
     for epsilon, code in ((0.2, 0), (0.3, 1)):
         policy = write_policy(work, **SMALL | {"privacy": {"notion": "ldp", "epsilon": epsilon}})
         text = written(policy.read_text())

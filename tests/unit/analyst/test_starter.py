@@ -119,24 +119,26 @@ def test_a_csv_is_read_once_after_a_look_at_its_first_rows(tmp_path, monkeypatch
     assert not any("sample_size = -1" in one for one in asked)
 
 
+def of_the_born(folder: Path, born: str, name: str) -> Path:
+    """The finished first policy of a table of 600 people, nearly as many days of birth, and half as many months."""
+    day = "DATE '1950-01-01' + CAST(hash(i) % 12000 AS INTEGER)"
+    query = f"SELECT i AS id, 't' || i % 4 AS town, ['yes', 'no'][i % 2 + 1] AS income, {born.format(day)} AS born"
+    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{folder / name}'")
+    path = folder / "starter.yaml"
+    path.write_text(finished(funnel.starter_policy(folder / name, folder)))
+    return path
+
+
 @pytest.mark.parametrize("written", ["%Y/%m/%d", "%Y-%-m-%-d"])
 def test_a_date_that_no_policy_reads_is_none_to_begin_with(tmp_path, written):
-    born = f"strftime(DATE '1950-01-01' + CAST(hash(i) % 12000 AS INTEGER), '{written}')"
-    query = f"SELECT i AS id, 't' || i % 4 AS town, ['yes', 'no'][i % 2 + 1] AS income, {born} AS born"
-    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{tmp_path}/t.csv'")
-    path = tmp_path / "starter.yaml"
-    path.write_text(finished(funnel.starter_policy(tmp_path / "t.csv", tmp_path)))
+    path = of_the_born(tmp_path, f"strftime({{}}, '{written}')", "t.csv")
     assert funnel.check(path).ok, funnel.check(path).text()
 
 
 @pytest.mark.parametrize("kind", ["VARCHAR", "DATE"])
 def test_months_of_birth_are_no_texts_that_tell_who_somebody_is(tmp_path, kind):
     """What is told more coarsely is not refused for how it is written."""
-    born = f"CAST(DATE '1950-01-01' + CAST(hash(i) % 12000 AS INTEGER) AS {kind})"
-    query = f"SELECT i AS id, 't' || i % 4 AS town, ['yes', 'no'][i % 2 + 1] AS income, {born} AS born"
-    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{tmp_path}/t.parquet'")
-    path = tmp_path / "starter.yaml"
-    path.write_text(finished(funnel.starter_policy(tmp_path / "t.parquet", tmp_path)))
+    path = of_the_born(tmp_path, f"CAST({{}} AS {kind})", "t.parquet")
     assert funnel.check(path).ok, funnel.check(path).text()
     path.write_text(path.read_text().replace("- born", "- {name: born, round: month}"))
     assert "round: month" in path.read_text()
