@@ -10,14 +10,14 @@ from markupsafe import Markup
 
 from funnel.analyst import SECONDS
 from funnel.engine.counting import rare_secrets
-from funnel.errors import PlanError, SolverError
+from funnel.errors import PlanError, SolverError, SourceError
 from funnel.measure import clock
 from funnel.measure.faithful import FaithfulFigures, told_at_zero
 from funnel.measure.figures import round_up
 from funnel.mechanisms import MECHANISMS, Mechanism
 from funnel.mechanisms.auto import fitting
 from funnel.mechanisms.choice import PASSED_OVER, why_not
-from funnel.mechanisms.product import Protection, protect
+from funnel.mechanisms.product import Protection, arrange, protect
 from funnel.notions import NOTIONS, Notion
 from funnel.notions.base import MAX_EPSILON
 from funnel.notions.implications import implied
@@ -227,7 +227,7 @@ def compare(
         counted.rows,
         policy.shares(),
         tuple(lines),
-        told_at_zero(counted.joint),
+        study.nobody(policy.privacy),
         counted.told(),
         tuple(one.name for one in counted.cells),
     )
@@ -317,6 +317,13 @@ class _Study:
         self._joint, self._seconds = counted.joint, seconds
         self._shares, self._minimum = counted.policy.shares(), counted.policy.estimate.minimum
         self._secret_rare = rare_secrets(self._joint, self._minimum) > 0
+
+    def nobody(self, notion: Notion) -> FaithfulFigures:
+        """What is left at ε = 0 of the blocks as the notion has them; as they are where it has none."""
+        try:
+            return told_at_zero(arrange(self._joint, notion, self._minimum).joint)
+        except (SolverError, PlanError, SourceError):
+            return told_at_zero(self._joint)
 
     def point(self, notion: Notion, mechanism: Mechanism, epsilon: float, step: float | None) -> Point:
         """Solve one mechanism at one epsilon, from beliefs rounded to a step."""

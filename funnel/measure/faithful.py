@@ -123,8 +123,7 @@ def _collision(parts: Sequence[str | None], prior: FloatArray) -> float:
 def _estimated(counts: IntArray, protocol: AnyProtocol) -> FloatArray | None:
     """Of one block with N[s, x] (c, a): the standard errors (a,), as from the totals that are to be expected."""
     records = counts if protocol.reads_secret else counts.sum(axis=0, keepdims=True)
-    seen = np.rint(np.einsum("sx,ysx->y", records, protocol.telling())).astype(np.int64)
-    found = recovered(protocol, seen, int(counts.sum()))
+    found = recovered(protocol, np.einsum("sx,ysx->y", records, protocol.telling()), int(counts.sum()))
     return found.error if len(found.count) == len(protocol.inputs) else None
 
 

@@ -115,8 +115,11 @@ def inverted(weights: IntArray, bits: int, a: int) -> Inverse:
     return Inverse(rank, condition, groups, np.ascontiguousarray(matrix.T), possible, residual)
 
 
-def recovered(protocol: AnyProtocol, seen: IntArray, rows: int) -> Recovered:
-    """What is known of a block's true counts where its answers told of values so often (b,), `rows` records in all."""
+def recovered(protocol: AnyProtocol, seen: IntArray | FloatArray, rows: int) -> Recovered:
+    """What is known of a block's true counts where its answers told of values so often (b,), `rows` records in all.
+
+    Where they are expected to so often, the errors are those that are to be expected.
+    """
     a = len(protocol.inputs)
     if protocol.coins is None:
         return recover(protocol.telling_weights.reshape(len(seen), -1), protocol.bits, seen, a)
@@ -131,7 +134,7 @@ def _condition(a: int, present: float, absent: float) -> float:
     return 1 + a * absent / (present - absent)
 
 
-def recover(weights: IntArray, bits: int, released: IntArray, a: int) -> Recovered:
+def recover(weights: IntArray, bits: int, released: IntArray | FloatArray, a: int) -> Recovered:
     """Estimates from integer weights (b, k) of a values, or of pairs (s, x) as s*a + x, and counts (b,) of outputs."""
     found = inverted(weights, bits, a)
     if found.hopeless:
@@ -159,7 +162,7 @@ def swing(numbers: FloatArray, possible: Sequence[Choices]) -> float:
     return float((high - low).max(initial=0.0))
 
 
-def linear(found: Inverse, released: IntArray) -> tuple[FloatArray, FloatArray]:
+def linear(found: Inverse, released: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
     """Estimated totals of the groups and their standard errors, each (g,), from counts (b,) of outputs.
 
     Both the totals and the squares of the errors are free of bias (see `functionals.Tally.covariance`).
@@ -186,7 +189,7 @@ def seen(variance: float, weights: FloatArray, possible: Sequence[Choices]) -> f
     return variance if one <= _NEAR * largest else one**2
 
 
-def spread(released: IntArray, weights: FloatArray, own: float) -> float:
+def spread(released: IntArray | FloatArray, weights: FloatArray, own: float) -> float:
     """Var Σ M c over the draws as estimated from M (…), for c whose mean is f(x); `own` estimates Σ N f².
 
     Records are drawn independently: the variance is Σ_x N_x (E[c²|x] - f(x)²), of which Σ M c² - Σ N f² is an unbiased
@@ -199,7 +202,7 @@ def spread(released: IntArray, weights: FloatArray, own: float) -> float:
     return squares - own if squares > own else anew(released, weights, weights)
 
 
-def anew(released: IntArray, first: FloatArray, second: FloatArray) -> float:
+def anew(released: IntArray | FloatArray, first: FloatArray, second: FloatArray) -> float:
     """Cov(Σ M c, Σ M d) where the records, too, are drawn anew from those at hand: never less than over the draws."""
     rows = float(released.sum())
     both = float((released * first * second).sum())
@@ -208,7 +211,7 @@ def anew(released: IntArray, first: FloatArray, second: FloatArray) -> float:
     return max(found, 0.0) if first is second else found  # no rounding makes a variance negative
 
 
-def from_bits(ones: IntArray, rows: int, present: float, absent: float) -> tuple[FloatArray, FloatArray]:
+def from_bits(ones: IntArray | FloatArray, rows: int, present: float, absent: float) -> tuple[FloatArray, FloatArray]:
     """Estimated counts of values and their standard errors, (a,) each, from unary encoding of `rows` records.
 
     `ones` (a,) are the sets that hold each value, with chance `present` if it is the true one, else `absent`: with

@@ -116,7 +116,7 @@ class Mechanism(BaseModel, ABC):
     """Whether what it releases are values of X, one each; `auto` looks at no other, and no other answers cells."""
 
     shows_shares: ClassVar[bool] = False
-    """Whether P(x|s) itself can be read off the chances, so that they tell every count of whoever is common enough."""
+    """Whether means of P(x|s) of each block stand in the weights themselves."""
     needs_numbers: ClassVar[bool] = False
     """Whether every public column must be rounded to numbers."""
 

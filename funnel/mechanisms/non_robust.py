@@ -29,7 +29,6 @@ class NonRobust(Mechanism):
     """
 
     releases_secret: ClassVar[bool] = True
-    shows_shares: ClassVar[bool] = True
     serves: ClassVar[frozenset[str]] = frozenset({"ldp"})
     reference_for: ClassVar[frozenset[str]] = frozenset({"rldp"})
 

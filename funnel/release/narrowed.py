@@ -8,7 +8,8 @@ optimum that touches its bounds tells it, release.json has it rounded. With T = 
   those of N on average, as far as they are: the true totals of values are nearly the one solution of that;
 - e^-f N_s T_y / n <= T[s, y] <= e^r N_s T_y / n, where beliefs fall and rise by f and r at most;
 - within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
-  T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which.
+  T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which;
+- the weights of conditional reporting are means of P(y|s) of each block, as near as whole numbers come.
 
 A cell's range is that of two linear programs, and of integer ones where the table is small. Variables are shares of the
 records of a secret value, not records: else rows of rare values are so small beside others that the solver's bases are
@@ -68,18 +69,17 @@ def narrowed(
 ) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are P(x|s) themselves; `kept`: a release says that totals stay as they are. None for
-    sets, for what tells nothing, for many cells, and where the solver does not end.
+    `shown`: the protocol's weights are those of conditional reporting; `kept`: a release says that totals stay as they
+    are. None for sets, for what tells nothing, for many cells, and where the solver does not end.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
     there = possible(joint) if len(joint.blocks) == 1 else np.ones(table.shape, bool)
     common = there & (table.sum(axis=1, keepdims=True) >= minimum)
-    if shown:
-        return Narrowed(int(there.sum()), int(common.sum()))
     if weights is None or large or _tells_nothing(table, weights):
         return None
-    found = ranges(table, weights, there, totals=_moved(protocols) if kept else ())
+    shares = list(_shares(protocols, table.sum(axis=1))) if shown else ()
+    found = ranges(table, weights, there, totals=_moved(protocols) if kept else (), shares=shares)
     if found is None:
         return None
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
@@ -113,6 +113,24 @@ def _moved(protocols: Sequence[AnyProtocol]) -> list[FloatArray]:
     return found
 
 
+def _shares(protocols: Sequence[AnyProtocol], records: IntArray) -> Iterator[Row]:
+    """What weights of conditional reporting (b, c, a) say of N, where `records` (c,) have each value of the secret.
+
+    But for a record's own value they are, times their sum, the mean of P(y|s') over s' ≠ s in parts of about 2^30,
+    rounded by largest remainders.
+    """
+    sizes, c = [len(one.inputs) for one in protocols], len(records)
+    means = (1 - np.eye(c)) / (np.maximum(records, 1) * (c - 1))
+    for place, one in enumerate(protocols):
+        noise = one.telling_weights.min(axis=2) * (sizes[place] > 1)
+        for y, s in np.argwhere(np.broadcast_to(noise.any(axis=0), noise.shape)):
+            total = int(noise[:, s].sum())
+            near, mean = 1 / total + sizes[place] / (1 << 30), noise[y, s] / total
+            row = np.zeros((c, *sizes))
+            np.moveaxis(row, place + 1, 0)[y] = means[s].reshape(c, *[1] * (len(sizes) - 1))
+            yield row.reshape(c, -1), mean - near, mean + near
+
+
 def _beside(one: FloatArray, other: FloatArray) -> FloatArray:
     """Two blocks as one."""
     both = one[:, None, :, :, None] * other[None, :, :, None, :]
@@ -125,14 +143,15 @@ def ranges(
     there: npt.NDArray[np.bool_],
     steps: int = _STEPS,
     totals: Sequence[FloatArray] = (),
+    shares: Sequence[Row] = (),
 ) -> FloatArray | None:
     """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
 
     `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all,
-    `totals` (a,) sums over records that are known to be about zero. None where that takes more than `steps` of the
-    simplex method.
+    `totals` (a,) sums over records that are known to be about zero, `shares` what else is known. None where that takes
+    more than `steps` of the simplex method.
     """
-    rows = list(_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))))
+    rows = [*_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))), *shares]
     for one in totals:
         off = abs(float((one * table).sum())) + _SLACK
         rows.append((np.broadcast_to(one, table.shape), -off, off))

@@ -195,3 +195,15 @@ def test_what_did_not_finish_is_named_as_its_line_is(tmp_path, monkeypatch):
     told = funnel.compare(write_policy(tmp_path, sensitive=["relationship"], public=["sex"]), (1.0,), beliefs=(0.05,))
     (note,) = (line for line in told.text().splitlines() if line.startswith("- optimal"))
     assert note.startswith("- optimal (reference, rldp) at epsilon 1:")
+
+
+def test_epsilon_0_is_of_the_totals_that_a_run_would_release(tmp_path, key, monkeypatch):
+    """Two columns become one under a notion that solves them together."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    asked = {
+        "sensitive": ["income"], "public": ["sex", {"name": "age", "bins": [17, 25, 45]}], "mechanism": "optimal",
+        "privacy": {"notion": "srlip", "epsilon": 0.5},
+    }  # fmt: skip
+    path = write_policy(tmp_path, **asked)
+    nobody, at_zero = funnel.run(path, dry_run=True).measured.nobody, funnel.compare(path, (0.5,)).at_zero
+    assert (at_zero.unchanged, at_zero.face) == pytest.approx((nobody.unchanged, nobody.error))

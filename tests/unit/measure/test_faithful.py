@@ -132,3 +132,17 @@ def _same(found: Faithful, expected: Faithful) -> None:
     assert found.accuracy == pytest.approx(expected.accuracy)
     for one, other in zip((*found.errors, *found.biases), (*expected.errors, *expected.biases), strict=True):
         assert one == pytest.approx(other, abs=1e-9)
+
+
+@pytest.mark.parametrize("rare", [1, 10, 40])
+def test_answers_that_hardly_anybody_is_expected_to_give_weigh_in_an_estimate(rare: int) -> None:
+    """Against Q⁻¹ Cov(M) Q⁻ᵀ: an answer of a third of a record bears the largest of the inverse's numbers."""
+    true = np.array([900, 80, 20])
+    weights = np.array([[4096 - 2 * rare, 2048, 3072], [rare, 2048 - rare, 1024 - 2 * rare], [rare, rare, 2 * rare]])
+    chances = weights / 4096
+    spread = sum(n * (np.diag(q) - np.outer(q, q)) for n, q in zip(true, chances.T, strict=True))
+    inverse = np.linalg.inv(chances)
+    exact = np.sqrt(np.mean(np.diag(inverse @ spread @ inverse.T)))
+    joint = Joint.from_table([true.tolist()])
+    found = Protocol(joint.blocks[0], joint.blocks[0], 12, weights[:, None, :].astype(np.int64))
+    assert estimation_error(joint, [found]) == pytest.approx(exact, rel=1e-6)

@@ -111,11 +111,35 @@ def _flat(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.full((2, 1, table.shape[1]), 0.5)
 
 
-def test_chances_that_are_the_shares_themselves_tell_every_count_of_who_is_common() -> None:
-    table = np.array([[40, 30, 20], [3, 2, 1]])
-    protocols = [solved(np.array([[40, 30, 20], [30, 20, 10]]))]
-    assert narrowed(joint(table), protocols, 10, shown=True) == Narrowed(6, 3)
-    assert {name for name, one in MECHANISMS.items() if one.shows_shares} == {"conditional-reporting", "non-robust"}
+def reported(found: Joint) -> list[Any]:
+    """Conditional reporting of every block at half a nat."""
+    asked, one = NOTIONS["lip"](notion="lip", epsilon=0.5), MECHANISMS["conditional-reporting"]
+    shares = (1 / len(found.blocks),) * len(found.blocks)
+    return list(protect(found, asked, one(kind="conditional-reporting"), shares).protocols)
+
+
+def test_weights_of_conditional_reporting_tell_every_count_of_who_is_common() -> None:
+    assert {name for name, one in MECHANISMS.items() if one.shows_shares} == {"conditional-reporting"}
+    found = joint(np.array([[4000, 300, 200], [300, 2000, 100], [3, 2, 1]]))
+    assert narrowed(found, reported(found), 10, shown=True) == Narrowed(9, 6)
+
+
+def test_weights_of_several_blocks_tell_no_count_of_what_these_have_together() -> None:
+    names = [Alphabet((name,), ((f"{name}0",), (f"{name}1",))) for name in "sxz"]
+    table = np.array([[[600, 300], [500, 900]], [[500, 400], [800, 300]]])
+    found = Joint(names[0], tuple(names[1:]), np.argwhere(table), table.ravel())
+    assert narrowed(found, reported(found), 10, shown=True) == Narrowed(8, 0)
+
+
+def test_coarse_weights_of_many_records_leave_counts_open() -> None:
+    """As many records moved as the weights do not show."""
+    one = np.array([[600_000, 500_000, 400_000], [300_000, 500_000, 700_000]])
+    other = one + 20 * np.array([[1, -1, 0], [-1, 1, 0]])
+    found, moved = (reported(joint(table)) for table in (one, other))
+    assert (found[0].weights == moved[0].weights).all()
+    told = narrowed(joint(one), found, 20, shown=True)
+    assert told is not None
+    assert told.narrowed <= 2
 
 
 def test_programs_end_where_all_secrets_answer_alike_and_never_take_more_steps_than_they_may() -> None:
