@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -13,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.extras.policy import PLAN
 from funnel.audit.folder import holds_files, lost
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
-from funnel.audit.listed import feed_of, latest_of
+from funnel.audit.listed import elsewhere, feed_of, latest_of
 from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
@@ -39,7 +37,7 @@ TITLES = {
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
     "history-pruned": "whatever lacks its data was pruned, and nothing else is said to be",
-    "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release",
+    "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release there",
 }
 """Claims about all releases together."""
 
@@ -236,31 +234,17 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str
     archived = {one.release: private / "protocols" / f"{one.protocol_sha256}.json" for one in lost}
     if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
         return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
-    if elsewhere := _elsewhere(private, gone, made):
-        gone = [name for name in gone if name not in elsewhere]
+    if others := elsewhere(private, gone, made):
+        gone = [name for name in gone if name not in others]
     if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:
         what = "published, and not there any more (remove what is kept of them too, if that was meant)"
         return _told("history-released", seen, what)
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")
-    if elsewhere:
-        told = f"published in another folder, which has an audit of its own: {some(elsewhere, _MOST_NAMED)}"
+    if others:
+        told = f"published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
         return _finding("history-released", "not checked", told)
     return _finding("history-released", "passed", counted(known, "release"))
-
-
-def _elsewhere(private: Path, gone: Sequence[str], made: Sequence[str]) -> list[str]:
-    """Those whose plan names another folder to publish in than the plans of the releases in this one do."""
-    here = {_folder_of(private, name) for name in made}
-    return [name for name in gone if (to := _folder_of(private, name)) is not None and to not in here]
-
-
-def _folder_of(private: Path, release: str) -> str | None:
-    """Where a release was to be published, as its policy has it; None where its plan is not to be read."""
-    try:
-        return str(json.loads(content(private / release / PLAN))["steps"][-1]["to"])
-    except (Broken, ValueError, LookupError, TypeError):
-        return None
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

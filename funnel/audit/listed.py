@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from funnel.audit.kernel.claims import SEEN
+from funnel.audit.kernel.claims import PLAN, SEEN
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import manifest, schema
@@ -74,12 +75,29 @@ def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
 
 def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]:
     """By policy the releases that are in the folder, or of which the evidence says that they were."""
+    numbered = [(line.sequence, line.entry) for line in lines if isinstance(line.entry, ReleaseEntry)]
+    there = {one.release for _, one in numbered if (to / one.release).is_dir()}
+    gone = [one.release for _, one in numbered if one.release not in there]
+    seen = there | {name for name in gone if (private / name / SEEN).exists()} - {*elsewhere(private, gone, there)}
     found = dict[str, Numbered]()
-    for line in lines:
-        one = line.entry
-        if isinstance(one, ReleaseEntry) and ((to / one.release).is_dir() or (private / one.release / SEEN).exists()):
-            found.setdefault(one.name, []).append((line.sequence, one))
+    for sequence, one in numbered:
+        if one.release in seen:
+            found.setdefault(one.name, []).append((sequence, one))
     return found
+
+
+def elsewhere(private: Path, gone: Collection[str], made: Collection[str]) -> list[str]:
+    """Those `gone` whose plan names another folder to publish in than the plans of the releases `made` here do."""
+    here = {_folder_of(private, name) for name in made}
+    return [name for name in gone if (to := _folder_of(private, name)) is not None and to not in here]
+
+
+def _folder_of(private: Path, release: str) -> str | None:
+    """Where a release was to be published, as its policy has it; None where its plan is not to be read."""
+    try:
+        return str(json.loads(content(private / release / PLAN))["steps"][-1]["to"])
+    except (Broken, ValueError, LookupError, TypeError):
+        return None
 
 
 def _entries(lines: Sequence[Line]) -> list[ReleaseEntry]:

@@ -16,8 +16,6 @@ from funnel.cells.counts import tallied
 from funnel.data.joint import FloatArray, IntArray
 
 Codes = npt.NDArray[np.int32]
-OTHER = "other"
-"""What rare texts are released as."""
 _TEMPORAL = ("DATE", "TIMESTAMP", "TIME")
 
 

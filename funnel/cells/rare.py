@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from funnel.cells.columns import OTHER, Codes, SourceColumn, Vocabulary, cuts_between, order
+from funnel.cells.columns import Codes, SourceColumn, Vocabulary, cuts_between, order
+from funnel.data.alphabet import OTHER
 from funnel.data.joint import IntArray
 from funnel.errors import PlanError
 from funnel.text import counted

@@ -10,6 +10,8 @@ Paths = Mapping[str, Mapping[str, tuple[str, ...]]]
 """By column, and by value there, names of the groups that hold it, outermost first."""
 Label = tuple[str | None, ...]
 """One value: a text per column, None where the column is missing."""
+OTHER = "other"
+"""What values are called of which none has a name of its own."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.data import AnyProtocol
-from funnel.data.alphabet import Label
+from funnel.data.alphabet import OTHER, Label
 from funnel.data.joint import IntArray
 from funnel.format.journal import Drawn, Present, Seen
 from funnel.format.people import BITS, PeopleFile
@@ -22,7 +22,6 @@ Table = Mapping[tuple[Label, str | None], int]
 """Records by secret and value of one column."""
 FEW = 20
 """People who share secret and value from which on they are judged by themselves, and not with the other few."""
-OTHER = "other"
 SECRET = Fraction(3, 4)
 """Of those with a value of the secret, the part who had it before, where it is the same column."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from funnel.cells.cells import Cells
 from funnel.data import Alphabet, Joint, Label
+from funnel.data.alphabet import OTHER
 from funnel.data.channel import Channel
 from funnel.data.joint import IntArray
 from funnel.draw.histogram import Estimated
@@ -27,7 +28,7 @@ from funnel.format.manifest import decimals
 from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
 from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
-from funnel.lock.relabel import OTHER, Relabelled, Rule, relabel
+from funnel.lock.relabel import Relabelled, Rule, relabel
 from funnel.measure.figures import round_up
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.data import Alphabet, Joint, Label
-from funnel.data.alphabet import readable
+from funnel.data.alphabet import OTHER, readable
 from funnel.data.arrange import Recoder, together
 from funnel.data.finer import Finer, finer
 from funnel.data.joint import IntArray
@@ -20,7 +20,6 @@ from funnel.format.known import OWN, RELEASED, TONIGHT, Level
 from funnel.text import counted, some
 
 Rule = Literal["error", "other", "drop"]
-OTHER = "other"
 _SHOWN = 8
 
 

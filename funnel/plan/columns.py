@@ -8,12 +8,12 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
+from funnel.data.alphabet import OTHER
 from funnel.engine.checks import BELOW, NO_DATE
 from funnel.engine.sql import identifier, listed, literal
 from funnel.policy.blocks import Block
 from funnel.policy.columns import Attribute, Calendar, edge_text
 
-OTHER = "other"
 NARROW = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """Whole numbers that 64 bits with a sign hold."""
 FLOATS = ("FLOAT", "DOUBLE", "REAL")

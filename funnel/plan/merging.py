@@ -9,11 +9,11 @@ import numpy as np
 from funnel.cells.columns import SourceColumn, numbers, order
 from funnel.cells.rare import merge_counted
 from funnel.data import Alphabet
+from funnel.data.alphabet import OTHER
 from funnel.data.joint import IntArray
 from funnel.engine import Engine
 from funnel.engine.sql import identifier
 from funnel.errors import PlanError
-from funnel.plan.columns import OTHER
 from funnel.plan.stages import Rare
 
 Text = str | None

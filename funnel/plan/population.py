@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.data import Alphabet, Joint, Label
+from funnel.data.alphabet import OTHER
 from funnel.data.channel import MAX_CELLS
 from funnel.data.population import MOST_CLASSES, NO_LABEL, Population
 from funnel.engine import Engine
@@ -18,7 +19,7 @@ from funnel.engine.checks import BELOW, NO_DATE
 from funnel.engine.expressions import Expression, ExpressionError, check_condition, parse
 from funnel.engine.sql import every, identifier, listed, literal
 from funnel.errors import SourceError
-from funnel.plan.columns import FLOATS, OTHER, ColumnKey, secret_key
+from funnel.plan.columns import FLOATS, ColumnKey, secret_key
 from funnel.plan.fit import column_of
 from funnel.plan.names import Names
 from funnel.plan.stages import Everybody

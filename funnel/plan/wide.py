@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from funnel.data.alphabet import OTHER
 from funnel.engine.sql import identifier, listed, literal
-from funnel.plan.columns import OTHER, ColumnKey, Inner
+from funnel.plan.columns import ColumnKey, Inner
 from funnel.plan.names import Names
 from funnel.plan.stages import MakeCells, WideBlock
 from funnel.policy import Block, Policy

@@ -210,6 +210,19 @@ def test_of_a_policy_that_signs_elsewhere_nothing_is_said_of_this_folder(home: P
     assert told.detail.endswith("no policy signs whose newest release of this ledger lies here")
 
 
+def test_a_policy_that_publishes_elsewhere_by_now_has_the_list_that_it_had(home: Path) -> None:
+    """The releases that came after lie in another folder, as their plans say: the list here went as far as it could."""
+    funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}, release__to="new"))
+    for folder in ("releases", "new"):
+        found = {one.claim: one for one in funnel.audit_history(home / folder, home / "private").findings}
+        assert found["history-feed"].status == "passed"
+        latest = funnel.audit_release(home / folder / "latest", home / "private", public_key=home / "sign.pub")
+        assert latest.passed, latest.text()
+    put(home, nights(home)[1])
+    (home / "releases" / FEED).write_bytes((home / "1.json").read_bytes())
+    assert "history-feed" in {one.claim for one in funnel.audit_history(home / "releases", home / "private").failed}
+
+
 def test_a_run_after_a_kill_between_release_and_feed_lists_both(home: Path) -> None:
     shutil.copy(home / "1.json", home / "releases" / FEED)
     funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}))

@@ -327,6 +327,28 @@ def test_no_level_that_may_be_known_can_be_left_out(once: tuple[Path, str], tmp_
             policy_claim.check(Release(folder / "releases" / name, tmp_path / "private"))
 
 
+@pytest.mark.parametrize("forged", ["untold", "another", "own"])
+def test_what_group_a_value_is_in_is_what_the_policy_says(once: tuple[Path, str], tmp_path: Path, forged: str) -> None:
+    """Whoever knew only the wrong group of a town would be told less."""
+    folder, name = once
+    shutil.copytree(folder / "private" / name, tmp_path / "private" / name)
+    shutil.copy(folder / "private" / "ledger.jsonl", tmp_path / "private")
+
+    def change(known: dict[str, Any]) -> None:
+        levels = [(one["column"], one["level"]) for one in known["levels"]]
+        own, above = (levels.index(("town", one)) - len(levels) - 1 for one in ("own", "groups 2"))
+        for row in known["cells"]:
+            if forged == "own":
+                row[own] = 1 + row[own] % 5
+            else:
+                row[above] = 0 if forged == "untold" else 3 - row[above]
+
+    edit(tmp_path / "private" / name / "known.json", change)
+    said = "town, groups 2: a group is not told" if forged == "untold" else "a value of town is in another group"
+    with pytest.raises(Broken, match=said):
+        policy_claim.check(Release(folder / "releases" / name, tmp_path / "private"))
+
+
 def test_what_one_policy_lets_others_know_is_not_what_another_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

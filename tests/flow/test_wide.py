@@ -12,11 +12,14 @@ import duckdb
 import pytest
 
 import funnel
+from funnel.audit.extras import partitions
+from funnel.audit.extras.base import Release
+from funnel.audit.kernel.verdict import Broken
 from funnel.errors import EXITS, FAULT
 from funnel.format.canonical import encode
 from funnel.ledger.journal import Journal
 from tests.flow.conftest import nothing_published
-from tests.support.forging import Forged
+from tests.support.forging import Forged, edit
 from tests.support.html import Reader
 from tests.support.policies import write_policy
 from tests.support.towns import INNER, WIDE, people
@@ -172,6 +175,16 @@ def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, 
     assert weighed < plain / 2
     audit = command("audit", release, "--private", tmp_path / "private")
     assert audit.code == 0, audit.out
+    assert "their counts are those that the lock was made from" in audit.out
+    edit(release / "cells.json", lambda cells: exchange([one for one in cells["blocks"][0]["nodes"] if "share" in one]))
+    with pytest.raises(Broken, match="the shares of person are not those of the counts"):
+        partitions.check(Release(release, tmp_path / "private"))
+
+
+def exchange(cells: list[dict]) -> None:
+    """Give the largest cell the share of the smallest, and that the other's."""
+    least, *_, most = sorted(cells, key=lambda one: one["share"])
+    least["share"], most["share"] = most["share"], least["share"]
 
 
 def test_permanent_draws_repeat_cells_and_not_what_is_filled_in(released, command, tmp_path):

@@ -23,6 +23,7 @@ TITLE = (
     " the counts"
 )
 PRIVATE = True
+_NEVER, _UNCOUNTED = "no release before did", "of earlier releases that did, nobody counted those who are absent"
 _NOBODY = "that there are none is the ledger's word, by which a bound is stated of all releases together"
 
 
@@ -32,7 +33,7 @@ def check(opened: Release) -> str | Unchecked:
     agree(manifest.NAME, [("absent", leaving_out(opened.terms, opened.manifest.locked is not None), stated)])
     if NAME not in opened.evidence.files:
         if stated is None:
-            return Unchecked(NOT_CLAIMED + "the policy leaves nobody out, and no release before did")
+            return Unchecked(f"{NOT_CLAIMED}the policy leaves nobody out{_before(opened)}")
         unbounded = opened.manifest.composed is not None and opened.manifest.composed.leakage is None
         bound = "no finite bound is stated of all releases together" if unbounded else _NOBODY
         return Unchecked(f"nobody counted those who are absent, and {bound}")
@@ -47,6 +48,14 @@ def check(opened: Release) -> str | Unchecked:
     reads = f"; the filter reads {', '.join(stated.secret)}, which is sensitive" if stated and stated.secret else ""
     predicates = counted(len(people.file.predicates), "predicate")
     return f"{counted(absent, 'record')} of {people.number.sum()} absent, {predicates}{reads}"
+
+
+def _before(opened: Release) -> str:
+    """What the ledger says of those whom earlier releases left out; nothing while it does not hold the release."""
+    if opened.staged:
+        return ""
+    *before, _ = opened.entries
+    return f", and {_UNCOUNTED if any(one.present is not None for one in before) else _NEVER}"
 
 
 def leaving_out(asked: TermsFile, locked: bool) -> Absent | None:

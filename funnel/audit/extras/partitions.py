@@ -13,11 +13,15 @@ from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, c
 from funnel.cells.cells import Cells
 from funnel.cells.profile import rounded
 from funnel.format.cells import NAME, Values
+from funnel.format.counts import NAME as COUNTS
 from funnel.format.known import MERGED, OWN, RELEASED, KnownFile
 from funnel.format.known import NAME as KNOWN
 
 CLAIM = "cells"
-TITLE = "cells are of the policy’s columns, as many and as large as it asks, and their shares are those of the counts"
+TITLE = (
+    "cells are of the policy’s columns, as many and as large as it asks, and their shares those of the counts that they"
+    " were made from"
+)
 PRIVATE = True
 
 
@@ -34,13 +38,17 @@ def check(opened: Release) -> str | Unchecked:
     for one in opened.wide:
         if len(one) > asked[one.name].most:
             raise Broken(NAME, f"{one.name} has too many cells", asked[one.name].most, len(one))
-        if opened.manifest.locked is None:
-            _fits(one, _records(opened, one), asked[one.name].minimum)
+        if (records := _records(opened, one)) is not None:
+            _fits(one, records, asked[one.name].minimum)
     if opened.manifest.locked is None and opened.manifest.parameters.knows is not None:
         for block in opened.partitioned:
             for column in block.columns:
                 as_known(column, opened.known_file)
     cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
+    if opened.manifest.locked is not None:
+        if opened.counts.locked is None:
+            return Unchecked("the counts that the lock was made from are not kept with this release")
+        return f"{cells}; their counts are those that the lock was made from"
     return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
 
@@ -71,12 +79,20 @@ def as_known(column: Values, file: KnownFile) -> None:
             raise Broken(KNOWN, "what is released of a column is not what cells make of it", column.name, values[code])
 
 
-def _records(opened: Release, cells: Cells) -> IntArray:
-    """Records of each cell (m,), as counted."""
+def _records(opened: Release, cells: Cells) -> IntArray | None:
+    """Records of each cell (m,), as counted when cells were made; None where nobody keeps what a lock was made from.
+
+    Raises Broken.
+    """
+    numbers: list[IntArray] = [opened.joint.of_axis(axis) for axis in range(1, len(opened.joint.shape))]
+    if opened.manifest.locked is not None:
+        if opened.counts.locked is None:
+            return None
+        agree(COUNTS, [("values under the lock", [*map(len, numbers)], [*map(len, opened.counts.locked)])])
+        numbers = [np.array([*one], np.int64) for one in opened.counts.locked]
     found = np.zeros(len(cells), np.int64)
-    for axis, alphabet in enumerate(opened.joint.alphabets):
-        if axis and cells.name in alphabet.columns:
+    for alphabet, number in zip(opened.alphabets, numbers, strict=True):
+        if cells.name in alphabet.columns:
             place = alphabet.columns.index(cells.name)
-            labels = [int(value[place] or 0) - 1 for value in alphabet.values]
-            np.add.at(found, labels, opened.joint.of_axis(axis))
+            np.add.at(found, [int(value[place] or 0) - 1 for value in alphabet.values], number)
     return found

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
+from funnel.data.alphabet import OTHER
 from funnel.errors import PolicyError
 from funnel.format import groups
-from funnel.format.known import GROUPED, OWN, RELEASED
+from funnel.format.known import GROUPED, OWN, RELEASED, TONIGHT
 from funnel.format.known import NAME as KNOWN
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
@@ -25,8 +27,8 @@ from funnel.policy.terms import terms_file
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
 TITLE = (
-    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so; known.json tells each"
-    " column by its own values and by its groups; its lock is of that policy"
+    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so, but for its SQL; known.json"
+    " has each column's levels, in the groups that it names; its lock is of that policy"
 )
 PRIVATE = True
 
@@ -73,6 +75,40 @@ def _check_known(opened: Release, policy: Policy) -> None:
                 asked.add(GROUPED)
             if missing := sorted(asked - {level for column, level in told if column == one.name}):
                 raise Broken(KNOWN, f"a level of {one.name} that may be known is not told", missing[0], "none")
+            if one.groups:
+                _check_groups(opened, one.name, one.groups)
+
+
+def _check_groups(opened: Release, column: str, groups: Sequence[Mapping[str, str]]) -> None:
+    """Values lie in the policy's groups, and these in those above, where enough records share them. Raises Broken."""
+    levels = {one.level: place for place, one in enumerate(opened.known_file.levels) if one.column == column}
+    named = next(one for one in (GROUPED, TONIGHT, RELEASED) if one in levels)
+    ladder = [OWN, named, *(f"groups {height}" for height in range(2, len(groups) + 1))]
+    texts = [[*_texts(opened, column, levels[level], shown=level == named)] for level in ladder]
+    for group, above, own, names in zip(groups, ladder[1:], texts, texts[1:], strict=False):
+        untold = Counter[str | None]()
+        for told, found, number in zip(own, names, (row[-1] for row in opened.known_file.cells), strict=True):
+            for wanted in (None if text is None else group.get(text, text) for text in told):
+                if found and found[0] != wanted:
+                    raise Broken(KNOWN, f"a value of {column} is in another group", wanted, found[0])
+                untold[wanted] += 0 if found else number
+        if max(untold.values(), default=0) >= opened.manifest.estimate.minimum:
+            raise Broken(KNOWN, f"{column}, {above}: a group is not told", max(untold, key=untold.__getitem__), "none")
+
+
+def _texts(opened: Release, column: str, place: int, *, shown: bool) -> Iterator[tuple[str | None, ...]]:
+    """The text of every row of known.json at a level; () where too few records share it.
+
+    Where that is `shown`, it is the text of counts.json: but for `other`, which may stand for several.
+    """
+    file, blocks = opened.known_file, enumerate(opened.alphabets, start=1)
+    known = [(axis, [value[one.columns.index(column)] for value in one.values])
+             for axis, one in blocks if shown and column in one.columns]  # fmt: skip
+    values = file.levels[place].values
+    for row in file.cells:
+        code = row[1 + len(opened.alphabets) + place]
+        labels = [texts[row[axis]] for axis, texts in known]
+        yield tuple(text for text in labels if text != OTHER) or ((values[code - 1],) if code else ())
 
 
 def _planned(opened: Release, policy: Policy) -> int:
