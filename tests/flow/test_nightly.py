@@ -86,6 +86,8 @@ def test_the_git_check_stops_what_weakens_a_policy(shell, tmp_path):
         ("policy.yml", lambda text: json.dumps(yaml.safe_load(text))),
         ("policy.yaml", lambda text: re.sub("(?m)^", "  ", text)),
         ("policy.yaml", lambda text: re.sub(r"(?m)^(sensitive|privacy):", r"? \1\n:", text)),
+        ("münster.yaml", lambda text: text),
+        ('a "b"\n\\c.yaml', lambda text: text),
     ],
 )
 def test_the_git_check_knows_a_policy_in_whatever_style_it_is_written(shell, tmp_path, name, written):
@@ -95,6 +97,7 @@ def test_the_git_check_knows_a_policy_in_whatever_style_it_is_written(shell, tmp
     # Neither another policy's lock, whose name begins alike, nor what only speaks of such things is a policy.
     (work / "policy.young.lock.yaml").write_text("a: 1\n")
     (work / "openapi.yaml").write_text("properties:\n  sensitive: {}\n  privacy: {}\n")
+    (work / ".gitattributes").write_text("* export-ignore\n")
     for epsilon, code in ((0.2, 0), (0.3, 1)):
         policy = write_policy(work, **SMALL | {"privacy": {"notion": "ldp", "epsilon": epsilon}})
         text = written(policy.read_text())
@@ -140,13 +143,14 @@ def test_the_git_check_knows_what_will_be_committed_whatever_its_name(shell, tmp
     assert shell(NIGHTLY / "pre-commit", FUNNEL_ALLOW="1").returncode == 0
 
 
-def test_the_git_check_reads_the_groups_that_a_policy_names(shell, tmp_path):
+@pytest.mark.parametrize("name", ["g.csv", "Our grüppen.TXT"])
+def test_the_git_check_reads_the_groups_that_a_policy_names(shell, tmp_path, name):
     """A file of them is part of the policy: other groups are another release, and a comment beside them is none."""
     work = tmp_path / "work"
     for words in (("init", "-q"), ("config", "user.email", "a@b.c"), ("config", "user.name", "a")):
         shell("git", *words)
-    (work / "g.csv").write_text("value,group\na,one\nb,one\nc,two\n")
-    public = [{"name": SMALL["public"][0], "groups": "g.csv"}]
+    (work / name).write_text("value,group\na,one\nb,one\nc,two\n")
+    public = [{"name": SMALL["public"][0], "groups": name}]
     policy = write_policy(work, **SMALL | {"public": public})
     shell("git", "add", ".")
     assert shell(NIGHTLY / "pre-commit").returncode == 0
@@ -154,8 +158,8 @@ def test_the_git_check_reads_the_groups_that_a_policy_names(shell, tmp_path):
     policy.write_text(f"# a comment\n{policy.read_text()}")
     shell("git", "add", ".")
     assert (done := shell(NIGHTLY / "pre-commit")).returncode == 0, done.stdout + done.stderr
-    (work / "g.csv").write_text("value,group\na,one\nb,two\nc,two\n")
-    shell("git", "add", "g.csv")
+    (work / name).write_text("value,group\na,one\nb,two\nc,two\n")
+    shell("git", "add", name)
     assert (done := shell(NIGHTLY / "pre-commit")).returncode == 1
     assert done.stdout.splitlines()[-1] == "privacy: incomparable"
 
