@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from funnel.engine import Engine, Source
 from funnel.engine.checks import is_identifier
 from funnel.engine.sql import identifier, listed, literal
+from funnel.plan.columns import BLANKS, FLOATS
 
 _FIRST = 10_000
 """Rows that are looked at first: which columns may be keys, and what texts may be numbers or dates."""
@@ -17,6 +18,10 @@ _NEARLY = 0.8
 """How much fewer values may be counted than there are."""
 _COMMA = (r"[-+]?\d+(,\d+)?", r"[-+]?\d+,(\d{1,2}|\d{4,})")
 """Patterns of numbers with a decimal comma: what all texts are, and one is at least (1,234 may be over a thousand)."""
+_WHOLE = r"\s*(-?[0-9]+|0[xX][0-9a-fA-F]+|0[bB][01]+)\s*"
+"""The pattern of whole numbers."""
+_CODES = r"^\s*(\+|0[0-9])|_"
+"""What texts have that a cast takes for numbers, and a policy for what they are: 007, +5, 7_0."""
 _DAY = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*"
 """The pattern of a date as a policy reads one."""
 _DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{4}"
@@ -29,8 +34,8 @@ _AT_ONCE = 32
 class ColumnProfile:
     """A column with its type (of texts that are all numbers or dates, that), values (nearly), and missing values.
 
-    `blanks` are texts that begin or end with one; `comma`, whether all are numbers with a decimal comma, `day_first`,
-    whether all are dates as 31.12.1987.
+    NaN is missing. `blanks` are texts that begin or end with one; `comma`, whether all are numbers with a decimal
+    comma, `day_first`, whether all are dates as 31.12.1987.
     """
 
     name: str
@@ -42,6 +47,11 @@ class ColumnProfile:
     unique: bool
     comma: bool = False
     day_first: bool = False
+
+    @property
+    def told(self) -> int:
+        """Values where being missing is one, too."""
+        return self.distinct + (self.missing > 0)
 
     def tells_who(self, rows: int) -> bool:
         """Whether nearly all of the rows have a value of their own, of a text most."""
@@ -56,6 +66,11 @@ class Glance:
 
     rows: int
     columns: tuple[ColumnProfile, ...]
+
+    def read_as(self, types: Mapping[str, str]) -> Glance:
+        """The same with other types, but for texts that are dates."""
+        columns = [one if one.kind == "DATE" else replace(one, kind=types[one.name]) for one in self.columns]
+        return replace(self, columns=tuple(replace(one, comma=one.comma and one.kind != "VARCHAR") for one in columns))
 
 
 @dataclass(frozen=True)
@@ -133,26 +148,45 @@ def _first(kind: str, rows: int, found: Sequence[int]) -> _First:
 
 
 def _counts(column: str, likely: _First, *, text: bool, texts: bool) -> str:
-    """SQL: present values, distinct values (exactly only of what may be a key), those of the likely type, blanks."""
+    """SQL: values, distinct ones (exactly only of what may be a key), of the likely type, with blanks, that are NaN."""
     distinct = f"count(DISTINCT {column})" if likely.key else f"approx_count_distinct({column})"
-    blanks = f"count(*) FILTER ({column} LIKE ' %' OR {column} LIKE '% ')" if text else "0"
+    blanks = f"count(*) FILTER ({_ends(column)})" if text else "0"
     fitting = _cast(f"replace({column}, ',', '.')" if likely.comma else column, likely.kind, texts=texts)
-    return f"count({column}), {distinct}, count({fitting}), {blanks}"
+    none = f"count(*) FILTER (isnan({fitting}))" if likely.kind in FLOATS else "0"
+    return f"count({column}), {distinct}, count({fitting}), {blanks}, {none}"
 
 
 def _cast(column: str, kind: str, *, texts: bool) -> str:
-    """SQL: a value as of a type, NULL where it is none; DuckDB would round fractions, and knows many ways to a date."""
-    cut = {"BIGINT": f"NOT contains({column}, '.')", "DATE": f"regexp_full_match({column}, {literal(_DAY)})"}.get(kind)
+    """SQL: a value as of a type, NULL where it is none to a policy: a cast rounds, and takes codes for numbers.
+
+    Most numbers begin as none but numbers do, and are written as the engine writes them, so that no pattern is tried.
+    """
+    codes = f"regexp_matches({column}, {literal(_CODES)})"
+    usual = f"{column} >= '1' AND {column} < ':' OR starts_with({column}, '0.') OR starts_with({column}, '-')"
+    whole = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR) = {column}"
+    cut = {
+        "BIGINT": f"{whole} OR (regexp_full_match({column}, {literal(_WHOLE)}) AND NOT {codes})",
+        "DOUBLE": f"NOT contains({column}, '_') AND ({usual}) OR NOT {codes}",
+        "DATE": f"regexp_full_match({column}, {literal(_DAY)})",
+    }.get(kind)
     value = f"CASE WHEN {cut} THEN {column} END" if texts and cut else column
     return f"TRY_CAST({value} AS {kind})"
+
+
+def _ends(column: str) -> str:
+    """SQL: whether a text begins or ends with a blank; to trim it takes much longer."""
+    ends = (f"{end}({column}, {literal(blank)})" for blank in BLANKS for end in ("starts_with", "suffix"))
+    return " OR ".join(ends)
 
 
 def _columns(
     schema: Mapping[str, str], rows: int, parts: Sequence[int], likely: Mapping[str, _First]
 ) -> Iterator[ColumnProfile]:
     for place, (name, kind) in enumerate(schema.items()):
-        present, distinct, fitting, blanks = parts[4 * place : 4 * place + 4]
+        present, distinct, fitting, blanks, none = parts[5 * place : 5 * place + 5]
         first, fits = likely[name], fitting == present
+        if fits and none:
+            present, distinct = present - none, distinct - 1
         found = first.kind if fits else kind
         unique, comma = first.key and distinct == rows, fits and first.comma
         missing = rows - present

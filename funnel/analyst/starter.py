@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unicodedata import normalize
@@ -15,6 +15,7 @@ from funnel.data.alphabet import folded
 from funnel.engine import Dialect, Engine, Source, find, open_engine
 from funnel.errors import SourceError
 from funnel.plan.columns import BINNED
+from funnel.plan.fit import opaque
 from funnel.policy.model import NAME_LENGTH
 
 _TELLING = (
@@ -83,9 +84,18 @@ def starter(table: Path, folder: Path, *, names: Sequence[str] = (), trim: bool 
         engine.fetch(tuple(engine.schema(texts=source.is_text)))
         seen = glance(engine, source)
         _check_rows(seen.rows, table)
+        if any(column.comma for column in seen.columns):
+            seen = seen.read_as(_types(table, names, headed=headed))
         found = _proposal(Path(os.path.relpath(table, folder)), seen)
         found = replace(_supported(found, engine, source), names=names, headed=headed, trim=trim)
     return _text(found)
+
+
+def _types(table: Path, names: Sequence[str], *, headed: bool) -> Mapping[str, str]:
+    """The types of a CSV with decimal commas, which is to read it again: 1,5 makes numbers of 1,234, texts of 1.5."""
+    dialect = Dialect(headed if names else None, decimal=",", names=tuple(names) or None)
+    with open_engine(find(table.absolute(), dialect=dialect)) as engine:
+        return engine.schema()
 
 
 def _check_rows(rows: int, table: Path) -> None:
@@ -106,7 +116,7 @@ def _proposal(table: Path, seen: Glance) -> Proposal:
     named = [c for c in seen.columns if not _CONTROL.search(c.name)]
     keys = tuple(c for c in named if c.tells_who(seen.rows))
     entity = next((c for c in keys if c.unique and c.kind in ("INTEGER", "BIGINT", "VARCHAR")), None)
-    usable = [c for c in named if c not in keys and c.distinct >= 2]
+    usable = [c for c in named if c not in keys and c.told >= 2 and not opaque(c.kind)]
     few = [c for c in usable if c.distinct <= _FEW]
     telling = [c for word in _TELLING for c in few if word in c.name.lower()]
     secret = telling[0] if telling else few[-1] if few else None
@@ -187,7 +197,8 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
         "it tells who somebody is: left out": column in found.keys,
         "the secret": column is found.secret,
         "left out too, for its name: add it if it may be known": column in found.kept,
-        "the same in every row: left out": column.distinct < 2,
+        "the same in every row: left out": column.told < 2,
+        "no plain values: left out": opaque(column.kind),
         "left out, for a release calls so what its rows count for: add it under another name": _is_weight(column),
     }
     role = next((f"; {words}" for words, so in roles.items() if so), "")

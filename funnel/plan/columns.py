@@ -142,7 +142,7 @@ def present(column: str, kind: str, *, trim: bool = False) -> str:
     """The column, NaN read as missing and -0.0 as 0.0; where it is trimmed, a text of blanks alone as missing, too."""
     quoted = identifier(column)
     if trim:
-        return f"nullif(trim({quoted}, {literal(_BLANKS)}), '')"
+        return f"nullif(trim({quoted}, {literal(BLANKS)}), '')"
     return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if kind in FLOATS else quoted
 
 
@@ -150,11 +150,12 @@ def there(column: str, kind: str, *, trim: bool = False) -> str:
     """The condition that a column is not missing, in functions that a policy's filter may use as well."""
     quoted = identifier(column)
     if trim:
-        return f"trim({quoted}, {literal(_BLANKS)}) <> ''"
+        return f"trim({quoted}, {literal(BLANKS)}) <> ''"
     return f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if kind in FLOATS else "")
 
 
-_BLANKS = " \t\r\n\u00a0"
+BLANKS = " \t\r\n\u00a0"
+"""What `trim` leaves out around texts."""
 
 
 def refused_labels(attribute: Attribute) -> list[str]:

@@ -78,7 +78,7 @@ def _typed(
 ) -> Iterator[Problem]:  # fmt: skip
     """That a column holds plain values of one of these kinds, and not of any other."""
     kind = yield from _known(policy, schema, path, name)
-    if kind is not None and (_opaque(kind) or not kind.startswith(kinds) or kind.startswith(other)):
+    if kind is not None and (opaque(kind) or not kind.startswith(kinds) or kind.startswith(other)):
         yield policy.problem(path, code, f"column {name} is {kind}{needed}", advice)
 
 
@@ -115,7 +115,7 @@ def _told_apart(policy: Policy, schema: Mapping[str, str], one: Attribute) -> It
         yield policy.problem(policy.place(one.name), "wrong-value", said, "Leave `rare` out.")
 
 
-def _opaque(kind: str) -> bool:
+def opaque(kind: str) -> bool:
     """Whether values of a type have no plain text form that can be released."""
     return kind.startswith(_OPAQUE) or kind.endswith("]")
 

@@ -6,6 +6,7 @@ import os
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from funnel.draw.keys import Key, one_time_key
@@ -155,7 +156,8 @@ class Rotation:
                 "No key was made or agreed to. `--to FILE` makes the new one; `--accept` takes the policy's own."
             ]
         scheme, _, name = (self.before.policy.draws.key or "").partition(":")
-        use = f"`export {name}=$(cat {self.written})`" if scheme == "env" else "name it as draws.key of the policy"
+        taken = f"`export {name}=$(cat {quote(str(self.written))})`"
+        use = taken if scheme == "env" else "name it as draws.key of the policy"
         made = [] if self.written is None else [f"wrote      {self.written}: {use}"]
         return [f"new key    {self.new}", *made, *([KEEP] if self.gives_up else [])]
 

@@ -333,6 +333,13 @@ def test_the_command(command, policy: Path, tmp_path: Path) -> None:
     assert "Keep the old key until" in " ".join(shown.out.split())
 
 
+def test_the_command_that_takes_a_new_key_works_as_it_is_told(command, tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    path = write_policy(tmp_path, **SMALL | {"draws__key": "env:FUNNEL_KEY"})
+    told = command("key", "rotate", path, "--to", tmp_path / "new $key", env={"FUNNEL_KEY": funnel.new_key()}).out
+    assert f"`export FUNNEL_KEY=$(cat '{tmp_path / 'new $key'}')`" in told
+
+
 def test_before_the_first_release_nobody_is_asked_anew(command, policy: Path) -> None:
     """Nor is there an old key to keep."""
     told, shown = command("key", "rotate", policy, "--json"), command("key", "rotate", policy)

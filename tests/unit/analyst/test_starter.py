@@ -9,7 +9,7 @@ import pytest
 
 import funnel
 from funnel.analyst.glance import glance
-from funnel.engine import find, open_engine
+from funnel.engine import Dialect, find, open_engine
 from funnel.engine.duckdb import DuckDB
 from funnel.files import write_new
 from tests.support.census import CENSUS
@@ -214,13 +214,60 @@ def test_blanks_are_told_and_stay_unless_asked(tmp_path):
     assert not funnel.load(tmp_path / "p.yaml").blocks[0].attributes[0].trim
 
 
-def test_decimal_commas_are_read_as_numbers_and_thousands_are_not(tmp_path):
-    lines = [f"{i};{1000 + i % 9},5{i % 3};{1 + i % 8},{100 + i};{'ab'[i % 2]}" for i in range(200)]
-    (tmp_path / "t.csv").write_text("\n".join(["nr;pay;people;x", *lines]))
+def test_decimal_commas_are_those_of_all_columns(tmp_path):
+    """The types are those of the policy's reading, which takes thousands for fractions, and points for letters."""
+    lines = [f"{i};{1000 + i % 9},5{i % 3};{1 + i % 8},{100 + i};{i % 7}.5;{'ab'[i % 2]}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["nr;pay;people;point;x", *lines]))
     text = funnel.starter_policy(tmp_path / "t.csv", tmp_path)
     assert '  csv: {decimal: ","}\n' in text
-    kinds = {line.split()[1]: line.split()[2] for line in text.splitlines() if line.startswith("#   ")}
-    assert (kinds["pay"], kinds["people"]) == ("DOUBLE", "VARCHAR")
+    with open_engine(find(tmp_path / "t.csv", dialect=Dialect(decimal=","))) as engine:
+        assert kinds(text) == engine.schema()
+
+
+def kinds(text: str) -> dict[str, str]:
+    """The types of columns as a first policy tells them."""
+    told = text.partition("version:")[0].splitlines()
+    return {line.split()[1]: line.split()[2] for line in told if line.startswith("#   ")}
+
+
+WRITTEN = ["7", " 7", "-7", "007", "+5", "7_0", "1e3", "0x10", "0b1", "-007", "1_000.5", "01.5", ".5", "5.", "NaN",
+           "9223372036854775808", "1e400", "1 000", "true"]  # fmt: skip
+"""What a column may hold beside 1 and 2."""
+
+
+def test_the_type_of_a_csvs_column_is_the_one_that_its_policy_reads(tmp_path):
+    names = [f"c{place}" for place in range(len(WRITTEN))]
+    rows = [[["a1", "b2"][i % 2], *(str(1 + i % 4) for _ in WRITTEN)] for i in range(60)]
+    rows += [["a1", *WRITTEN] for _ in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(map(",".join, [["x", *names], *rows])))
+    with open_engine(find(tmp_path / "t.csv")) as engine:
+        assert kinds(funnel.starter_policy(tmp_path / "t.csv", tmp_path)) == engine.schema()
+
+
+def test_what_cannot_be_released_is_left_out_and_what_is_missing_is_told(tmp_path):
+    """A list has no text; NaN is missing; and a column that one half of the rows has is not the same in every row."""
+    query = "['yes', 'no'][i % 2 + 1] AS income, [i % 3] AS tags, INTERVAL (i % 3) DAY AS gap"
+    query += ", CASE WHEN i % 3 > 0 THEN 'x' END AS moved"
+    query += ", CASE WHEN i % 4 > 0 THEN (i % 5)::DOUBLE ELSE 'nan' END AS share"
+    duckdb.sql(f"COPY (SELECT {query}, NULL::INTEGER AS no FROM range(600) t(i)) TO '{tmp_path}/t.parquet'")
+    text = funnel.starter_policy(tmp_path / "t.parquet", tmp_path)
+    said = {line.split()[1]: " ".join(line.split()[3:]) for line in text.splitlines() if line.startswith("#   ")}
+    assert said["tags"] == said["gap"] == "3 values; no plain values: left out"
+    assert said["moved"] == "1 values, 200 missing"
+    assert said["share"] == "5 values, 150 missing"
+    assert said["no"] == "0 values, 600 missing; the same in every row: left out"
+    (tmp_path / "t.yaml").write_text(finished(text))
+    checked = funnel.check(tmp_path / "t.yaml", source=True)
+    assert checked.ok, checked.text()
+
+
+def test_blanks_are_those_that_a_policy_leaves_out(tmp_path):
+    ends = "['', chr(9), chr(160), ' '][i % 4 + 1]"
+    query = f"['yes', 'no'][i % 2 + 1] AS income, 't' || i % 3 || {ends} AS town, i % 5 AS x"
+    duckdb.sql(f"COPY (SELECT {query} FROM range(600) t(i)) TO '{tmp_path}/t.parquet'")
+    text = funnel.starter_policy(tmp_path / "t.parquet", tmp_path, trim=True)
+    assert "450 with blanks at an end (left out)" in text
+    assert "{name: town, trim: true}" in text
 
 
 def test_dates_that_begin_with_the_day_are_named_as_texts(tmp_path):
