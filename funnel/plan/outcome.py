@@ -55,8 +55,8 @@ def checked(path: Path, *, source: bool = False) -> Checked:
         return Checked(path, None, _lock_note(path) if path.name.endswith(LOCKED) else _policy_note(path))
     except SourceError as error:
         # A policy is reviewed in git, where the table may be out of reach: that is not the policy's fault.
-        if error.code == "source-missing" and not source:
-            return Checked(path, None, "; the source is not here, so it was not checked")
+        if error.code in ("source-missing", "source-unreachable") and not source:
+            return Checked(path, None, "; the source is out of reach, so it was not checked")
         return Checked(path, as_error(error))
     except (FunnelError, OSError) as error:
         return Checked(path, as_error(error))

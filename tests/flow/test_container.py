@@ -26,11 +26,13 @@ def test_the_image_copies_what_is_there_and_runs_as_nobody_of_note():
 
 
 def test_a_table_that_is_gone_is_unhealthy_and_no_fault_of_a_policy_under_review(command, tmp_path):
-    policy = write_policy(tmp_path, source__table="gone.parquet")
-    assert command("check", policy).code == 0
-    told = command("check", "--source", policy)
-    assert (told.code, "[source-missing]" in told.err) == (1, True)
-    assert told.err.startswith(f"{policy}: "), "of fifty policies, which"
+    cases = ("gone.parquet", 1, "missing"), ("postgresql://nobody@127.0.0.1:1/x#t", 5, "unreachable")
+    for table, code, error in cases:
+        policy = write_policy(tmp_path, source__table=table)
+        assert command("check", policy).code == 0
+        told = command("check", "--source", policy)
+        assert (told.code, f"[source-{error}]" in told.err) == (code, True)
+        assert told.err.startswith(f"{policy}: "), "of fifty policies, which"
 
 
 def test_a_night_an_upgrade_and_an_old_release_taken_away(command, tmp_path, key, monkeypatch):

@@ -132,7 +132,7 @@ def test_check_and_plan_refuse_what_a_run_refuses(command, tmp_path, code, query
     plan, check = command("plan", path), command("check", path)
     assert (plan.code, f"[{code}]" in plan.err) == (1, True), plan.err
     if code == "source-missing":
-        assert (check.code, "not here" in check.out) == (0, True)
+        assert (check.code, "out of reach" in check.out) == (0, True)
     else:
         assert (check.code, f"[{code}]" in check.err) == (1, True), check.err
 
