@@ -14,7 +14,7 @@ import pytest
 import funnel
 from funnel.audit.extras import partitions
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.verdict import Broken
+from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.errors import EXITS, FAULT
 from funnel.format.canonical import encode
 from funnel.ledger.journal import Journal
@@ -179,6 +179,11 @@ def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, 
     edit(release / "cells.json", lambda cells: exchange([one for one in cells["blocks"][0]["nodes"] if "share" in one]))
     with pytest.raises(Broken, match="the shares of person are not those of the counts"):
         partitions.check(Release(release, tmp_path / "private"))
+    terms["privacy__epsilon"] = 0.6
+    assert command("lock", write_policy(tmp_path, **WIDE | terms), "--keep").code == 0
+    release = released("--locked", **terms)
+    assert isinstance(told := partitions.check(Release(release, tmp_path / "private")), Unchecked)
+    assert told.reason == "the counts that the cells were made from are not kept with this release"
 
 
 def exchange(cells: list[dict]) -> None:

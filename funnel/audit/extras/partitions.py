@@ -46,8 +46,8 @@ def check(opened: Release) -> str | Unchecked:
                 as_known(column, opened.known_file)
     cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
     if opened.manifest.locked is not None:
-        if opened.counts.locked is None:
-            return Unchecked("the counts that the lock was made from are not kept with this release")
+        if _counted(opened) is None:
+            return Unchecked("the counts that the cells were made from are not kept with this release")
         return f"{cells}; their counts are those that the lock was made from"
     return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
@@ -80,19 +80,26 @@ def as_known(column: Values, file: KnownFile) -> None:
 
 
 def _records(opened: Release, cells: Cells) -> IntArray | None:
-    """Records of each cell (m,), as counted when cells were made; None where nobody keeps what a lock was made from.
-
-    Raises Broken.
-    """
-    numbers: list[IntArray] = [opened.joint.of_axis(axis) for axis in range(1, len(opened.joint.shape))]
-    if opened.manifest.locked is not None:
-        if opened.counts.locked is None:
-            return None
-        agree(COUNTS, [("values under the lock", [*map(len, numbers)], [*map(len, opened.counts.locked)])])
-        numbers = [np.array([*one], np.int64) for one in opened.counts.locked]
+    """Records of each cell (m,), as counted when cells were made; None where that is not kept. Raises Broken."""
+    if (numbers := _counted(opened)) is None:
+        return None
     found = np.zeros(len(cells), np.int64)
     for alphabet, number in zip(opened.alphabets, numbers, strict=True):
         if cells.name in alphabet.columns:
             place = alphabet.columns.index(cells.name)
             np.add.at(found, [int(value[place] or 0) - 1 for value in alphabet.values], number)
     return found
+
+
+def _counted(opened: Release) -> list[IntArray] | None:
+    """Records of each value of each block (a,) when cells were made; None of a lock that keeps those of one before.
+
+    Raises Broken.
+    """
+    numbers: list[IntArray] = [opened.joint.of_axis(axis) for axis in range(1, len(opened.joint.shape))]
+    if opened.manifest.locked is None:
+        return numbers
+    if opened.manifest.locked.fixed is not None or opened.counts.locked is None:
+        return None
+    agree(COUNTS, [("values under the lock", [*map(len, numbers)], [*map(len, opened.counts.locked)])])
+    return [np.array([*one], np.int64) for one in opened.counts.locked]
