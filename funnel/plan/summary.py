@@ -85,7 +85,8 @@ class Summary(Settled):
         if self.estimated is not None:
             return None
         found, minimum = self.protection, self.policy.estimate.minimum
-        shown, kept = found.mechanism.shows_shares, found.mechanism.of_totals == "kept"
+        shown = found.mechanism.shows_shares and self.protected.pinned is None
+        kept = found.mechanism.of_totals == "kept"
         return narrowed(self.joint, found.protocols, minimum, shown=shown, kept=kept)
 
     @property

@@ -69,8 +69,9 @@ def narrowed(
 ) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are those of conditional reporting; `kept`: a release says that totals stay as they
-    are. None for sets, for what tells nothing, for many cells, and where the solver does not end.
+    `shown`: the protocol's weights are those that conditional reporting makes of these counts; `kept`: a release says
+    that totals stay as they are. None for sets, for what tells nothing, for many cells, and where the solver does not
+    end.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)

@@ -159,7 +159,8 @@ class Evidence:
         """How many counts published files narrow down; None over noisy counts, and where it is not computed."""
         if self.t.private:
             return None
-        shown, kept = MECHANISMS[self.t.m.mechanism].shows_shares, self.t.m.totals == "kept"
+        shown = MECHANISMS[self.t.m.mechanism].shows_shares and self.t.m.locked is None
+        kept = self.t.m.totals == "kept"
         found = narrowed(self.joint, self.t.protocols, self.t.m.estimate.minimum, shown=shown, kept=kept)
         return None if found is None else asdict(found)
 

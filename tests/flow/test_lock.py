@@ -9,6 +9,7 @@ import math
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ import funnel
 from funnel.errors import LockError, SourceError
 from funnel.format import canonical
 from funnel.lock.drift import _times
+from funnel.release.narrowed import narrowed
 from tests.flow.conftest import nothing_published
 from tests.support.people import FRESH
 from tests.support.policies import write_policy
@@ -596,6 +598,19 @@ def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
     with pytest.raises(SourceError) as rare:
         run(folder, **changes)
     assert (new.value.code, rare.value.code) == ("unseen-value", "below-minimum")
+
+
+def test_weights_of_another_night_are_no_shares_of_tonights(folder):
+    """Nobody can tell whether they are, so nothing is reckoned from them."""
+    changes = {"mechanism": "conditional-reporting", "privacy": {"notion": "lip", "epsilon": 0.5}}
+    path = write_policy(folder, **(BASE | changes))
+    funnel.make_lock(path, room=0.2)
+    made = funnel.run(path, locked=True)
+    known, protocols = made.narrowed, made.protection.protocols
+    assert known == narrowed(made.joint, protocols, made.policy.estimate.minimum)
+    assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, shown=True)
+    page = json.loads((Path(made.release).parents[1] / "private" / Path(made.release).name / "report.json").read_text())
+    assert page["evidence"]["narrowed"] == asdict(known)
 
 
 def test_without_a_key_or_the_counts_of_that_night(folder):
